@@ -1,0 +1,1 @@
+"""tinybayes: discrete probabilistic models learned under a price."""

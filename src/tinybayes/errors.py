@@ -1,0 +1,49 @@
+"""The few exceptions of the package and the one style of its messages.
+
+Every message says what was expected, what came instead, where, and what to do about it. The command line
+prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
+"""
+
+
+class TinybayesError(ValueError):
+    """Anything wrong with what the user gave: a table, an option, a model or a file."""
+
+
+class FileError(TinybayesError):
+    """A file that is damaged, hostile, of another format, or too new; the message names the place in it."""
+
+
+def error(
+    expected: str,
+    got: object,
+    *,
+    where: str = "",
+    remedy: str = "",
+    kind: type[TinybayesError] = TinybayesError,
+) -> TinybayesError:
+    """Build an error in the one style: ``where: expected ..., got ...; remedy``.
+
+    Parameters
+    ----------
+    expected, got
+        What the code needed, and what it found instead.
+    where
+        The place: a column, an option, a file with its line.
+    remedy
+        What the reader can do about it.
+    kind
+        The class of the error.
+
+    Examples
+    --------
+    >>> raise error("at least 2 classes", 1, where="target 'y'", remedy="choose another column")
+    Traceback (most recent call last):
+    ...
+    tinybayes.errors.TinybayesError: target 'y': expected at least 2 classes, got 1; choose another column
+    """
+    text = f"expected {expected}, got {got}"
+    if where:
+        text = f"{where}: {text}"
+    if remedy:
+        text = f"{text}; {remedy}"
+    return kind(text)

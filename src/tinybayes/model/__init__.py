@@ -1,0 +1,24 @@
+"""The few frozen types that everything else passes around."""
+
+from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree
+from tinybayes.model.cost import Cost
+from tinybayes.model.dataset import MISSING, Dataset
+from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
+from tinybayes.model.structure import Structure
+from tinybayes.model.variable import State, Variable
+
+__all__ = [
+    "CPD",
+    "MISSING",
+    "BayesNet",
+    "Codebook",
+    "Cost",
+    "Dataset",
+    "DecisionTree",
+    "Fixed",
+    "Float",
+    "NumberFormat",
+    "State",
+    "Structure",
+    "Variable",
+]

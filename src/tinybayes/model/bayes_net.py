@@ -1,0 +1,185 @@
+"""Bayesian networks: the type where learners, compressors, exporters and inference meet."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.model.number_format import NumberFormat
+from tinybayes.model.structure import Structure
+from tinybayes.model.variable import Variable
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTree:
+    """A decision tree from the values of the parents to a row of the table.
+
+    Node 0 is the root. An inner node ``n`` tests the parent ``split[n]`` and goes on at
+    ``children[first[n] + value]``; several values may lead to the same child (a decision graph). A leaf has
+    ``split[n] == -1`` and names its row in ``row[n]``.
+    """
+
+    split: np.ndarray
+    first: np.ndarray
+    children: np.ndarray
+    row: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("split", "first", "children", "row"):
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.int32)
+            object.__setattr__(self, name, array)
+        if not len(self.split) == len(self.first) == len(self.row) > 0:
+            raise error("one entry for each node", "arrays of different lengths", where="decision tree")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DecisionTree) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def find(self, values: dict[int, int]) -> int:
+        """Return the row for an assignment of the parents."""
+        node = 0
+        while self.split[node] >= 0:
+            node = int(self.children[self.first[node] + values[int(self.split[node])]])
+        return int(self.row[node])
+
+    def check(self, parents: tuple[int, ...], cardinality: dict[int, int], rows: int, where: str) -> None:
+        """Raise unless every path from the root ends at a row of the table."""
+        for node, parent in enumerate(self.split.tolist()):
+            if parent < 0:
+                if not 0 <= self.row[node] < rows:
+                    raise error(f"a row of 0..{rows - 1}", self.row[node], where=f"{where}, tree node {node}")
+                continue
+            if parent not in parents:
+                raise error(
+                    f"a test of one of the parents {parents}", parent, where=f"{where}, tree node {node}"
+                )
+            start = int(self.first[node])
+            below = self.children[max(start, 0) : start + cardinality[parent]]
+            # Children come after their node, so that no path can run in a circle.
+            if (
+                start < 0
+                or len(below) < cardinality[parent]
+                or below.min() <= node
+                or below.max() >= len(self.split)
+            ):
+                raise error(
+                    f"{cardinality[parent]} children after the node",
+                    below.tolist(),
+                    where=f"{where}, tree node {node}",
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class CPD:
+    """A conditional distribution ``P(node | parents)`` as log-parameters.
+
+    Parameters
+    ----------
+    parents
+        Indices of the parents.
+    table
+        Codes of the log-parameters in `format`, shape (rows, states of the node). For a full table there is one row
+        for each assignment of the parents, the last parent running fastest.
+    format
+        How the entries are stored.
+    tree
+        The decision tree from the parents' values to the row; None for a full table.
+    """
+
+    parents: tuple[int, ...]
+    table: np.ndarray
+    format: NumberFormat
+    tree: DecisionTree | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parents", tuple(int(p) for p in self.parents))
+        object.__setattr__(self, "table", np.ascontiguousarray(self.table))
+        if self.table.ndim != 2 or self.table.size == 0:
+            raise error("a table with rows and columns", f"shape {self.table.shape}", where="CPD")
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CPD)
+            and (self.parents, self.format, self.tree) == (other.parents, other.format, other.tree)
+            and np.array_equal(self.table, other.table)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def log_parameters(self) -> np.ndarray:
+        """The table in double precision, decoded."""
+        return self.format.decode(self.table)
+
+
+@dataclass(frozen=True, eq=False)
+class BayesNet:
+    """A Bayesian network, with or without a class variable.
+
+    Parameters
+    ----------
+    variables
+        The variables; for a classifier, the features.
+    target
+        The class variable, which is the last node, or None.
+    cpds
+        One distribution for each node.
+    """
+
+    variables: tuple[Variable, ...]
+    target: Variable | None
+    cpds: tuple[CPD, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(self.variables))
+        object.__setattr__(self, "cpds", tuple(self.cpds))
+        nodes = self.nodes
+        names = [node.name for node in nodes]
+        if len(set(names)) != len(names):
+            raise error("distinct names", f"{names[:10]}", where="variables")
+        if len(self.cpds) != len(nodes):
+            raise error(f"{len(nodes)} distributions, one for each variable", len(self.cpds), where="cpds")
+        structure = self.structure  # raises on unknown parents and on cycles
+        for node, cpd, family in zip(nodes, self.cpds, structure.parents, strict=True):
+            where = f"distribution of {node.name!r}"
+            if cpd.table.shape[1] != node.cardinality:
+                raise error(f"{node.cardinality} columns, one a state", cpd.table.shape[1], where=where)
+            cardinality = {parent: nodes[parent].cardinality for parent in family}
+            if cpd.tree is not None:
+                cpd.tree.check(family, cardinality, cpd.table.shape[0], where)
+                continue
+            rows = 1
+            for parent in family:
+                rows *= cardinality[parent]
+            if cpd.table.shape[0] != rows:
+                raise error(f"{rows} rows, one an assignment of the parents", cpd.table.shape[0], where=where)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BayesNet) and (self.variables, self.target, self.cpds) == (
+            other.variables,
+            other.target,
+            other.cpds,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def nodes(self) -> tuple[Variable, ...]:
+        """All variables; the class, if there is one, is the last."""
+        return self.variables if self.target is None else (*self.variables, self.target)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The graph."""
+        return Structure(tuple(cpd.parents for cpd in self.cpds))
+
+    def is_normalized(self, tolerance: float = 1e-6) -> bool:
+        """Tell whether every row of every table sums to one; quantised tables in general do not."""
+        return all(
+            np.allclose(np.exp(cpd.log_parameters).sum(axis=1), 1.0, rtol=0, atol=tolerance)
+            for cpd in self.cpds
+        )

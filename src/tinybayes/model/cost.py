@@ -1,0 +1,57 @@
+"""The price of a model: what it stores and what a prediction does."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """A price; prices of parts add up to the price of the whole.
+
+    Parameters
+    ----------
+    bits
+        Memory of all parameters.
+    parameters
+        Stored numbers.
+    additions, multiplications
+        Arithmetic of one prediction; a multiply-accumulate is one multiplication.
+    lookups
+        Table reads of one prediction.
+    comparisons
+        Comparisons of one prediction: the arg max over the classes, and the tests in decision trees.
+    edges
+        Edges of a circuit.
+    """
+
+    bits: int = 0
+    parameters: int = 0
+    additions: int = 0
+    multiplications: int = 0
+    lookups: int = 0
+    comparisons: int = 0
+    edges: int = 0
+
+    @property
+    def operations(self) -> int:
+        """Operations as the papers count them: additions and multiply-accumulates, the arg max apart."""
+        return self.additions + self.multiplications
+
+    @property
+    def bytes(self) -> int:
+        """Memory in whole bytes."""
+        return -(-self.bits // 8)
+
+    def __add__(self, other: "Cost") -> "Cost":
+        names = self.__dataclass_fields__
+        return Cost(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    def fits(self, budget: "Cost") -> bool:
+        """Tell whether no item is above the budget's; an item of zero in the budget sets no limit."""
+        return all(
+            getattr(budget, name) == 0 or getattr(self, name) <= getattr(budget, name)
+            for name in self.__dataclass_fields__
+        )
+
+    def __str__(self) -> str:
+        size = f"{self.bytes:,} B" if self.bytes < 10_000 else f"{self.bytes / 1000:,.1f} kB"
+        return f"{size}, {self.parameters:,} parameters, {self.operations:,} operations"

@@ -1,0 +1,127 @@
+"""How a log-parameter is stored: the bits of an entry, and the way to and from its code.
+
+A format never changes what a model *is*, only how its tables are written down: a quantised network is the same
+`BayesNet` in `Fixed`, a network with tied parameters the same in `Codebook`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes.errors import error
+
+
+@dataclass(frozen=True)
+class Float:
+    """IEEE floating point; 32 bits unless asked otherwise."""
+
+    bits: int = 32
+
+    def __post_init__(self) -> None:
+        if self.bits not in (32, 64):
+            raise error("32 or 64 bits", self.bits, where="Float")
+
+    @property
+    def shared_bits(self) -> int:
+        """Bits stored once for a model, beside its entries."""
+        return 0
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Return the codes of log-parameters."""
+        return np.ascontiguousarray(values, dtype=np.float32 if self.bits == 32 else np.float64)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Return the log-parameters that the codes stand for, in double precision."""
+        return np.asarray(codes, dtype=np.float64)
+
+    def __str__(self) -> str:
+        return f"float{self.bits}"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Unsigned fixed point for values that are not positive, eq. 10-11 of resource_efficient_bn_classifiers.
+
+    A code ``k`` stands for ``-k / 2**fraction``; `fraction` may be negative, as long as the sum of both is at
+    least one bit.
+    """
+
+    integer: int
+    fraction: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.integer + self.fraction <= 32:
+            raise error(
+                "1 to 32 bits in all",
+                self.integer + self.fraction,
+                where=f"Fixed{(self.integer, self.fraction)}",
+            )
+
+    @property
+    def bits(self) -> int:
+        """Bits of an entry."""
+        return self.integer + self.fraction
+
+    @property
+    def shared_bits(self) -> int:
+        """Bits stored once for a model, beside its entries."""
+        return 0
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Round half to even, then clip to the range (eq. 11)."""
+        with np.errstate(over="ignore"):
+            scaled = np.rint(np.ldexp(-np.asarray(values, dtype=np.float64), self.fraction))
+        return np.clip(scaled, 0, 2**self.bits - 1).astype(_unsigned(self.bits))
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Return the log-parameters that the codes stand for (eq. 10)."""
+        return np.asarray(-np.ldexp(np.asarray(codes, dtype=np.float64), -self.fraction))
+
+    def __str__(self) -> str:
+        return f"fixed{self.integer}.{self.fraction}"
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """A list of levels shared by all entries; an entry stores the index of its level."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        values = tuple(float(value) for value in self.values)
+        object.__setattr__(self, "values", values)
+        if not values or any(not v < math.inf for v in values) or list(values) != sorted(set(values)):
+            raise error("increasing levels below infinity", list(values)[:10], where="Codebook")
+
+    @property
+    def bits(self) -> int:
+        """Bits of an entry: enough to tell the levels apart."""
+        return (len(self.values) - 1).bit_length()
+
+    @property
+    def shared_bits(self) -> int:
+        """Bits of the levels themselves, one float32 each, stored once for a model."""
+        return 32 * len(self.values)
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Return the index of the nearest level; of two equally near ones the lower."""
+        levels = np.array(self.values)
+        array = np.asarray(values, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            middles = (levels[:-1] + levels[1:]) / 2
+        return np.searchsorted(middles, array, side="left").astype(_unsigned(self.bits))
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Return the log-parameters that the codes stand for."""
+        return np.array(self.values)[codes]
+
+    def __str__(self) -> str:
+        return f"codebook{len(self.values)}"
+
+
+NumberFormat = Float | Fixed | Codebook
+
+
+def _unsigned(bits: int) -> type[np.unsignedinteger]:
+    return np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32
