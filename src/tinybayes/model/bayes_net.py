@@ -82,7 +82,7 @@ class CPD:
     parents
         Indices of the parents.
     table
-        Codes of the log-parameters in `format`, shape (rows, states of the node). For a full table there is one row
+        Codes of the log-parameters in `format`, shape (rows, states of the node). A full table has one row
         for each assignment of the parents, the last parent running fastest.
     format
         How the entries are stored.

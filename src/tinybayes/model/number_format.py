@@ -1,7 +1,7 @@
 """How a log-parameter is stored: the bits of an entry, and the way to and from its code.
 
-A format never changes what a model *is*, only how its tables are written down: a quantised network is the same
-`BayesNet` in `Fixed`, a network with tied parameters the same in `Codebook`.
+A format never changes what a model *is*, only how its tables are written down: a quantised network is the
+same `BayesNet` in `Fixed`, a network with tied parameters the same in `Codebook`.
 """
 
 import math

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tinybayes.errors import error
 
@@ -21,8 +22,8 @@ class Variable:
         The values it can take, in the order of their codes 0, 1, ...; plain strings, numbers or booleans.
     edges
         Cut points, increasing, when the variable was discretised from numbers: a number ``v`` has the code
-        ``count(edges <= v)``, so state ``k`` is the interval ``[edges[k-1], edges[k])``. None when the states are
-        the values themselves.
+        ``count(edges <= v)``, so state ``k`` is the interval ``[edges[k-1], edges[k])``. None when the states
+        are the values themselves.
     """
 
     name: str
@@ -45,9 +46,7 @@ class Variable:
             return
         edges = tuple(float(edge) for edge in self.edges)
         object.__setattr__(self, "edges", edges)
-        if any(not math.isfinite(e) for e in edges) or any(
-            a >= b for a, b in zip(edges, edges[1:], strict=False)
-        ):
+        if any(not math.isfinite(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
             raise error("finite, increasing cut points", list(edges)[:10], where=where)
         if len(self.states) != len(edges) + 1:
             raise error(f"{len(edges) + 1} states for {len(edges)} cut points", len(self.states), where=where)
@@ -72,5 +71,5 @@ class Variable:
             text = [repr(cut) for cut in cuts]
         if not cuts:
             return cls(name, ("any",), ())
-        middle = [f"{low} to {high}" for low, high in zip(text, text[1:], strict=False)]
+        middle = [f"{low} to {high}" for low, high in pairwise(text)]
         return cls(name, (f"< {text[0]}", *middle, f">= {text[-1]}"), tuple(cuts))

@@ -1,0 +1,19 @@
+"""All Numba code: arrays in, arrays out, no type of the package.
+
+Kernels are compiled on first use and cached on disk. They release the interpreter lock instead of using Numba's
+own threads: blocks of rows or columns run on ordinary Python threads (`threads.py`), which survives forking and
+nesting, compiles faster, and leaves no global state behind.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numba
+
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
+
+
+def jit(function: Kernel) -> Kernel:
+    """Compile without object mode, cached on disk, outside the interpreter lock."""
+    compiled: Kernel = numba.njit(function, cache=True, nogil=True)
+    return compiled
