@@ -1,8 +1,8 @@
 """All Numba code: arrays in, arrays out, no type of the package.
 
-Kernels are compiled on first use and cached on disk. They release the interpreter lock instead of using Numba's
-own threads: blocks of rows or columns run on ordinary Python threads (`threads.py`), which survives forking and
-nesting, compiles faster, and leaves no global state behind.
+Kernels are compiled on first use and cached on disk. They release the interpreter lock instead of using
+Numba's own threads: blocks of rows or columns run on ordinary Python threads (`threads.py`), which survives
+forking and nesting, compiles faster, and leaves no global state behind.
 """
 
 from collections.abc import Callable
