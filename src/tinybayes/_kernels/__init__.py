@@ -6,14 +6,12 @@ forking and nesting, compiles faster, and leaves no global state behind.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 import numba
 
-Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
-
-def jit(function: Kernel) -> Kernel:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without object mode, cached on disk, outside the interpreter lock."""
-    compiled: Kernel = numba.njit(function, cache=True, nogil=True)
+    compiled: Callable[..., Any] = numba.njit(function, cache=True, nogil=True)
     return compiled

@@ -1,1 +1,5 @@
-"""TBD."""
+"""Asking a model: class scores and labels."""
+
+from tinybayes.infer.scores import class_scores, integer_scores, predict_codes, score_blocks
+
+__all__ = ["class_scores", "integer_scores", "predict_codes", "score_blocks"]

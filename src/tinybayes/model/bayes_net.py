@@ -54,18 +54,11 @@ class DecisionTree:
                     raise error(f"a row of 0..{rows - 1}", self.row[node], where=f"{where}, tree node {node}")
                 continue
             if parent not in parents:
-                raise error(
-                    f"a test of one of the parents {parents}", parent, where=f"{where}, tree node {node}"
-                )
+                raise error(f"a test of one of the parents {parents}", parent, where=f"{where}, tree node {node}")
             start = int(self.first[node])
             below = self.children[max(start, 0) : start + cardinality[parent]]
             # Children come after their node, so that no path can run in a circle.
-            if (
-                start < 0
-                or len(below) < cardinality[parent]
-                or below.min() <= node
-                or below.max() >= len(self.split)
-            ):
+            if start < 0 or len(below) < cardinality[parent] or below.min() <= node or below.max() >= len(self.split):
                 raise error(
                     f"{cardinality[parent]} children after the node",
                     below.tolist(),
@@ -180,6 +173,5 @@ class BayesNet:
     def is_normalized(self, tolerance: float = 1e-6) -> bool:
         """Tell whether every row of every table sums to one; quantised tables in general do not."""
         return all(
-            np.allclose(np.exp(cpd.log_parameters).sum(axis=1), 1.0, rtol=0, atol=tolerance)
-            for cpd in self.cpds
+            np.allclose(np.exp(cpd.log_parameters).sum(axis=1), 1.0, rtol=0, atol=tolerance) for cpd in self.cpds
         )

@@ -58,7 +58,5 @@ def topological_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
                 ready.append(child)
     if len(order) < len(parents):
         cyclic = [node for node in range(len(parents)) if waiting[node] > 0]
-        raise error(
-            "a graph without cycles", f"a cycle among or above the nodes {cyclic[:10]}", where="structure"
-        )
+        raise error("a graph without cycles", f"a cycle among or above the nodes {cyclic[:10]}", where="structure")
     return tuple(order)

@@ -1,0 +1,147 @@
+"""From raw values to the codes of given variables.
+
+One rule for what the variables have not seen: a value that is none of the states (or cannot be read as a number
+where one is needed) is *missing*, code -1, and is summed out at prediction. Nothing raises at prediction time because
+of a new category.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tinybayes._kernels.encode import encode_numbers, look_up
+from tinybayes._kernels.threads import for_blocks
+from tinybayes.errors import error
+from tinybayes.model import MISSING, Variable
+from tinybayes.model.dataset import code_dtype
+
+BLOCK = 2**14  # rows of a unit of work
+LOOK_UP_RANGE = 2**12  # integers whose range is at most this are encoded by a table
+
+
+def encode_frame(frame: pd.DataFrame, variables: Sequence[Variable]) -> np.ndarray:
+    """Encode the columns named like the variables.
+
+    Parameters
+    ----------
+    frame
+        A table; other columns are ignored.
+    variables
+        What to encode, in the order of the result's columns.
+    """
+    names = [variable.name for variable in variables]
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise error(
+            f"the columns {_listing(names)}",
+            f"a table without {_listing(absent)}",
+            where="table",
+            remedy="give the table the model was trained for",
+        )
+    columns = [frame[name] for name in names]
+    if columns and all(isinstance(c.dtype, np.dtype) and c.dtype.kind in "iuf" for c in columns):
+        return encode_matrix(frame[names].to_numpy(), variables)
+    codes = _empty(len(frame), variables)
+    for position, (column, variable) in enumerate(zip(columns, variables, strict=True)):
+        codes[:, position] = encode_column(column, variable)
+    return codes
+
+
+def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
+    """Encode a matrix with one column for each variable."""
+    if X.ndim != 2 or X.shape[1] != len(variables):
+        raise error(f"a matrix with {len(variables)} columns", f"shape {X.shape}", where="X")
+    numeric = all(v.edges is not None or _is_number(v) for v in variables)
+    if X.dtype.kind not in "iuf" or not numeric:
+        frame = pd.DataFrame(X, columns=[v.name for v in variables])
+        codes = _empty(len(X), variables)
+        for position, variable in enumerate(variables):
+            codes[:, position] = encode_column(frame.iloc[:, position].infer_objects(), variable)
+        return codes
+    _refuse_infinite(X)
+    codes = _empty(len(X), variables)
+    if X.dtype.kind in "iu" and X.size and int(X.max()) - int(X.min()) < LOOK_UP_RANGE:
+        lowest = int(X.min())
+        values = np.arange(lowest, int(X.max()) + 1)
+        # One definition of the rule: the table is filled by the general kernel.
+        table = encode_matrix(np.broadcast_to(values[:, None], (len(values), len(variables))).astype(float), variables)
+        table = np.ascontiguousarray(table.T)
+        for_blocks(lambda start, stop: look_up(X, lowest, table, start, stop, codes), len(X), BLOCK)
+        return codes
+    order = [np.argsort(np.array(v.states, dtype=float)) if v.edges is None else None for v in variables]
+    keys = [
+        np.array(v.edges, dtype=float) if o is None else np.array(v.states, dtype=float)[o]
+        for v, o in zip(variables, order, strict=True)
+    ]
+    first = np.concatenate([[0], np.cumsum([len(k) for k in keys])]).astype(np.int64)
+    exact = np.array([o is not None for o in order])
+    flat = np.concatenate(keys) if keys else np.empty(0)
+    for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, start, stop, codes), len(X), BLOCK)
+    for position, o in enumerate(order):
+        if o is not None and not np.array_equal(o, np.arange(len(o))):
+            codes[:, position] = np.append(o, MISSING)[codes[:, position]]
+    return codes
+
+
+def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
+    """Encode one column of any type."""
+    if variable.edges is not None:
+        numbers = as_numbers(column)
+        _refuse_infinite(numbers, column.name)
+        codes = np.searchsorted(np.array(variable.edges), numbers, side="right")
+        return np.where(np.isnan(numbers), MISSING, codes)
+    if _is_number(variable):
+        index = pd.Index(np.array(variable.states, dtype=float))
+        return np.asarray(index.get_indexer(pd.Index(as_numbers(column))))
+    index = pd.Index([str(s).casefold() for s in variable.states], dtype=object)
+    if not index.is_unique or not all(isinstance(s, bool) for s in variable.states):
+        index = pd.Index([str(s) for s in variable.states], dtype=object)
+        return np.asarray(index.get_indexer(pd.Index(as_texts(column), dtype=object)))
+    texts = [t if t is None else {"1": "true", "0": "false"}.get(t, t.casefold()) for t in as_texts(column)]
+    return np.asarray(index.get_indexer(pd.Index(texts, dtype=object)))
+
+
+def as_numbers(column: pd.Series) -> np.ndarray:
+    """Read a column as float64; what is not a number is NaN."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+        return column.to_numpy(dtype=float)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
+
+
+def as_texts(column: pd.Series) -> np.ndarray:
+    """Read a column as strings, None where missing; whole numbers lose their decimal point (1.0 is '1')."""
+    missing = column.isna().to_numpy()
+    values = column.astype(object).to_numpy()
+    texts = np.empty(len(values), dtype=object)
+    cache: dict[object, str] = {}
+    for position in np.flatnonzero(~missing):
+        value = values[position]
+        key = (type(value), value)
+        if key not in cache:
+            whole = isinstance(value, float | np.floating) and float(value).is_integer()
+            cache[key] = str(int(value)) if whole else str(value)
+        texts[position] = cache[key]
+    return texts
+
+
+def _is_number(variable: Variable) -> bool:
+    return all(isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states)
+
+
+def _empty(rows: int, variables: Sequence[Variable]) -> np.ndarray:
+    largest = max((variable.cardinality for variable in variables), default=1)
+    return np.empty((rows, len(variables)), dtype=code_dtype(largest))
+
+
+def _refuse_infinite(values: np.ndarray, name: object = None) -> None:
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        where = f"column {name!r}" if name is not None else "X"
+        raise error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")
+
+
+def _listing(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

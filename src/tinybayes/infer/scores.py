@@ -1,0 +1,202 @@
+"""Class scores and labels of a Bayesian-network classifier, block by block on all cores."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tinybayes._kernels.scores import forest_scores, table_scores, tree_scores
+from tinybayes._kernels.threads import for_blocks
+from tinybayes.errors import error
+from tinybayes.model import BayesNet, Fixed, Float
+
+BLOCK = 4096  # rows of a unit of work: their scores stay in the cache
+
+
+def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
+    """Return ``log p(x, c)`` for each row and class.
+
+    Missing values (-1) are summed out exactly, which gives the class posterior and not the most probable
+    completion. Networks quantised to one `Fixed` format are added up in integers, so that the scores are exact.
+
+    Parameters
+    ----------
+    net
+        A network with a class.
+    X
+        Codes, shape (rows, features).
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, classes)
+    """
+    score = Scorer(net)
+    X = score.check(X)
+    out = np.empty((len(X), score.classes))
+    for_blocks(lambda start, stop: score.into(X[start:stop], out[start:stop]), len(X), BLOCK)
+    return out
+
+
+def predict_codes(net: BayesNet, X: np.ndarray) -> np.ndarray:
+    """Return the code of the most probable class of each row; of equal ones the first.
+
+    Only the labels are kept: memory does not grow with the number of classes.
+    """
+    score = Scorer(net)
+    X = score.check(X)
+    labels = np.empty(len(X), dtype=np.int32)
+
+    def work(start: int, stop: int) -> None:
+        scores = np.empty((stop - start, score.classes))
+        score.into(X[start:stop], scores)
+        labels[start:stop] = scores.argmax(axis=1)
+
+    for_blocks(work, len(X), BLOCK)
+    return labels
+
+
+def score_blocks(net: BayesNet, X: np.ndarray, rows: int = 2**16) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield ``(first row, scores)`` for consecutive blocks, for data whose scores do not fit in memory."""
+    for start in range(0, len(X), rows):
+        yield start, class_scores(net, X[start : start + rows])
+
+
+def integer_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
+    """Return the sums of the integer codes of a network in one `Fixed` format; the smallest sum wins.
+
+    The score in nats is ``-sum / 2**fraction``. Rows must be complete.
+    """
+    score = Scorer(net)
+    X = score.check(X)
+    if score.fixed is None:
+        raise error("one Fixed format in all tables", "other formats", where="integer scores")
+    if (X < 0).any():
+        raise error("complete rows", "missing values (-1)", where="integer scores")
+    out = np.empty((len(X), score.classes), dtype=np.int64)
+    for_blocks(lambda start, stop: score.complete(X[start:stop], out[start:stop]), len(X), BLOCK)
+    return out
+
+
+class Scorer:
+    """A network laid out for the scoring kernels."""
+
+    def __init__(self, net: BayesNet) -> None:
+        if net.target is None:
+            raise error("a network with a class variable", "none", where="class scores", remedy="name a target")
+        self.net = net
+        self.classes = net.target.cardinality
+        formats = {cpd.format for cpd in net.cpds}
+        only = formats.pop() if len(formats) == 1 else None
+        self.fixed = only if isinstance(only, Fixed) else None
+        # Codes of one format are added as they are; anything else is decoded first.
+        self.tables = [cpd.table if isinstance(only, Fixed | Float) else cpd.log_parameters for cpd in net.cpds]
+        self.has_trees = any(cpd.tree is not None for cpd in net.cpds)
+        self.layout = _tree_layout(net, self.tables) if self.has_trees else _table_layout(net, self.tables)
+
+    def check(self, X: np.ndarray) -> np.ndarray:
+        """Check shape and range, so that no kernel reads beyond a table."""
+        X = np.ascontiguousarray(X)
+        states = np.array([v.cardinality for v in self.net.variables], dtype=np.int64)
+        if X.ndim != 2 or X.shape[1] != len(states) or X.dtype.kind not in "iu":
+            raise error(f"integer codes with {len(states)} columns", f"{X.dtype} of shape {X.shape}", where="X")
+        if X.size and (int(X.min()) < -1 or (X.max(axis=0) >= states).any()):
+            raise error("codes from -1 to the number of states less one", "others", where="X")
+        return X
+
+    def into(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Write the scores of a block in nats."""
+        gaps = (X < 0).any(axis=1)
+        complete = X if not gaps.any() else X[~gaps]
+        if self.fixed is None:
+            scores = np.empty((len(complete), self.classes))
+            self.complete(complete, scores)
+        else:
+            sums = np.empty((len(complete), self.classes), dtype=np.int64)
+            self.complete(complete, sums)
+            scores = self.fixed.decode(sums)
+        if len(complete) == len(X):
+            out[:] = scores
+            return
+        out[~gaps] = scores
+        incomplete = np.empty((int(gaps.sum()), self.classes))
+        forest_scores(X[gaps], *_forest_layout(self.net), incomplete)
+        out[gaps] = incomplete
+
+    def complete(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Write the sums for complete rows, in the tables' own unit."""
+        (tree_scores if self.has_trees else table_scores)(X, *self.layout, out)
+
+
+def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Lay out full tables flat, class index fastest: first, node, stride, offset, has class, entries."""
+    features = len(net.variables)
+    first, offset, has_class, parts, size = [0], [], [], [], 0
+    node: list[int] = []
+    stride: list[int] = []
+    for family, table in zip(net.structure.families, tables, strict=True):
+        array = table.reshape([net.nodes[v].cardinality for v in family])
+        if features in family:
+            array = np.moveaxis(array, family.index(features), -1)
+        others = [v for v in family if v != features]
+        steps = [int(np.prod(array.shape[axis + 1 :])) for axis in range(len(others))]
+        node += others
+        stride += steps
+        first.append(len(node))
+        offset.append(size)
+        has_class.append(features in family)
+        parts.append(array.reshape(-1))
+        size += array.size
+    integers = [np.array(a, dtype=np.int64) for a in (first, node, stride, offset)]
+    return (*integers, np.array(has_class), np.concatenate(parts))
+
+
+def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Lay out networks in which some tables are reached through trees."""
+    parent_first, root, offset = [0], [], []
+    parent: list[int] = []
+    stride: list[int] = []
+    split, child_first, children, leaf_row = [], [], [], []
+    size = nodes = below = 0
+    for cpd, table in zip(net.cpds, tables, strict=True):
+        cards = [net.nodes[p].cardinality for p in cpd.parents]
+        parent += cpd.parents
+        stride += [int(np.prod(cards[k + 1 :])) for k in range(len(cards))]
+        parent_first.append(len(parent))
+        offset.append(size)
+        size += table.size
+        root.append(-1 if cpd.tree is None else nodes)
+        if cpd.tree is not None:
+            split.append(cpd.tree.split)
+            child_first.append(cpd.tree.first + below)
+            children.append(cpd.tree.children + nodes)
+            leaf_row.append(cpd.tree.row)
+            nodes += len(cpd.tree.split)
+            below += len(cpd.tree.children)
+    states = [v.cardinality for v in net.nodes]
+    flat = np.concatenate([table.reshape(-1) for table in tables])
+    arrays = [parent_first, parent, stride, root]
+    trees = [np.concatenate(part) for part in (split, child_first, children, leaf_row)]
+    ends = [offset, states]
+    return (*(np.asarray(a, dtype=np.int64) for a in (*arrays, *trees, *ends)), flat)
+
+
+def _forest_layout(net: BayesNet) -> tuple[np.ndarray, ...]:
+    """Lay out a class with a forest of features below it, for summing out missing values."""
+    features = len(net.variables)
+    parent = []
+    for cpd in net.cpds[:features]:
+        others = [p for p in cpd.parents if p != features]
+        if cpd.tree is not None or len(others) > 1 or features not in cpd.parents or net.cpds[features].parents:
+            raise error(
+                "features with the class and at most one feature as parents",
+                "another structure",
+                where="rows with missing values",
+                remedy="fill the gaps, or use a naive Bayes or TAN classifier",
+            )
+        parent.append(others[0] if others else -1)
+    order = [v for v in reversed(net.structure.order) if v < features]
+    states = [v.cardinality for v in net.variables]
+    # Full tables of such a network, class fastest, have just the axes (parent, own value, class).
+    tables = [cpd.log_parameters for cpd in net.cpds]
+    _, _, _, offset, _, flat = _table_layout(net, tables)
+    integers = [np.array(a, dtype=np.int64) for a in (order, parent, states)]
+    return (*integers, offset[:features], flat, net.cpds[features].log_parameters[0])

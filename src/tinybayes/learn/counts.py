@@ -1,0 +1,132 @@
+"""Sufficient statistics: how often each cell of a table occurs, from memory or batch by batch.
+
+Everything closed-form learning needs from the data is a set of counts, and counts add up. So data larger than
+memory works by passing a source that yields one `Dataset` after another each time it is iterated.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tinybayes._kernels.counts import add_counts
+from tinybayes._kernels.threads import for_blocks, thread_count
+from tinybayes.errors import error
+from tinybayes.model import Dataset, Variable
+
+MAX_CELLS = 2**27  # 1 GiB of counts: beyond it a table is refused before anything is allocated
+
+
+class Batches(Protocol):
+    """Data in pieces: the variables, and a fresh iterator over data sets each time it is asked for one."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+
+    @property
+    def target(self) -> Variable | None:
+        """The class variable, if any."""
+
+    @property
+    def nodes(self) -> tuple[Variable, ...]:
+        """The features, then the class."""
+
+    def __iter__(self) -> Iterator[Dataset]: ...
+
+
+Data = Dataset | Batches
+
+
+def batches(data: Data) -> Iterator[Dataset]:
+    """Yield the data set itself, or the pieces of the source one after another."""
+    if isinstance(data, Dataset):
+        yield data
+    else:
+        yield from data
+
+
+def labels(batch: Dataset) -> np.ndarray:
+    """Return the class codes; all zero for a table without a class, an error where the class is not known."""
+    if batch.y is not None:
+        return batch.y
+    if batch.target is None:
+        return np.zeros(len(batch), dtype=np.int8)
+    raise error("class codes to learn from", "a data set without y", where=f"target {batch.target.name!r}")
+
+
+def count_tables(data: Data, families: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """Count the cells of one table for each family of nodes.
+
+    Parameters
+    ----------
+    data
+        A data set, or batches of one. Rows weigh as much as their weight says; a row with a missing value in a
+        family is left out of that family's table, and of no other.
+    families
+        Tuples of node indices, the axes of the tables; the class is the last node.
+
+    Returns
+    -------
+    list of ndarray
+        For each family the (weighted) counts, with one axis for each of its nodes.
+    """
+    shapes = [tuple(data.nodes[node].cardinality for node in family) for family in families]
+    sizes = [_cells(shape, family, data.nodes) for shape, family in zip(shapes, families, strict=True)]
+    offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    if offset[-1] > MAX_CELLS:
+        raise error(
+            f"at most {MAX_CELLS:,} counts",
+            f"{offset[-1]:,}",
+            where=f"{len(sizes)} tables",
+            remedy="merge rare states, or use fewer parents",
+        )
+    layout = table_layout(shapes, families, len(data.variables), offset)
+    counts = np.zeros(offset[-1])
+    for batch in batches(data):
+        _add_batch(batch, layout, counts)
+    return [counts[a:b].reshape(shape) for a, b, shape in zip(offset, offset[1:], shapes, strict=False)]
+
+
+def table_layout(
+    shapes: Sequence[Sequence[int]], families: Sequence[Sequence[int]], features: int, offset: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Describe tables in C order for the counting kernel: first, node, stride, offset, class stride."""
+    first, node, stride, class_stride = [0], [], [], []
+    for shape, family in zip(shapes, families, strict=True):
+        step, of_class = 1, 0
+        for axis in reversed(range(len(family))):
+            if family[axis] == features:
+                of_class = step
+            else:
+                node.append(family[axis])
+                stride.append(step)
+            step *= shape[axis]
+        first.append(len(node))
+        class_stride.append(of_class)
+    arrays = (first, node, stride, offset, class_stride)
+    return tuple(np.asarray(array, dtype=np.int64) for array in arrays)
+
+
+def _add_batch(batch: Dataset, layout: tuple[np.ndarray, ...], counts: np.ndarray) -> None:
+    """Count one batch; each thread takes some of the tables, so that no two write to the same place."""
+    y, tables = labels(batch), len(layout[-1])
+
+    def work(start: int, stop: int) -> None:
+        add_counts(batch.X, y, batch.weight, start, stop, *layout, counts)
+
+    for_blocks(work, tables, max(1, -(-tables // thread_count())))
+
+
+def _cells(shape: Sequence[int], family: Sequence[int], nodes: Sequence[Variable]) -> int:
+    cells = 1
+    for states in shape:
+        cells *= states
+    if cells > MAX_CELLS:
+        raise error(
+            f"at most {MAX_CELLS:,} cells",
+            f"{cells:,}",
+            where=f"table of {', '.join(nodes[node].name for node in family)}",
+            remedy="merge rare states, or use a structure with fewer parents",
+        )
+    return cells

@@ -1,0 +1,42 @@
+"""Structures that need no search: naive Bayes and random trees. The class is the last node."""
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.learn.counts import Data
+from tinybayes.model import Structure
+
+
+def naive_bayes(data: Data) -> Structure:
+    """Let every feature depend on the class alone."""
+    return augmented([-1] * len(data.variables), has_class=data.target is not None)
+
+
+def random_tan(data: Data, *, seed: int | np.random.Generator = 0) -> Structure:
+    """Draw a random ordering and, for each feature, a random one of its predecessors (TAN Random).
+
+    Parameters
+    ----------
+    data
+        Gives the number of features.
+    seed
+        Seed or generator.
+    """
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(data.variables))
+    parent = np.full(len(order), -1)
+    for position in range(1, len(order)):
+        parent[order[position]] = order[generator.integers(position)]
+    return augmented(parent.tolist(), has_class=data.target is not None)
+
+
+def augmented(parent: list[int], *, has_class: bool = True) -> Structure:
+    """Make the tree-augmented structure in which feature ``i`` has the feature ``parent[i]`` (-1: none) and the class.
+
+    The class comes last among the parents, so that the tables keep the classes of one context together.
+    """
+    if not parent:
+        raise error("at least one feature", "none", where="structure")
+    below = (len(parent),) if has_class else ()
+    families = [((p,) if p >= 0 else ()) + below for p in parent]
+    return Structure(tuple(families) + (((),) if has_class else ()))
