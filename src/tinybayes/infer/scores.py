@@ -54,6 +54,13 @@ def predict_codes(net: BayesNet, X: np.ndarray) -> np.ndarray:
     return labels
 
 
+def normalize_scores(scores: np.ndarray) -> np.ndarray:
+    """Turn log-joint scores into log-posteriors; a row that is impossible under every class becomes uniform."""
+    top = scores.max(axis=1, keepdims=True)
+    shifted = np.where(top == -np.inf, 0.0, scores - np.where(top == -np.inf, 0.0, top))
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
 def score_blocks(net: BayesNet, X: np.ndarray, rows: int = 2**16) -> Iterator[tuple[int, np.ndarray]]:
     """Yield ``(first row, scores)`` for consecutive blocks, for data whose scores do not fit in memory."""
     for start in range(0, len(X), rows):

@@ -1,0 +1,122 @@
+"""From a table to a data set: in memory, or batch by batch for data larger than memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tinybayes.data.encode import as_numbers, encode_column, encode_frame
+from tinybayes.data.readers import Table, as_table
+from tinybayes.data.variables import Part, Rules, learn_variables
+from tinybayes.errors import error
+from tinybayes.model import Dataset, Variable
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """A table seen through variables: each iteration yields its batches as data sets.
+
+    Parameters
+    ----------
+    table
+        Where the rows come from.
+    variables, target
+        The features and the class; a table without the class column yields data sets without `y`.
+    weight
+        Name of a column of row weights.
+    """
+
+    table: Table
+    variables: tuple[Variable, ...]
+    target: Variable | None = None
+    weight: str | None = None
+
+    @property
+    def nodes(self) -> tuple[Variable, ...]:
+        """All variables; the class, if there is one, is the last."""
+        return self.variables if self.target is None else (*self.variables, self.target)
+
+    def __iter__(self) -> Iterator[Dataset]:
+        for frame in self.table.batches():
+            y = None
+            if self.target is not None and self.target.name in frame.columns:
+                y = encode_column(frame[self.target.name], self.target)
+            yield Dataset(self.variables, self.target, encode_frame(frame, self.variables), y, self._weight(frame))
+
+    def _weight(self, frame: pd.DataFrame) -> np.ndarray | None:
+        return None if self.weight is None else _weights(frame, self.weight)
+
+    def in_memory(self) -> Dataset:
+        """Return all rows as one data set."""
+        parts = list(self)
+        if len(parts) == 1:
+            return parts[0]
+        y = None if parts[0].y is None else np.concatenate([part.y for part in parts if part.y is not None])
+        weight = None if self.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None])
+        return Dataset(self.variables, self.target, np.concatenate([part.X for part in parts]), y, weight)
+
+
+def open_dataset(
+    source: object,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    rules: Rules | None = None,
+) -> EncodedTable:
+    """Open a table of any size: one pass finds its variables, later passes encode batch after batch.
+
+    Parameters
+    ----------
+    source
+        A path (CSV, TSV, Parquet, ARFF, npz, ``.data``; text also gzipped), a pandas DataFrame, a pyarrow Table, a
+        NumPy array, a scikit-learn Bunch, or a function that returns an iterator of DataFrames.
+    target
+        Name of the class column; None for a table without a class.
+    features
+        Names of the feature columns; by default all others.
+    weight
+        Name of a column of row weights, which is then not a feature.
+    rules
+        How columns become variables.
+
+    Returns
+    -------
+    EncodedTable
+    """
+    table = as_table(source)
+    for name in [n for n in (target, weight) if n is not None] + list(features or ()):
+        if name not in table.columns:
+            shown = ", ".join(map(str, table.columns[:10])) + (", ..." if len(table.columns) > 10 else "")
+            raise error(f"a column {name!r}", f"the columns {shown}", where=table.name)
+    chosen = [c for c in table.columns if c not in (target, weight)] if features is None else list(features)
+    if not chosen:
+        raise error("at least one feature column", f"only {list(table.columns)}", where=table.name)
+
+    def parts() -> Iterator[Part]:
+        for frame in table.batches():
+            of_class = None if target is None else frame[target]
+            yield frame[chosen], of_class, None if weight is None else _weights(frame, weight)
+
+    variables, class_variable = learn_variables(parts(), rules or Rules(), table.declared)
+    return EncodedTable(table, variables, class_variable, weight)
+
+
+def read_dataset(
+    source: object,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    rules: Rules | None = None,
+) -> Dataset:
+    """Read a table into memory as a `Dataset`; the arguments are those of `open_dataset`."""
+    return open_dataset(source, target=target, features=features, weight=weight, rules=rules).in_memory()
+
+
+def _weights(frame: pd.DataFrame, name: str) -> np.ndarray:
+    values = as_numbers(frame[name])
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise error("finite numbers that are not negative", "others", where=f"weight column {name!r}")
+    return values

@@ -1,0 +1,242 @@
+"""Finding the variables of a table: which states a column has, or where to cut its numbers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from tinybayes.data.discretize import cut_points
+from tinybayes.data.encode import as_texts, encode_column
+from tinybayes.errors import error
+from tinybayes.model import State, Variable
+
+Discretizer = str | BaseEstimator | None
+Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """How columns become variables.
+
+    Parameters
+    ----------
+    discretizer
+        What cuts numeric columns: ``"mdlp"``, ``"uniform"``, ``"quantile"``, a scikit-learn discretiser, None (every
+        distinct number is a state), or ``"auto"``: ``"mdlp"`` where there is a class, else None.
+    n_bins
+        Bins of ``"uniform"`` and ``"quantile"``.
+    max_states
+        A column with more distinct values than this is refused: it is an identifier or a measurement, not a state.
+    sample_rows
+        When the table comes in several batches, cut points are found on a uniform sample of this many rows.
+    seed
+        Of that sample.
+    """
+
+    discretizer: Discretizer = "auto"
+    n_bins: int = 8
+    max_states: int = 1000
+    sample_rows: int = 200_000
+    seed: int = 0
+
+
+def learn_variables(
+    parts: Iterable[Part], rules: Rules, declared: Mapping[str, tuple[State, ...]] | None = None
+) -> tuple[tuple[Variable, ...], Variable | None]:
+    """Find the features and the class in one pass over the parts of a table.
+
+    A column of numbers is cut by the discretiser; text, categories and booleans keep their distinct values as
+    states (sorted; declared categories in their declared order, whether seen or not). A column that is missing
+    everywhere becomes a variable with the one state ``"any"``. Rows of weight zero are ignored.
+    """
+    summary = _Summary(rules, dict(declared or {}))
+    for frame, target, weight in parts:
+        if weight is not None and not (weight > 0).all():
+            positive = weight > 0
+            frame, weight = frame[positive], weight[positive]
+            target = None if target is None else target[positive]
+        summary.add(frame, target, weight)
+    return summary.features(), summary.class_variable()
+
+
+def distinct_values(column: pd.Series) -> list[State]:
+    """Return the distinct known values (of categories, all) as plain scalars; a mixture of types counts as text."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _plain(column.cat.categories.to_series())
+    return _plain(column.dropna().drop_duplicates())
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Tell whether a column holds numbers (or nothing at all), rather than states."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
+        raise error(
+            "numbers, text, categories or booleans",
+            f"dates ({column.dtype})",
+            where=f"column {column.name!r}",
+            remedy="convert it, for example to the month or to seconds",
+        )
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return False
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        if pd.api.types.is_complex_dtype(column.dtype):
+            raise error("real numbers", "complex ones", where=f"column {column.name!r}")
+        return True
+    return bool(column.isna().all()) or (
+        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in ("integer", "floating", "decimal")
+    )
+
+
+def _plain(values: pd.Series) -> list[State]:
+    scalars = [v.item() if isinstance(v, np.generic) else v for v in values.tolist()]
+    if all(isinstance(v, bool) for v in scalars):
+        return scalars
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in scalars):
+        whole = all(float(v).is_integer() for v in scalars)
+        return [int(v) for v in scalars] if whole else [float(v) for v in scalars]
+    return list(dict.fromkeys(as_texts(pd.Series(scalars, dtype=object)).tolist()))
+
+
+@dataclass
+class _Summary:
+    """What one pass over a table keeps: the states of every column, and a sample of its numbers."""
+
+    rules: Rules
+    declared: dict[str, tuple[State, ...]]
+    states: dict[str, dict[State, None]] = field(default_factory=dict)
+    numeric: dict[str, bool] = field(default_factory=dict)
+    classes: dict[State, None] = field(default_factory=dict)
+    has_class: bool = False
+    pieces: list[Part] = field(default_factory=list)
+    priority: np.ndarray = field(default_factory=lambda: np.empty(0))
+    target_name: str = ""
+
+    def add(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
+        """Take in one batch."""
+        for column in [frame[name] for name in frame.columns] + ([] if target is None else [target]):
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                self.declared.setdefault(str(column.name), tuple(distinct_values(column)))
+        if target is not None:
+            self.has_class, self.target_name = True, str(target.name)
+            self.classes.update(dict.fromkeys(distinct_values(target)))
+            self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+        for name in frame.columns:
+            self._column(name, frame[name])
+        cut = [name for name in frame.columns if self.numeric[name] and self.discretizer is not None]
+        self._sample(frame[cut], target, weight)
+
+    @property
+    def discretizer(self) -> Discretizer:
+        """The rules' choice, with ``"auto"`` resolved."""
+        asked = self.rules.discretizer
+        if isinstance(asked, str) and asked == "auto":
+            return "mdlp" if self.has_class else None
+        return asked
+
+    def _column(self, name: str, column: pd.Series) -> None:
+        if name in self.declared:
+            self.numeric[name] = False
+            self.states[name] = dict.fromkeys(self.declared[name])
+            return
+        if len(column) and column.isna().all() and not isinstance(column.dtype, pd.CategoricalDtype):
+            self.numeric.setdefault(name, True)
+            self.states.setdefault(name, {})
+            return
+        numeric = is_numeric(column)
+        if self.numeric.setdefault(name, numeric) != numeric and self.states[name]:
+            raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
+        self.numeric[name] = numeric
+        seen = self.states.setdefault(name, {})
+        if not numeric or self.discretizer is None:
+            seen.update(dict.fromkeys(distinct_values(column)))
+            self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
+        elif numeric:
+            _refuse_infinite(column)
+            seen[0] = None  # marks that a number was seen
+
+    def _limit(self, name: str, found: int, remedy: str) -> None:
+        if found > self.rules.max_states:
+            limit = f"at most {self.rules.max_states:,} distinct values"
+            raise error(limit, f"{found:,}", where=f"column {name!r}", remedy=remedy)
+
+    def _sample(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
+        """Keep the batch; from the second on, keep the rows of smallest random priority."""
+        generator = np.random.default_rng([self.rules.seed, len(self.priority), len(self.pieces)])
+        self.pieces.append((frame, target, weight))
+        self.priority = np.concatenate([self.priority, generator.random(len(frame))])
+        if len(self.pieces) > 1 and len(self.priority) > 2 * self.rules.sample_rows:
+            keep = np.sort(np.argsort(self.priority, kind="stable")[: self.rules.sample_rows])
+            frame, target, weight = self._joined()
+            self.priority = self.priority[keep]
+            target = None if target is None else target.iloc[keep]
+            self.pieces = [(frame.iloc[keep], target, None if weight is None else weight[keep])]
+
+    def _joined(self) -> Part:
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        frames, targets, weights = zip(*self.pieces, strict=True)
+        target = None if targets[0] is None else pd.concat(targets, ignore_index=True)
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return pd.concat(frames, ignore_index=True), target, weight
+
+    def class_variable(self) -> Variable | None:
+        """Return the class, if there is one."""
+        if not self.has_class:
+            return None
+        states = self._states(self.target_name, self.classes) if self.classes else ()
+        if len(states) < 2:
+            raise error(
+                "at least 2 classes", f"{list(states)}", where=f"target {self.target_name!r}", remedy="add other rows"
+            )
+        return Variable(self.target_name, tuple(states))
+
+    def features(self) -> tuple[Variable, ...]:
+        """Return one variable for each column."""
+        if not self.states:
+            raise error("at least one feature column", "none", where="table")
+        frame, target, weight = self._joined()
+        edges: dict[str, np.ndarray] = {}
+        if self.discretizer is not None and len(frame.columns):
+            y = None
+            variable = self.class_variable()
+            if target is not None and variable is not None:
+                y = encode_column(target, variable)
+            columns = [_numbers(frame[name]) for name in frame.columns]
+            cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.rules.n_bins)
+            edges = dict(zip(frame.columns, cuts, strict=True))
+        return tuple(self._variable(name, edges) for name in self.states)
+
+    def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:
+        if name in edges:
+            return Variable.from_edges(name, edges[name].tolist())
+        if not self.states[name]:
+            return Variable.from_edges(name, [])
+        return Variable(name, self._states(name, self.states[name]))
+
+    def _states(self, name: str, found: Iterable[State]) -> tuple[State, ...]:
+        """Put the values found batch by batch in order; of booleans both are always there."""
+        values = list(found)
+        if name in self.declared:
+            return self.declared[name]
+        if all(isinstance(v, bool) for v in values):
+            return (False, True)
+        if any(isinstance(v, str) for v in values):
+            values = list(dict.fromkeys(str(v) for v in values))
+        return tuple(sorted(values, key=lambda v: v))  # type: ignore[arg-type,return-value]
+
+
+def _numbers(column: pd.Series) -> np.ndarray:
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        return column.to_numpy()
+    return np.asarray(pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan))
+
+
+def _refuse_infinite(column: pd.Series) -> None:
+    values = _numbers(column)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        where = f"column {column.name!r}, row {row}"
+        raise error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")

@@ -1,0 +1,69 @@
+"""The rooms of the package and who may import from whom; docs/architecture.md draws the same picture."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "tinybayes"
+ROOMS = [
+    "errors",
+    "files",
+    "_kernels",
+    "model",
+    "data",
+    "cost",
+    "infer",
+    "learn",
+    "compress",
+    "deploy",
+    "search",
+    "report",
+    "estimators",
+    "cli",
+]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room(parts):
+    return parts[0].removesuffix(".py")
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_rooms_import_only_from_rooms_before_them(path):
+    here = path.relative_to(SOURCE).parts
+    if here in {("__init__.py",), ("__main__.py",)}:
+        return  # the index of public names, and the way in
+    for name in imports(path):
+        if name.split(".")[0] == "tinybayes" and name != "tinybayes.__version__":
+            there = room(name.split(".")[1:])
+            assert ROOMS.index(there) <= ROOMS.index(room(here)), f"{'/'.join(here)} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_numba_and_jax_stay_in_their_rooms_and_files_stay_short(path):
+    names = {name.split(".")[0] for name in imports(path)}
+    here = room(path.relative_to(SOURCE).parts)
+    assert "numba" not in names or here == "_kernels"
+    assert not names & {"jax", "optax"} or here == "learn"
+    assert not names & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, tinybayes; print([m for m in ('jax', 'numba', 'plotly', 'pandas', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
