@@ -1,1 +1,17 @@
-"""TBD."""
+"""Tables in: readers, discretisation, variables, codes, named data sets."""
+
+from tinybayes.data.mdlp import MDLPDiscretizer
+from tinybayes.data.readers import Table, as_table, read_frame
+from tinybayes.data.tables import EncodedTable, open_dataset, read_dataset
+from tinybayes.data.variables import Rules
+
+__all__ = [
+    "EncodedTable",
+    "MDLPDiscretizer",
+    "Rules",
+    "Table",
+    "as_table",
+    "open_dataset",
+    "read_dataset",
+    "read_frame",
+]

@@ -1,6 +1,7 @@
 """Cut points for numeric columns: Fayyad-Irani by our own kernel, equal width and quantiles by scikit-learn."""
 
 import inspect
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,7 +84,9 @@ def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | N
     # Equal width looks at the range only, and refuses weights.
     weighted = weight is not None and binner.strategy != "uniform"
     fitted = clone(binner).set_params(encode="ordinal")
-    fitted.fit(values[:, None], sample_weight=weight[known] if weighted and weight is not None else None)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Bins whose width are too small")  # repeated quantiles are merged, as wanted
+        fitted.fit(values[:, None], sample_weight=weight[known] if weighted and weight is not None else None)
     edges = np.asarray(fitted.bin_edges_[0][1:-1], dtype=float)
     # A cut at the smallest value would make an empty bin.
     return np.unique(edges[(edges > values.min()) & np.isfinite(edges)])

@@ -1,6 +1,6 @@
 """The few frozen types that everything else passes around."""
 
-from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree
+from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree, with_target
 from tinybayes.model.cost import Cost
 from tinybayes.model.dataset import MISSING, Dataset
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
@@ -21,4 +21,5 @@ __all__ = [
     "State",
     "Structure",
     "Variable",
+    "with_target",
 ]

@@ -1,6 +1,6 @@
 """Bayesian networks: the type where learners, compressors, exporters and inference meet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -175,3 +175,27 @@ class BayesNet:
         return all(
             np.allclose(np.exp(cpd.log_parameters).sum(axis=1), 1.0, rtol=0, atol=tolerance) for cpd in self.cpds
         )
+
+
+def with_target(net: BayesNet, name: str | None) -> BayesNet:
+    """Return the same network with another of its variables, or none, as the class.
+
+    The class is the last node, so that the others move up; parents and decision trees are renumbered.
+    """
+    names = [node.name for node in net.nodes]
+    if name is None:
+        return BayesNet(net.nodes, None, net.cpds)
+    if name not in names:
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise error(f"one of the variables {shown}", repr(name), where="target")
+    chosen = names.index(name)
+    order = [node for node in range(len(names)) if node != chosen] + [chosen]
+    place = np.argsort(order)
+    cpds = []
+    for node in order:
+        cpd = net.cpds[node]
+        tree = cpd.tree
+        if tree is not None:
+            tree = replace(tree, split=np.where(tree.split >= 0, place[tree.split], -1))
+        cpds.append(replace(cpd, parents=tuple(int(place[p]) for p in cpd.parents), tree=tree))
+    return BayesNet(tuple(net.nodes[node] for node in order[:-1]), net.nodes[chosen], tuple(cpds))

@@ -1,0 +1,5 @@
+"""``python -m tinybayes`` is the command line."""
+
+from tinybayes.cli import main
+
+main()

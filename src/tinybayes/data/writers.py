@@ -1,0 +1,58 @@
+"""Writing tables batch by batch, complete or not at all."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tinybayes.errors import FileError, error
+from tinybayes.files import atomic_path
+
+
+def write_frames(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -> int:
+    """Write frames with equal columns one below the other; return the number of rows.
+
+    Parameters
+    ----------
+    frames
+        The batches.
+    path
+        ``.csv`` or ``.csv.gz``, ``.tsv``, ``.parquet``; ``-`` prints CSV to standard output.
+    """
+    name = Path(path).name.lower()
+    plain = name.removesuffix(".gz")
+    if str(path) == "-":
+        return _write_text(frames, sys.stdout, ",")
+    if plain.endswith((".csv", ".tsv")):
+        with atomic_path(path) as temporary:
+            return _write_text(frames, temporary, "\t" if plain.endswith(".tsv") else ",")
+    if name.endswith((".parquet", ".pq")):
+        with atomic_path(path) as temporary:
+            return _write_parquet(frames, temporary)
+    raise error("a .csv, .csv.gz, .tsv or .parquet file", name, where=str(path), kind=FileError)
+
+
+def _write_text(frames: Iterable[pd.DataFrame], place: object, separator: str) -> int:
+    rows = 0
+    for number, frame in enumerate(frames):
+        frame.to_csv(place, mode="w" if number == 0 else "a", header=number == 0, index=False, sep=separator)  # type: ignore[call-overload]
+        rows += len(frame)
+    return rows
+
+
+def _write_parquet(frames: Iterable[pd.DataFrame], place: Path) -> int:
+    rows, writer = 0, None
+    try:
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            writer = writer or pq.ParquetWriter(place, table.schema)
+            writer.write_table(table)
+            rows += len(frame)
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows

@@ -1,0 +1,68 @@
+"""How well a classifier does on labelled data."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.infer.scores import class_scores, normalize_scores
+from tinybayes.model import BayesNet, Dataset
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The result of `evaluate`.
+
+    Parameters
+    ----------
+    rows
+        Rows with a known class.
+    error
+        Weighted share of wrong labels.
+    log_loss
+        Mean of ``-log p(class | x)`` in nats.
+    log_likelihood
+        Mean of ``log p(x, class)`` in nats; of a quantised model, the unnormalised score.
+    confusion
+        Weighted counts, true class by predicted class.
+    unknown
+        Share of cells that were missing, or held a state the model does not know.
+    """
+
+    rows: int
+    error: float
+    log_loss: float
+    log_likelihood: float
+    confusion: np.ndarray
+    unknown: float
+
+
+def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
+    """Compare the predictions of a classifier with the classes of a data set, or of batches of one."""
+    if net.target is None:
+        raise error("a network with a class variable", "none", where="evaluate", remedy="name a target")
+    classes = net.target.cardinality
+    confusion = np.zeros((classes, classes))
+    rows = cells = unknown = 0
+    loss = likelihood = 0.0
+    for batch in [data] if isinstance(data, Dataset) else data:
+        if batch.y is None:
+            raise error(f"a column {net.target.name!r} with the classes", "a table without it", where="evaluate")
+        known = batch.rows(batch.y >= 0)
+        y, X = known.y, known.X
+        assert y is not None
+        weight = np.ones(len(known)) if known.weight is None else known.weight
+        for start in range(0, len(known), 2**16):
+            part = slice(start, start + 2**16)
+            scores = class_scores(net, X[part])
+            np.add.at(confusion, (y[part], scores.argmax(axis=1)), weight[part])
+            of_class = (np.arange(len(scores)), y[part])
+            loss -= float(weight[part] @ normalize_scores(scores)[of_class])
+            likelihood += float(weight[part] @ scores[of_class])
+        rows, cells, unknown = rows + len(known), cells + X.size, unknown + int((X < 0).sum())
+    total = confusion.sum()
+    if total == 0:
+        raise error("rows with a known class", "none", where=f"column {net.target.name!r}")
+    wrong = float(1 - np.trace(confusion) / total)
+    return Evaluation(rows, wrong, loss / total, likelihood / total, confusion, unknown / max(cells, 1))

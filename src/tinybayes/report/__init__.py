@@ -1,0 +1,1 @@
+"""Showing models to people."""

@@ -1,0 +1,120 @@
+"""Tables and trees for the terminal."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.tree import Tree
+
+from tinybayes.cost import bayes_net_cost
+from tinybayes.infer import Evaluation
+from tinybayes.model import BayesNet, Cost, Variable
+
+
+def bytes_text(bits: int) -> str:
+    """Write a number of bits as a size people read: 12,230 bits are 1.5 kB."""
+    size = -(-bits // 8)
+    return f"{size} B" if size < 1000 else f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
+
+
+def model_card(net: BayesNet, *, limit: int = 20) -> RenderableType:
+    """Describe a network: its variables, its structure as a tree, its price.
+
+    Parameters
+    ----------
+    net
+        The network.
+    limit
+        How many variables to list; the rest are counted.
+    """
+    return Group(_variables(net, limit), "", structure_tree(net, limit=limit), "", cost_table(net))
+
+
+def cost_table(net: BayesNet) -> Table:
+    """List what a network stores and what a prediction does."""
+    cost = bayes_net_cost(net)
+    formats = sorted({str(cpd.format) for cpd in net.cpds})
+    table = Table(title="Price", title_justify="left", show_header=False)
+    table.add_row("memory", f"{bytes_text(cost.bits)} ({cost.bits:,} bits)")
+    table.add_row("parameters", f"{cost.parameters:,} in {', '.join(formats)}")
+    table.add_row("a prediction", f"{cost.additions:,} additions, {cost.lookups:,} look-ups")
+    table.add_row("arg max and tests", f"{cost.comparisons:,} comparisons")
+    return table
+
+
+def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:
+    """Draw the graph as a tree: each node below the last of its feature parents.
+
+    Further parents stand in brackets behind the name. In a classifier every feature hangs below the class; a parent
+    that is a feature is drawn instead of the class.
+    """
+    nodes = net.nodes
+    classes = len(net.variables) if net.target is not None else -1
+    children: dict[int, list[int]] = {}
+    for node, cpd in enumerate(net.cpds):
+        features = [p for p in cpd.parents if p != classes]
+        upper = features[-1] if features else classes if classes in cpd.parents else -2
+        children.setdefault(upper, []).append(node)
+    left = limit
+    tree = Tree("Structure", highlight=False)
+
+    # Not recursive: a Chow-Liu tree over images can be hundreds of levels deep.
+    stack = [(node, tree) for node in reversed(children.get(-2, []))]
+    while stack and left > 0:
+        node, above = stack.pop()
+        others = [nodes[p].name for p in net.cpds[node].parents if p != classes][:-1]
+        name = f"[bold]{escape(nodes[node].name)}[/bold]" if node == classes else escape(nodes[node].name)
+        below = above.add(name + (f" [dim](also {escape(', '.join(others))})[/dim]" if others else ""))
+        left -= 1
+        stack += [(child, below) for child in reversed(children.get(node, []))]
+    if len(nodes) > limit:
+        tree.add(f"[dim]... and {len(nodes) - limit:,} more[/dim]")
+    return tree
+
+
+def front_table(rows: Sequence[tuple[str, float, Cost]], title: str) -> Table:
+    """List models with their error and price."""
+    table = Table(title=title, title_justify="left")
+    for heading in ("model", "test error", "memory", "parameters", "operations", "look-ups"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
+    for name, wrong, cost in rows:
+        figures = (bytes_text(cost.bits), f"{cost.parameters:,}", f"{cost.operations:,}", f"{cost.lookups:,}")
+        table.add_row(name, f"{100 * wrong:.2f} %", *figures)
+    return table
+
+
+def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -> Table:
+    """Show the error, overall and class by class."""
+    title = f"{100 * result.error:.2f} % error on {result.rows:,} rows, log loss {result.log_loss:.4f}"
+    table = Table(title=title, title_justify="left")
+    for heading in (target.name, "rows", "error", "most often taken for"):
+        table.add_column(escape(heading), justify="right" if heading in ("rows", "error") else "left")
+    for state, row in list(zip(target.states, enumerate(result.confusion), strict=True))[:limit]:
+        true, counts = row
+        total = counts.sum()
+        wrong = counts.copy()
+        wrong[true] = 0
+        share = f"{100 * wrong.sum() / total:.2f} %" if total else ""
+        taken = f"{target.states[int(np.argmax(wrong))]} ({wrong.max():g})" if wrong.any() else ""
+        table.add_row(escape(str(state)), f"{total:g}", share, escape(taken))
+    if len(target.states) > limit:
+        table.add_row(f"... and {len(target.states) - limit} more", "", "", "")
+    return table
+
+
+def _variables(net: BayesNet, limit: int) -> Table:
+    features = len(net.variables)
+    kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"
+    table = Table(title=kind, title_justify="left")
+    for heading in ("variable", "states", ""):
+        table.add_column(heading, overflow="fold")
+    shown = [net.target, *net.variables] if net.target is not None else list(net.variables)
+    for variable in shown[:limit]:
+        names = ", ".join(map(str, variable.states[:8])) + (", ..." if variable.cardinality > 8 else "")
+        bold = "[bold]{}[/bold]" if variable is net.target else "{}"
+        table.add_row(bold.format(escape(variable.name)), str(variable.cardinality), escape(names))
+    if len(shown) > limit:
+        table.add_row(f"[dim]... and {len(shown) - limit:,} more[/dim]", "", "")
+    return table
