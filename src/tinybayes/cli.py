@@ -81,7 +81,7 @@ def demo(
     save(nets[best[0]], output, metadata={"dataset": "digits", "model": best[0], "test error": best[1]})
     if as_json:
         _print_json(
-            {"models": [{"model": n, "test_error": e, **asdict(c)} for n, e, c in rows], "saved": best[0]}, output
+            {"models": [{"model": n, "test_error": e, **c.to_dict()} for n, e, c in rows], "saved": best[0]}, output
         )
         return
     console = _console()
@@ -140,7 +140,7 @@ def fit(
     save(net, output, metadata={"trained": trained, "tinybayes": __version__})
     cost = bayes_net_cost(net)
     if as_json:
-        _print_json({"training_error": result.error, **asdict(cost), **trained}, output)
+        _print_json({"training_error": result.error, **cost.to_dict(), **trained}, output)
         return
     console = _console()
     console.print(f"Learned {structure} from {result.rows:,} rows: {100 * result.error:.2f} % error on them; {cost}.")
@@ -162,7 +162,7 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
         result = measure(net, EncodedTable(source, net.variables, net.target))
     if as_json:
         figures = {**asdict(result), "confusion": result.confusion.tolist(), "classes": list(net.target.states)}
-        _print_json({**figures, "cost": asdict(bayes_net_cost(net))})
+        _print_json({**figures, "cost": bayes_net_cost(net).to_dict()})
         return
     console = _console()
     console.print(evaluation_table(result, net.target))
@@ -215,7 +215,7 @@ def info(
         parents = {n.name: [net.nodes[p].name for p in c.parents] for n, c in zip(net.nodes, net.cpds, strict=True)}
         target = None if net.target is None else {"name": net.target.name, "states": list(net.target.states)}
         described = {"target": target, "variables": variables, "parents": parents}
-        _print_json({**described, "cost": asdict(bayes_net_cost(net)), "metadata": metadata})
+        _print_json({**described, "cost": bayes_net_cost(net).to_dict(), "metadata": metadata})
         return
     console = _console()
     console.print(model_card(net, limit=limit))

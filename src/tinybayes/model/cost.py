@@ -1,6 +1,6 @@
 """The price of a model: what it stores and what a prediction does."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,10 @@ class Cost:
     def bytes(self) -> int:
         """Memory in whole bytes."""
         return -(-self.bits // 8)
+
+    def to_dict(self) -> dict[str, int]:
+        """Return all items by name, the derived ones too."""
+        return {**asdict(self), "operations": self.operations, "bytes": self.bytes}
 
     def __add__(self, other: "Cost") -> "Cost":
         names = self.__dataclass_fields__

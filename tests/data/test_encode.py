@@ -1,0 +1,87 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinybayes.data.encode import encode_column, encode_frame, encode_matrix
+from tinybayes.errors import TinybayesError
+from tinybayes.model import Variable
+
+finite = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@given(st.lists(finite | st.just(float("nan")), min_size=1), st.sets(finite, max_size=6))
+def test_cut_points_are_counted(values, cuts):
+    edges = sorted(cuts)
+    variable = Variable.from_edges("v", edges)
+    wanted = [-1 if v != v else sum(edge <= v for edge in edges) for v in values]
+    assert encode_column(pd.Series(values), variable).tolist() == wanted
+    assert encode_matrix(np.array(values)[:, None], [variable])[:, 0].tolist() == wanted
+    assert encode_matrix(np.array(values, dtype=object)[:, None], [variable])[:, 0].tolist() == wanted
+
+
+@given(
+    st.lists(st.integers(-300, 300), min_size=1),
+    st.lists(st.integers(-300, 300), min_size=1, max_size=9, unique=True),
+    st.sampled_from([np.int16, np.int32, np.int64, np.float32, np.float64, object]),
+)
+def test_states_are_matched_by_value(values, states, dtype):
+    variable = Variable("v", tuple(states))  # in any order, not only sorted
+    wanted = [states.index(v) if v in states else -1 for v in values]
+    assert encode_matrix(np.array(values, dtype=dtype)[:, None], [variable])[:, 0].tolist() == wanted
+    assert encode_column(pd.Series(values, dtype="Int64"), variable).tolist() == wanted
+    assert encode_column(pd.Series([str(v) for v in values]), variable).tolist() == wanted
+
+
+def test_wide_integers_do_not_build_a_wide_table():
+    variables = [Variable("v", (0, 10**9)), Variable.from_edges("w", [5.0])]
+    X = np.array([[0, 0], [10**9, 10**9], [5, 5]])
+    assert encode_matrix(X, variables).tolist() == [[0, 0], [1, 1], [-1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("states", "values", "wanted"),
+    [
+        (("a", "b"), ["b", "a", None, "c", float("nan")], [1, 0, -1, -1, -1]),
+        (("1", "2.5", "x"), [1, 1.0, 2.5, "x", "1", 3], [0, 0, 1, 2, 0, -1]),
+        ((False, True), [True, False, 1, 0, "true", "FALSE", 1.0, "maybe", None], [1, 0, 1, 0, 1, 0, 1, -1, -1]),
+        ((1, 2), ["1", "2.0", "two", True], [0, 1, -1, 0]),
+        (("a", 1), ["a", 1, "1", 2], [0, 1, 1, -1]),
+        ((0.5, 1.5), [0.5, "1.5", 1], [0, 1, -1]),
+    ],
+)
+def test_values_of_other_types(states, values, wanted):
+    column = pd.Series(values, dtype=object)
+    assert encode_column(column, Variable("v", states)).tolist() == wanted
+
+
+def test_categories_booleans_and_nullable_types():
+    column = pd.Series(["x", None, "y"], dtype="category")
+    assert encode_column(column, Variable("v", ("y", "x"))).tolist() == [1, -1, 0]
+    assert encode_column(pd.Series([1, 2], dtype="category"), Variable.from_edges("v", [1.5])).tolist() == [0, 1]
+    nullable = pd.Series([True, None, False], dtype="boolean")
+    assert encode_column(nullable, Variable("v", (False, True))).tolist() == [1, -1, 0]
+    assert encode_column(pd.Series([True, False]), Variable("v", (False, True))).tolist() == [1, 0]
+    assert encode_column(pd.Series([1, None], dtype="Int8"), Variable.from_edges("v", [0.5])).tolist() == [1, -1]
+
+
+def test_frames_are_encoded_by_name():
+    variables = [Variable("b", ("x", "y")), Variable.from_edges("a", [0.5])]
+    frame = pd.DataFrame({"a": [0, 1], "unused": [0, 0], "b": ["y", "z"]})
+    assert encode_frame(frame, variables).tolist() == [[1, 0], [-1, 1]]
+    with pytest.raises(TinybayesError, match="expected the columns 'b', 'a', got a table without 'b'"):
+        encode_frame(frame[["a"]], variables)
+    with pytest.raises(TinybayesError, match="column 'a': expected finite numbers, got infinity"):
+        encode_frame(frame.assign(a=[0.0, np.inf]), variables)
+    with pytest.raises(TinybayesError, match="X: expected finite numbers, got infinity"):
+        encode_matrix(np.array([[np.inf]]), variables[1:])
+    with pytest.raises(TinybayesError, match="a matrix with 2 columns"):
+        encode_matrix(np.zeros((2, 3)), variables)
+
+
+def test_many_states_get_wider_codes():
+    variable = Variable("v", tuple(range(1000)))
+    codes = encode_matrix(np.arange(1000)[:, None], [variable])
+    assert codes.dtype == np.int16
+    assert codes[:, 0].tolist() == list(range(1000))

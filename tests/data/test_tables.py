@@ -1,0 +1,139 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from tinybayes import Rules, learn_classifier, open_dataset, read_dataset
+from tinybayes.data.readers import as_table
+from tinybayes.data.writers import write_frames
+from tinybayes.errors import FileError, TinybayesError
+
+
+def frame(rows=500, seed=0):
+    generator = np.random.default_rng(seed)
+    y = generator.choice(["no", "yes"], rows)
+    shift = np.where(y == "yes", 1.0, 0.0)
+    return pd.DataFrame(
+        {
+            "number": np.round(shift + generator.normal(size=rows), 3),
+            "count": generator.poisson(2 + 2 * shift),
+            "text": generator.choice(["red", "green", "blue"], rows),
+            "label": y,
+            "weight": generator.integers(0, 3, rows),
+        }
+    )
+
+
+def test_in_memory_and_in_batches_are_the_same(tmp_path):
+    table = frame()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+    whole = read_dataset(table, target="label", weight="weight")
+    for name in ("t.csv", "t.parquet", "t.csv.gz"):
+        batched = open_dataset(as_table(tmp_path / name, rows_per_batch=70), target="label", weight="weight")
+        assert batched.variables == whole.variables
+        assert batched.target == whole.target
+        assert len(list(batched)) == 8
+        joined = batched.in_memory()
+        np.testing.assert_array_equal(joined.X, whole.X)
+        np.testing.assert_array_equal(joined.y, whole.y)
+        np.testing.assert_array_equal(joined.weight, whole.weight)
+        assert learn_classifier(batched) == learn_classifier(whole)
+
+
+def test_large_tables_are_discretised_on_a_sample():
+    table = frame(3000)
+    exact = open_dataset(table, target="label", features=["number"])
+    parts = as_table(table, rows_per_batch=100)
+    sampled = open_dataset(parts, target="label", features=["number"], rules=Rules(sample_rows=400))
+    assert exact.variables[0].edges
+    assert sampled.variables[0].edges
+    assert sampled.variables[0].edges != exact.variables[0].edges
+    again = open_dataset(parts, target="label", features=["number"], rules=Rules(sample_rows=400))
+    assert again.variables == sampled.variables
+
+
+def test_without_a_class_numbers_are_states():
+    data = read_dataset(pd.DataFrame({"a": [0, 1, 1], "b": [2.5, 2.5, 0.5]}))
+    assert data.target is None
+    assert [v.states for v in data.variables] == [(0, 1), (0.5, 2.5)]
+
+
+def test_states_found_in_different_batches_are_put_together():
+    pieces = [
+        pd.DataFrame({"a": ["b"], "y": [1]}),
+        pd.DataFrame({"a": [None], "y": [0]}),
+        pd.DataFrame({"a": ["a"], "y": [0]}),
+    ]
+    data = open_dataset(lambda: iter(pieces), target="y")
+    assert data.variables[0].states == ("a", "b")
+    assert data.target.states == (0, 1)
+    assert [batch.X[0, 0] for batch in data] == [1, -1, 0]
+
+
+def test_batches_of_different_types_are_refused():
+    pieces = [pd.DataFrame({"a": [1], "y": [1]}), pd.DataFrame({"a": ["x"], "y": [0]})]
+    with pytest.raises(TinybayesError, match="column 'a': expected one type in all batches"):
+        open_dataset(lambda: iter(pieces), target="y")
+
+
+def test_rows_without_a_class_are_kept_but_teach_nothing():
+    table = frame(200)
+    with_gaps = pd.concat([table, table.assign(label=None, number=99.0)], ignore_index=True)
+    assert read_dataset(with_gaps, target="label").y.tolist()[200:] == [-1] * 200
+    assert learn_classifier(read_dataset(with_gaps, target="label")) == learn_classifier(
+        read_dataset(table, target="label")
+    )
+
+
+def test_scikit_learn_bunches():
+    data = read_dataset(load_iris(), target="target")
+    assert len(data.variables) == 4
+    assert data.target.cardinality == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "nope"}, "expected a column 'nope', got the columns number, count"),
+        ({"target": "label", "weight": "text"}, "weight column 'text': expected finite numbers"),
+        ({"target": "label", "features": []}, "at least one feature column"),
+        ({"target": "label", "rules": Rules(discretizer=None, max_states=50)}, "column 'number': expected at most 50"),
+        ({"target": "number", "rules": Rules(max_states=100)}, "column 'number': .* choose a column of classes"),
+        ({"target": "label", "rules": Rules(discretizer="best")}, "discretizer: expected 'mdlp'"),
+        ({"rules": Rules(discretizer="mdlp")}, "expected a class to discretise by"),
+    ],
+)
+def test_bad_requests_get_clear_errors(options, message):
+    with pytest.raises(TinybayesError, match=message):
+        read_dataset(frame(), **options)
+
+
+def test_one_class_and_all_missing_class():
+    for values, shown in (("a", r"\['a'\]"), (None, r"\[\]")):
+        with pytest.raises(TinybayesError, match=f"target 'y': expected at least 2 classes, got {shown}"):
+            read_dataset(pd.DataFrame({"x": [1, 2], "y": [values, values]}), target="y")
+
+
+def test_writing_is_complete_or_not_at_all(tmp_path):
+    pieces = [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [3]})]
+    for name in ("o.csv", "o.csv.gz", "o.tsv", "o.parquet"):
+        assert write_frames(pieces, tmp_path / name) == 3
+        text = "\t" if name.endswith("tsv") else ","
+        back = pd.read_parquet(tmp_path / name) if name.endswith("parquet") else pd.read_csv(tmp_path / name, sep=text)
+        assert back["a"].tolist() == [1, 2, 3]
+
+    def broken():
+        yield pieces[0]
+        raise KeyboardInterrupt
+
+    before = (tmp_path / "o.csv").read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        write_frames(broken(), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 4
+    with pytest.raises(FileError, match=r"expected a .csv"):
+        write_frames(pieces, tmp_path / "o.xls")

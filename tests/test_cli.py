@@ -1,0 +1,213 @@
+import io
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from tinybayes import BayesNetClassifier, load, read_model
+from tinybayes.cli import main
+
+
+def run(*arguments, cwd, code=0):
+    """Run the command line in this process, as `main` does for a user; give back what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["tinybayes", *map(str, arguments)])
+        patch.setenv("COLUMNS", "120")
+        patch.setenv("NO_COLOR", "1")
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert (stop.value.code or 0) == code, err.getvalue()
+    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def test_as_a_process_of_its_own(place):
+    """The installed way in, with real exit codes and streams."""
+    command = [sys.executable, "-m", "tinybayes", "info"]
+    good = subprocess.run([*command, "iris.tb", "--json"], cwd=place, capture_output=True, text=True, check=True)
+    assert json.loads(good.stdout)["target"]["name"] == "species"
+    bad = subprocess.run([*command, "train.csv"], cwd=place, capture_output=True, text=True)
+    assert bad.returncode == 2
+    assert bad.stderr.count("\n") == 1
+    assert bad.stderr.startswith("error: train.csv: expected a model file")
+
+
+def fails(*arguments, cwd, message):
+    """The command must end with code 2 and one clear line, and leave no file behind."""
+    before = sorted(cwd.iterdir())
+    done = run(*arguments, cwd=cwd, code=2)
+    line = done.stderr.strip()
+    assert line.startswith("error: ")
+    assert "\n" not in line
+    assert message in line
+    assert sorted(cwd.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
+    frame["species"] = frame["species"].map({0: "setosa", 1: "versicolor", 2: "virginica"})
+    frame.iloc[::2].to_csv(folder / "train.csv", index=False)
+    frame.iloc[1::2].to_csv(folder / "test.csv", index=False)
+    frame.iloc[1::2].drop(columns="species").to_parquet(folder / "new.parquet")
+    run("fit", "train.csv", "--target", "species", "--structure", "naive", "-o", "iris.tb", cwd=folder)
+    return folder
+
+
+def test_fit_saves_what_the_estimator_learns(place):
+    train = pd.read_csv(place / "train.csv")
+    model = BayesNetClassifier("naive").fit(train.drop(columns="species"), train["species"]).model_
+    saved = load(place / "iris.tb")
+    assert saved.variables == model.variables
+    assert saved.cpds == model.cpds
+    assert saved.target.states == model.target.states
+
+
+def test_evaluate_and_predict_agree(place):
+    test = pd.read_csv(place / "test.csv")
+    figures = json.loads(run("evaluate", "iris.tb", "test.csv", "--json", cwd=place).stdout)
+    assert figures["rows"] == len(test)
+    assert figures["cost"]["operations"] == 4 * 3
+    run("predict", "iris.tb", "new.parquet", "--proba", "-o", "out.csv", cwd=place)
+    out = pd.read_csv(place / "out.csv")
+    assert out.columns.tolist() == ["species", "p(setosa)", "p(versicolor)", "p(virginica)"]
+    np.testing.assert_allclose(out.iloc[:, 1:].sum(axis=1), 1)
+    assert np.mean(out["species"] != test["species"]) == pytest.approx(figures["error"])
+    assert figures["error"] < 0.1
+    printed = run("predict", "iris.tb", "test.csv", "-o", "-", cwd=place).stdout.splitlines()
+    assert printed == ["species", *out["species"]]
+    shown = run("evaluate", "iris.tb", "test.csv", cwd=place).stdout
+    assert "% error on 75 rows" in shown
+    assert "virginica" in shown
+
+
+def test_info_shows_variables_structure_and_price(place):
+    run("fit", "train.csv", "--target", "species", "-o", "tan.tb", cwd=place)
+    shown = run("info", "tan.tb", cwd=place).stdout
+    for text in ("Classifier of 'species' from 4 features", "petal width (cm)", "Structure", "additions", "float32"):
+        assert text in shown
+    described = json.loads(run("info", "tan.tb", "--json", cwd=place).stdout)
+    assert described["parents"]["species"] == []
+    assert described["metadata"]["trained"]["structure"] == "chow-liu"
+    assert len(described["variables"]) == 4
+
+
+def test_convert_goes_there_and_back(place):
+    run("convert", "iris.tb", "iris.bif.gz", cwd=place)
+    run("convert", "iris.bif.gz", "back.tb", "--json", cwd=place)
+    there, back = load(place / "iris.tb"), load(place / "back.tb")
+    assert there.variables == back.variables
+    for a, b in zip(there.cpds, back.cpds, strict=True):
+        np.testing.assert_allclose(a.log_parameters, b.log_parameters, rtol=1e-6)
+    run("convert", "iris.bif.gz", "other.xmlbif", "--target", "petal width (cm)", cwd=place)
+    assert read_model(place / "other.xmlbif").target.name == "petal width (cm)"
+
+
+def test_demo_prints_the_trade_off_and_saves_the_model(tmp_path):
+    shown = run("demo", cwd=tmp_path).stdout
+    for text in (
+        "naive Bayes, float32",
+        "Chow-Liu TAN, 8 bits",
+        "test error",
+        "operations",
+        "Now try",
+        "tinybayes fit",
+    ):
+        assert text in shown
+    assert len(load(tmp_path / "digits.tb").variables) == 64
+    models = json.loads(run("demo", "--json", cwd=tmp_path).stdout)["models"]
+    assert len(models) == 4
+    assert all(model["test_error"] < 0.2 for model in models)
+
+
+def test_help_and_version(place):
+    assert "demo" in run("--help", cwd=place).stdout
+    assert run("--version", cwd=place).stdout.startswith("tinybayes ")
+    for command in ("demo", "fit", "evaluate", "predict", "info", "convert"):
+        shown = run(command, "--help", cwd=place).stdout
+        assert "Example: tinybayes" in shown
+
+
+def table(place, name, text):
+    (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return name
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("empty.csv", "", "empty.csv"),
+        ("header.csv", "a,y\n", "at least one row"),
+        ("one_class.csv", "a,y\n1,x\n2,x\n", "at least 2 classes"),
+        ("no_target.csv", "a,b\n1,2\n", "expected a column 'y'"),
+        ("only_target.csv", "y\n0\n1\n", "at least one feature column"),
+        ("twice.csv", "a,a,y\n1,2,0\n1,2,1\n", "'a'"),
+        ("latin.csv", "a,y\ncaf\u00e9,0\nthe,1\n".encode("latin-1"), "UTF-8"),
+        ("ragged.csv", "a,y\n1,0\n1,2,3\n", "ragged.csv:3"),
+        ("infinite.csv", "a,y\ninf,0\n1,1\n", "infinity"),
+        ("table.xls", "a,y\n", ".csv"),
+    ],
+)
+def test_bad_tables(place, name, text, message):
+    fails("fit", table(place, name, text), "--target", "y", "-o", "bad.tb", cwd=place, message=message)
+
+
+def test_a_column_of_ten_thousand_states(place):
+    rows = "".join(f"u{i},{i % 2}\n" for i in range(10_000))
+    table(place, "ids.csv", "id,y\n" + rows)
+    fails(
+        "fit",
+        "ids.csv",
+        "--target",
+        "y",
+        "-o",
+        "bad.tb",
+        cwd=place,
+        message="at most 1,000 distinct values, got 10,000",
+    )
+    run("fit", "ids.csv", "--target", "y", "--max-states", "10000", "-o", "ids.tb", cwd=place)
+
+
+def test_documented_results_for_odd_tables(place):
+    # A constant column, one without any value, gaps everywhere, numbers beside text in a column.
+    rows = [f"k,,{'x' if i % 3 else 1},{i % 4 or ''},{i % 2}" for i in range(40)]
+    table(place, "odd.csv", "\n".join(["const,none,mixed,n,y", *rows]))
+    run("fit", "odd.csv", "--target", "y", "-o", "odd.tb", cwd=place)
+    states = {v.name: v.states for v in load(place / "odd.tb").variables}
+    assert states["const"] == ("k",)
+    assert states["none"] == ("any",)
+    assert states["mixed"] == ("1", "x")
+    table(place, "unseen.csv", "const,none,mixed,n\nZ,5,never,99\n,,,\n")
+    run("predict", "odd.tb", "unseen.csv", "-o", "unseen_out.csv", "--proba", cwd=place)
+    assert np.isfinite(pd.read_csv(place / "unseen_out.csv").iloc[:, 1:].to_numpy()).all()
+
+
+def test_other_bad_input(place):
+    fails("fit", "nowhere.csv", "--target", "y", "-o", "bad.tb", cwd=place, message="nowhere.csv")
+    fails("fit", "train.csv", "--target", "species", "-o", "no/such/dir/m.tb", cwd=place, message="directory")
+    fails(
+        "fit", "train.csv", "--target", "species", "--structure", "deep", "-o", "m.tb", cwd=place, message="structure"
+    )
+    fails("fit", "train.csv", "--target", "species", "--drop", "x", "-o", "m.tb", cwd=place, message="--drop")
+    fails("fit", "train.csv", "--target", "species", "--smoothing=-1", "-o", "m.tb", cwd=place, message="smoothing")
+    fails("evaluate", "train.csv", "train.csv", cwd=place, message="a model file")
+    fails("evaluate", "iris.tb", "new.parquet", cwd=place, message="'species'")
+    fails("info", "nowhere.tb", cwd=place, message="nowhere.tb")
+    (place / "broken.tb").write_bytes((place / "iris.tb").read_bytes()[:-10])
+    fails("info", "broken.tb", cwd=place, message="broken.tb")
+    table(place, "columns.csv", "a,b\n1,2\n")
+    fails("predict", "iris.tb", "columns.csv", "-o", "p.csv", cwd=place, message="sepal length (cm)")
+    fails("predict", "iris.tb", "test.csv", "-o", "p.xls", cwd=place, message=".csv")
+    fails("convert", "iris.tb", "iris.docx", cwd=place, message="a model file")
+    run("convert", "iris.tb", "iris.uai", cwd=place)
+    fails("evaluate", "iris.uai", "test.csv", cwd=place, message="--target NAME")
+    fails("convert", "iris.uai", "x.tb", "--target", "zz", cwd=place, message="target")
+    assert run("fit", "train.csv", cwd=place, code=2).stderr  # Typer's own usage message
