@@ -77,10 +77,10 @@ def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:
 def front_table(rows: Sequence[tuple[str, float, Cost]], title: str) -> Table:
     """List models with their error and price."""
     table = Table(title=title, title_justify="left")
-    for heading in ("model", "test error", "memory", "parameters", "operations", "look-ups"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
+    for heading in ("model", "test error", "memory", "parameters", "operations"):
+        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
     for name, wrong, cost in rows:
-        figures = (bytes_text(cost.bits), f"{cost.parameters:,}", f"{cost.operations:,}", f"{cost.lookups:,}")
+        figures = (bytes_text(cost.bits), f"{cost.parameters:,}", f"{cost.operations:,}")
         table.add_row(name, f"{100 * wrong:.2f} %", *figures)
     return table
 
