@@ -60,7 +60,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learn to read handwritten digits, and see what accuracy costs in memory and operations."""
-    from tinybayes import datasets
+    from tinybayes.data import named as datasets
     from tinybayes.compress import to_format
     from tinybayes.cost import bayes_net_cost
     from tinybayes.deploy import save
@@ -228,6 +228,7 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A model: .tb, .bif, .xmlbif or .uai; text also .gz")],
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The model to write; its suffix says the format.")],
     target: Annotated[str | None, typer.Option(help="Make this variable the class.")] = None,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise quantised tables for text formats.")] = False,
     as_json: Json = False,
 ) -> None:
     """Convert a model between file formats."""
@@ -237,7 +238,7 @@ def convert(
     net = read_model(source)
     if target is not None:
         net = with_target(net, target)
-    write_model(net, output)
+    write_model(net, output, normalize=normalize)
     if as_json:
         _print_json({"variables": len(net.nodes)}, output)
     else:

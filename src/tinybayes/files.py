@@ -18,9 +18,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=".", suffix="".join(target.suffixes) or ".tmp"
-        )
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix="".join(target.suffixes) or ".tmp")
     except OSError as problem:
         raise error(
             "a directory that can be written to",

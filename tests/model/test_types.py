@@ -78,6 +78,7 @@ def test_formats_at_their_limits():
     assert [Codebook(tuple(range(-k, 0))).bits for k in (1, 2, 3, 4, 5, 256, 257)] == [0, 1, 2, 2, 3, 8, 9]
     assert (str(Float()), str(Fixed(3, -1)), str(Codebook((-1.0,)))) == ("float32", "fixed3.-1", "codebook1")
     refused("1 to 32 bits", lambda: Fixed(2, -2))
+    refused("1 to 32 bits", lambda: Fixed(2000, -1990))
     refused("32 or 64 bits", lambda: Float(16))
     refused("increasing levels", lambda: Codebook((0.0, -1.0)))
     refused("increasing levels", lambda: Codebook(()))
@@ -124,3 +125,14 @@ def test_trees_check_themselves():
     refused("2 children after the node", lambda: net([0, -1, -1], [0, 0, 0], [0, 2], [0, 0, 1]))
     refused("2 children after the node", lambda: net([0, -1, -1], [0, 0, 0], [1], [0, 0, 1]))
     refused("2 children after the node", lambda: net([0, -1, -1], [-1, 0, 0], [1, 2], [0, 0, 1]))
+
+
+def test_tables_fit_their_format():
+    refused("fixed1.1: expected codes from 0 to 3", lambda: CPD((), np.array([[4]]), Fixed(1, 1)))
+    refused("codes from 0 to 3", lambda: CPD((), np.array([[-1]]), Fixed(1, 1)))
+    refused("codes from 0 to 1", lambda: CPD((), np.array([[2]]), Codebook((-1.0, 0.0))))
+    refused("codes from 0 to 1", lambda: CPD((), np.array([[0.0]]), Codebook((-1.0, 0.0))))
+    refused("log-parameters below infinity", lambda: CPD((), np.array([[np.nan]]), Float()))
+    refused("log-parameters below infinity", lambda: CPD((), np.array([[1]]), Float()))
+    assert CPD((), np.array([[3]]), Fixed(1, 1)).table.dtype == np.uint8
+    assert CPD((), np.array([[-1.0]]), Float()).table.dtype == np.float32

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from tinybayes.data.discretize import cut_points
 from tinybayes.data.encode import as_texts, encode_column
 from tinybayes.errors import error
 from tinybayes.model import State, Variable
 
-Discretizer = str | BaseEstimator | None
+Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
 Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
 
 
@@ -225,7 +225,7 @@ class _Summary:
             return (False, True)
         if any(isinstance(v, str) for v in values):
             values = list(dict.fromkeys(str(v) for v in values))
-        return tuple(sorted(values, key=lambda v: v))  # type: ignore[arg-type,return-value]
+        return tuple(sorted(values))
 
 
 def _numbers(column: pd.Series) -> np.ndarray:

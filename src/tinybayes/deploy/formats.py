@@ -12,7 +12,7 @@ from tinybayes.errors import FileError, error
 from tinybayes.model import BayesNet
 
 PathLike = str | os.PathLike[str]
-FORMATS: dict[str, tuple[Callable[[PathLike], BayesNet], Callable[[BayesNet, PathLike], None]]] = {
+FORMATS: dict[str, tuple[Callable[..., BayesNet], Callable[..., None]]] = {
     ".tb": (load, save),
     ".bif": (read_bif, write_bif),
     ".xmlbif": (read_xmlbif, write_xmlbif),
@@ -26,9 +26,24 @@ def read_model(path: PathLike) -> BayesNet:
     return FORMATS[_suffix(path)][0](path)
 
 
-def write_model(model: BayesNet, path: PathLike) -> None:
-    """Write a model to a file whose suffix tells the format; text formats may be gzipped."""
-    FORMATS[_suffix(path)][1](model, path)
+def write_model(model: BayesNet, path: PathLike, *, normalize: bool = False) -> None:
+    """Write a model to a file whose suffix tells the format; text formats may be gzipped.
+
+    Parameters
+    ----------
+    model
+        The model.
+    path
+        The file.
+    normalize
+        For the text formats, which hold probabilities: divide each row of a quantised network by its sum. The
+        native format keeps every model as it is.
+    """
+    suffix = _suffix(path)
+    if suffix == ".tb":
+        save(model, path)
+    else:
+        FORMATS[suffix][1](model, path, normalize=normalize)
 
 
 def _suffix(path: PathLike) -> str:

@@ -53,7 +53,7 @@ class DecisionTree:
                 if not 0 <= self.row[node] < rows:
                     raise error(f"a row of 0..{rows - 1}", self.row[node], where=f"{where}, tree node {node}")
                 continue
-            if parent not in parents:
+            if parent not in cardinality:
                 raise error(f"a test of one of the parents {parents}", parent, where=f"{where}, tree node {node}")
             start = int(self.first[node])
             below = self.children[max(start, 0) : start + cardinality[parent]]
@@ -90,9 +90,10 @@ class CPD:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(int(p) for p in self.parents))
-        object.__setattr__(self, "table", np.ascontiguousarray(self.table))
-        if self.table.ndim != 2 or self.table.size == 0:
-            raise error("a table with rows and columns", f"shape {self.table.shape}", where="CPD")
+        table = np.asarray(self.table)
+        if table.ndim != 2 or table.size == 0:
+            raise error("a table with rows and columns", f"shape {table.shape}", where="CPD")
+        object.__setattr__(self, "table", self.format.checked(table))
 
     def __eq__(self, other: object) -> bool:
         return (

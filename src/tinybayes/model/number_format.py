@@ -29,7 +29,14 @@ class Float:
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the codes of log-parameters."""
-        return np.ascontiguousarray(values, dtype=np.float32 if self.bits == 32 else np.float64)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is minus infinity
+            return np.ascontiguousarray(values, dtype=np.float32 if self.bits == 32 else np.float64)
+
+    def checked(self, codes: np.ndarray) -> np.ndarray:
+        """Return codes as they are stored; raise when they are none of this format."""
+        if codes.dtype.kind != "f" or not (codes < np.inf).all():
+            raise error("log-parameters below infinity", f"{codes.dtype} with others", where=str(self))
+        return self.encode(codes)
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Return the log-parameters that the codes stand for, in double precision."""
@@ -51,9 +58,9 @@ class Fixed:
     fraction: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.integer + self.fraction <= 32:
+        if not (1 <= self.integer + self.fraction <= 32 and abs(self.fraction) <= 1000):
             raise error(
-                "1 to 32 bits in all",
+                "1 to 32 bits in all and a fraction within 1000",
                 self.integer + self.fraction,
                 where=f"Fixed{(self.integer, self.fraction)}",
             )
@@ -73,6 +80,10 @@ class Fixed:
         with np.errstate(over="ignore"):
             scaled = np.rint(np.ldexp(-np.asarray(values, dtype=np.float64), self.fraction))
         return np.clip(scaled, 0, 2**self.bits - 1).astype(_unsigned(self.bits))
+
+    def checked(self, codes: np.ndarray) -> np.ndarray:
+        """Return codes as they are stored; raise when they are none of this format."""
+        return _checked_integers(codes, 2**self.bits, self.bits, str(self))
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Return the log-parameters that the codes stand for (eq. 10)."""
@@ -112,6 +123,10 @@ class Codebook:
             middles = (levels[:-1] + levels[1:]) / 2
         return np.searchsorted(middles, array, side="left").astype(_unsigned(self.bits))
 
+    def checked(self, codes: np.ndarray) -> np.ndarray:
+        """Return codes as they are stored; raise when they are none of this format."""
+        return _checked_integers(codes, len(self.values), self.bits, str(self))
+
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Return the log-parameters that the codes stand for."""
         return np.array(self.values)[codes]
@@ -125,3 +140,9 @@ NumberFormat = Float | Fixed | Codebook
 
 def _unsigned(bits: int) -> type[np.unsignedinteger]:
     return np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else np.uint32
+
+
+def _checked_integers(codes: np.ndarray, limit: int, bits: int, name: str) -> np.ndarray:
+    if codes.dtype.kind not in "iu" or int(codes.min()) < 0 or int(codes.max()) >= limit:
+        raise error(f"codes from 0 to {limit - 1}", f"{codes.dtype} with others", where=name)
+    return np.ascontiguousarray(codes, dtype=_unsigned(bits))

@@ -1,0 +1,339 @@
+"""Where the rows of the named data sets lie: under ``TINYBAYES_DATA``, in the cache, or at their public place.
+
+A public file is downloaded once, over https, into the cache. Nothing enters the cache, and nothing is used, before its
+content has been checked: a file by the SHA-256 of its (decompressed) bytes, a table that comes in several formats by
+the order-independent sum of `content_sum`.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import numpy as np
+import pandas as pd
+
+from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.files import atomic_path
+
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+ROWEIS = "https://cs.nyu.edu/~roweis/data"
+DENSITY = "https://raw.githubusercontent.com/UCLA-StarAI/Density-Estimation-Datasets/v1.0.1/datasets"
+MNIST_ID = 554  # of mnist_784 on OpenML
+
+SCHEMES = ("https",)
+TIMEOUT = 30.0  # seconds without a byte
+LIMIT = 64 << 20  # bytes of a file, decompressed
+
+SHA256 = {
+    "baudio.test.data": "1474f3206f1f35e099803a0f40b0cd209bdc8d787825095ef6cb23fd87ed0d05",
+    "baudio.train.data": "b1ec73f4aa9d4ce48b465ded865cc3d22b3f68cf6258f9e15fbef8902138add1",
+    "baudio.valid.data": "7164d8a4943f74953f0e982002d84693fdf483e17f69e7407dc939c5ce5622fe",
+    "book.test.data": "94e7ec33fe7a84b4a92f248d8f0c0e35143f3cd56f5a609f4311c38218e420b9",
+    "book.train.data": "e2458d1db3b9f2ad74a4034dee19c72213d20bd246a51750ef728041e130b6a7",
+    "book.valid.data": "a111d7a024f88b062c60431306ad521dec64ec6cc2a2bca10503da647d1f0aaf",
+    "kdd.test.data": "5cc76212353d13ffc98574c29c14b4b7b7363081acc3a76214e5ff2a5baa79b2",
+    "kdd.train.data": "8d26e8e5baf164df3315bf33861e53052457200a9a57834eae027d84c6e28c12",
+    "kdd.valid.data": "582aae9cf84785758869328d44295428395c53e5a091855ca0bf141a53c70765",
+    "letter-recognition.data": "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
+    "msnbc.test.data": "60ff71cc017cfde0bd84f0cd383ccd29065f5c06a64404b77d28c4b26aa1aca5",
+    "msnbc.train.data": "92b1f4ed42ef87dafd6fe57c2e5c3b3dbc565157d2bc994a9b423898cd656e5e",
+    "msnbc.valid.data": "b937466c3e09b956b271438b2ff45ca4dc8b91890c9de6d02e486b0e22bf4e27",
+    "msweb.test.data": "a4f071037f0734618695bc8428e8d8ffefc03e52ff97f37e17c928fc964819ff",
+    "msweb.train.data": "dc70b036c0af1822f39e12d4bfdb9a67dcfa23da40fbae4dbd7f83becf0b7a5b",
+    "msweb.valid.data": "a317cd9261dfa29982f0b8663943292773f6c31220d06071e9165c7c9eca13f5",
+    "nltcs.test.data": "f9ffa6b74b27dc03bee3203d157ee31079e80b13be40d0c0093d635c25aed523",
+    "nltcs.train.data": "e547a7aedad1dd2f7177030881ab1b92c7e24ae5464c71a0f1f89daecaf52b30",
+    "nltcs.valid.data": "93bbbf5c6febdc9bc6e5b5bfab636f4dc0685ab2896d24b23dd267794c3bfcf6",
+    "plants.test.data": "95f53c033cd1d86467aec2610dc5bfe014534206c2da4919f73bcab246ab8755",
+    "plants.train.data": "1fb1219ff94068d12a563f9e81f8889a1885f41e867884cff608669300c6848f",
+    "plants.valid.data": "47834ed318b2d74f48e4b083226ef47fd446d41986012ceae19d230574821b34",
+    "sat.trn": "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613",
+    "sat.tst": "4b9167b8a92baafafed7c8809aef86d0683a5e685c19d98d119fa6974f0f2479",
+    "tmovie.test.data": "805e27d91fb2bff00d0183a3e941721bf93050efdd45b77ffd79d4bb906168d6",
+    "tmovie.train.data": "f76927e1b763487af99baa07e8de8e4641595cbdd57eb2ccddfff2ce5c33cb59",
+    "tmovie.valid.data": "5162bf6ba0cd3d94d5107a48f7a3be4c6f0ca2cc99ef9a2273fa5bb1787cf257",
+}
+"""The SHA-256 of the bytes of each public file."""
+
+CONTENT = {
+    "letter": "88bb7643fee5341e481f7debacb90190f6050b9138035153ae78fbfa9fe776f8",
+    "satimage": "510d36cdbee4ae4ce502ca1b6566f6d933474dedf24fdcb8303d5d6d567870b3",
+    "usps": "dbbca0b3173356b88f90c676b3b775e8d2cd88de2667ee4027012717b6060418",
+    "mnist": "55693ac5689fc4585d0f49a9954ff9fd0045f8453b3d75f7303efe3bb566e53b",
+}
+"""The `content_sum` of each table of raw integers, with the labels as published (letter: A is 0)."""
+
+Rows = tuple[np.ndarray, np.ndarray]  # uint8 features, uint8 labels
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where bytes came from, and what to do when they are not the right ones."""
+
+    name: str
+    remedy: str
+
+
+def content_sum(X: np.ndarray, y: np.ndarray) -> str:
+    """Return the SHA-256 of the rows (bytes of the features, then of the label), sorted as byte strings and joined."""
+    rows = np.column_stack([X.astype(np.uint8, copy=False), y.astype(np.uint8, copy=False)])
+    return hashlib.sha256(b"".join(sorted(row.tobytes() for row in rows))).hexdigest()
+
+
+def in_data_dir(relative: str) -> Path | None:
+    """Return the file under the directory ``TINYBAYES_DATA``, or None where there is none."""
+    directory = os.environ.get("TINYBAYES_DATA", "")
+    if not directory:
+        return None
+    if not Path(directory).is_dir():
+        raise error("a directory", repr(directory), where="environment variable TINYBAYES_DATA", remedy="unset it")
+    path = Path(directory, relative)
+    return path if path.is_file() else None
+
+
+def cache_dir() -> Path:
+    """Return ``TINYBAYES_CACHE``, or the directory ``tinybayes`` in the platform's usual place for caches."""
+    if os.environ.get("TINYBAYES_CACHE"):
+        return Path(os.environ["TINYBAYES_CACHE"])
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base, "tinybayes")
+
+
+def binary_rows(name: str, part: str, progress: bool) -> tuple[np.ndarray, str]:
+    """Return one part (train, valid, test) of a density set as zeros and ones, and where it came from."""
+    file = f"{name}.{part}.data"
+    path = in_data_dir(f"density/{file}.gz")
+    if path is not None:
+        with _reading(_local(path)), gzip.open(path) as stream:
+            content = stream.read(LIMIT + 1)
+        return _zeros_and_ones(file, content, _local(path)), str(path)
+    url = f"{DENSITY}/{name}/{file}"
+    return _published(url, partial(_zeros_and_ones, file), progress), url
+
+
+def raw_rows(name: str, progress: bool) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the raw features and labels of letter, satimage, usps or mnist, and where they came from."""
+    path = in_data_dir(f"classification/raw/{name}.npz")
+    if path is not None:
+        return *_npz_rows(name, path, _local(path)), str(path)
+    if name == "mnist":
+        return *_mnist(), f"OpenML data set {MNIST_ID}"
+    if name == "letter":
+        url = f"{UCI}/letter-recognition/letter-recognition.data"
+        return *_published(url, _letter, progress), url
+    if name == "usps":
+        url = f"{ROWEIS}/usps_all.mat"
+        return *_published(url, _usps, progress), url
+    url = f"{UCI}/statlog/satimage"
+    parts = [_published(f"{url}/{file}", partial(_satimage, file), progress) for file in ("sat.trn", "sat.tst")]
+    X, y = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return X, y, f"{url}/sat.trn and sat.tst"
+
+
+def reference_fold(path: Path, fold: int) -> list[np.ndarray]:
+    """Return training features and labels, test features and labels of a fold (from 0) of a reference file."""
+    place = _local(path)
+    keys = [f"{kind}_{part}_fold{fold + 1}" for part in ("tr", "te") for kind in ("x", "t")]
+    with _reading(place), np.load(path, allow_pickle=False) as arrays:
+        found = [arrays[key] for key in keys]
+    for key, array, axes in zip(keys, found, (2, 1, 2, 1), strict=True):
+        _require_bytes(array, axes, f"{path}, array {key}")
+    return found
+
+
+def _published(url: str, read: Callable[[bytes, Place], T], progress: bool) -> T:
+    """Read a public file from the cache; download it first where it is not there yet."""
+    path = cache_dir() / url.rpartition("/")[2]
+    if path.exists():
+        place = _cached(path)
+        with _reading(place):
+            content = path.read_bytes()
+        return read(content, place)
+    content = _download(url, path, progress)
+    result = read(content, Place(url, f"try again, or put the right file at {path}"))
+    with _entering_cache(path) as temporary:
+        temporary.write_bytes(content)
+    return result
+
+
+def _download(url: str, path: Path, progress: bool) -> bytes:
+    _require_scheme(url)
+    remedy = f"go online, download it by hand to {path}, or set TINYBAYES_DATA to a directory that holds the data"
+    try:
+        request = Request(url, headers={"User-Agent": "tinybayes"})  # noqa: S310 - the scheme was checked
+        with build_opener(_Redirects).open(request, timeout=TIMEOUT) as response:
+            size = int(response.headers.get("Content-Length") or -1)
+            with _shown(response, size, path.name) if progress else nullcontext(response) as stream:
+                content = b"".join(_blocks(stream))
+    except TinybayesError:
+        raise
+    except (OSError, HTTPException, ValueError) as problem:
+        reason = str(problem) or type(problem).__name__
+        raise error("to download it", reason, where=url, remedy=remedy, kind=FileError) from problem
+    if len(content) > LIMIT:
+        raise error(f"at most {LIMIT:,} bytes", "more", where=url, kind=FileError)
+    if len(content) < size:
+        raise error(f"{size:,} bytes", f"only {len(content):,}", where=url, remedy="try again", kind=FileError)
+    return content
+
+
+def _blocks(stream: Any) -> Iterator[bytes]:
+    """Read to the end, or a little past `LIMIT`."""
+    total = 0
+    while total <= LIMIT and (block := stream.read(1 << 16)):
+        total += len(block)
+        yield block
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follow redirections to secure places only."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        """Check where the redirection leads."""
+        _require_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _require_scheme(url: str) -> None:
+    if urlsplit(url).scheme not in SCHEMES:
+        raise error(f"an address that begins with {SCHEMES[0]}://", url, where="download", kind=FileError)
+
+
+def _shown(response: Any, size: int, name: str) -> Any:
+    from rich.console import Console
+    from rich.progress import wrap_file
+
+    return wrap_file(response, max(size, 0), description=name, console=Console(stderr=True))
+
+
+def _entering_cache(path: Path) -> Any:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise error(
+            "a directory for the cache",
+            problem.strerror or problem,
+            where=str(path.parent),
+            remedy="set TINYBAYES_CACHE to one that can be written to",
+            kind=FileError,
+        ) from problem
+    return atomic_path(path)
+
+
+def _local(path: Path) -> Place:
+    return Place(str(path), "restore the file, or unset TINYBAYES_DATA to use the public one")
+
+
+def _cached(path: Path) -> Place:
+    return Place(str(path), "delete the file and load again")
+
+
+@contextmanager
+def _reading(place: Place) -> Iterator[None]:
+    """Turn what decoders raise on damaged bytes into our error."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as problem:
+        got = str(problem) or type(problem).__name__
+        raise error("a readable file", got, where=place.name, remedy=place.remedy, kind=FileError) from problem
+
+
+def _require_sum(found: str, expected: str, place: Place) -> None:
+    if found != expected:
+        raise error(
+            f"content with the SHA-256 sum {expected}", found, where=place.name, remedy=place.remedy, kind=FileError
+        )
+
+
+def _require_bytes(array: np.ndarray, axes: int, where: str) -> None:
+    if array.dtype != np.uint8 or array.ndim != axes or not array.size:
+        got = f"{array.dtype} of shape {array.shape}"
+        raise error(f"uint8 numbers with {axes} axes", got, where=where, kind=FileError)
+
+
+def _npz_rows(name: str, path: Path, place: Place) -> Rows:
+    parts = [("x_train", "y_train"), ("x_test", "y_test")] if name == "mnist" else [("x", "y")]
+    with _reading(place), np.load(path, allow_pickle=False) as arrays:
+        X = np.concatenate([arrays[x] for x, _ in parts])
+        y = np.concatenate([arrays[y] for _, y in parts])
+    X = X.reshape(len(X), -1) if X.ndim > 2 else X
+    _require_bytes(X, 2, str(path))
+    _require_bytes(y, 1, str(path))
+    if len(X) != len(y):
+        raise error(f"a label for each of {len(X)} rows", len(y), where=str(path), kind=FileError)
+    _require_sum(content_sum(X, y), CONTENT[name], place)
+    return X, y
+
+
+def _zeros_and_ones(file: str, content: bytes, place: Place) -> np.ndarray:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], place)
+    width = content.index(b"\n") + 1  # a digit and a comma, or the end of the line, for each variable
+    return np.frombuffer(content, dtype=np.uint8).reshape(-1, width)[:, ::2] - ord("0")
+
+
+def _letter(content: bytes, place: Place) -> Rows:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256["letter-recognition.data"], place)
+    table = pd.read_csv(io.BytesIO(content), header=None)
+    return table.iloc[:, 1:].to_numpy(np.uint8), table[0].map(ord).to_numpy(np.uint8) - ord("A")
+
+
+def _satimage(file: str, content: bytes, place: Place) -> Rows:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], place)
+    table = pd.read_csv(io.BytesIO(content), header=None, sep=" ").to_numpy(np.uint8)
+    return table[:, :-1], table[:, -1]
+
+
+def _usps(content: bytes, place: Place) -> Rows:
+    """Read Roweis's MATLAB file: pixels by images by digits, the digits in the order 1, 2, ..., 9, 0."""
+    from scipy.io import loadmat
+
+    try:
+        data = np.asarray(loadmat(io.BytesIO(content), variable_names=["data"])["data"], dtype=np.uint8)
+        pixels, images, digits = data.shape
+    except Exception as problem:  # SciPy raises almost anything on damaged bytes
+        got = str(problem) or type(problem).__name__
+        raise error("a MATLAB file", got, where=place.name, remedy=place.remedy, kind=FileError) from problem
+    X = data.transpose(2, 1, 0).reshape(-1, pixels)
+    y = np.repeat((np.arange(digits, dtype=np.uint8) + 1) % 10, images)
+    _require_sum(content_sum(X, y), CONTENT["usps"], place)
+    return X, y
+
+
+def _mnist() -> Rows:
+    path = cache_dir() / "mnist.npz"
+    if path.exists():
+        return _npz_rows("mnist", path, _cached(path))
+    from sklearn import datasets
+
+    remedy = "go online, or set TINYBAYES_DATA to a directory that holds classification/raw/mnist.npz"
+    place = Place(f"OpenML data set {MNIST_ID}", remedy)
+    try:
+        # Not in scikit-learn's cache: ours takes a tenth of the space, and only what was checked.
+        bunch = datasets.fetch_openml(data_id=MNIST_ID, as_frame=False, cache=False)
+        X, y = np.asarray(bunch.data).astype(np.uint8), np.asarray(bunch.target).astype(np.uint8)
+    except (OSError, HTTPException, ValueError) as problem:
+        reason = str(problem) or type(problem).__name__
+        raise error("to download it", reason, where=place.name, remedy=remedy, kind=FileError) from problem
+    _require_sum(content_sum(X, y), CONTENT["mnist"], place)
+    with _entering_cache(path) as temporary:
+        np.savez_compressed(temporary, x_train=X[:60_000], y_train=y[:60_000], x_test=X[60_000:], y_test=y[60_000:])
+    return X, y

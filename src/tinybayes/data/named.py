@@ -1,0 +1,226 @@
+"""Data sets by name, ready to learn from: ``train, test = tinybayes.datasets.load("digits")``.
+
+The rows come from scikit-learn, from a local directory, or from their public place through a cache; the page
+``docs/datasets.md`` says which, and how each set is split and discretised.
+"""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import index
+from pathlib import Path
+from typing import SupportsIndex
+
+import numpy as np
+import pandas as pd
+import sklearn.datasets
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from tinybayes.data._sources import binary_rows, in_data_dir, raw_rows, reference_fold
+from tinybayes.data.encode import encode_matrix
+from tinybayes.data.mdlp import mdlp_all
+from tinybayes.errors import FileError, error
+from tinybayes.model import Dataset, State, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A data set in its parts; unpacks as ``train, test = split``.
+
+    Parameters
+    ----------
+    train, test
+        The rows to learn from and those to judge by.
+    valid
+        Rows to choose settings by, where the set comes with such a part.
+    name
+        The name it was loaded by.
+    source
+        One line: where the rows came from, how they were split and discretised.
+    image_shape
+        Rows and columns of the images, where the features are pixels. The pixels come row by row, except those of
+        usps, which come column by column (as published): transpose its reshaped images.
+    """
+
+    train: Dataset
+    test: Dataset
+    valid: Dataset | None
+    name: str
+    source: str
+    image_shape: tuple[int, int] | None = None
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return iter((self.train, self.test))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What is known beforehand about a table of integers."""
+
+    columns: tuple[str, ...]
+    labels: tuple[int, ...]  # as published, in the order of the classes
+    classes: tuple[State, ...]
+    image_shape: tuple[int, int] | None = None
+
+
+def _pixels(side: int) -> tuple[str, ...]:
+    return tuple(f"pixel_{row}_{column}" for row in range(side) for column in range(side))
+
+
+_BUNDLED = {"digits": (8, 8), "breast_cancer": None, "wine": None, "iris": None}
+_DIGITS = tuple(range(10))
+_LETTER_COLUMNS = "x-box y-box width high onpix x-bar y-bar x2bar y2bar xybar x2ybr xy2br x-ege xegvy y-ege yegvx"
+_SOILS = ("red soil", "cotton crop", "grey soil", "damp grey soil", "vegetation stubble", "very damp grey soil")
+_TABLES = {
+    "letter": _Table(tuple(_LETTER_COLUMNS.split()), tuple(range(26)), tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
+    "satimage": _Table(tuple(f"pixel{p}_band{b}" for p in range(9) for b in range(4)), (1, 2, 3, 4, 5, 7), _SOILS),
+    # The file holds the digits in this order, and the reference discretisation numbers its classes by it.
+    "usps": _Table(
+        tuple(f"pixel_{row}_{column}" for column in range(16) for row in range(16)),
+        (*_DIGITS[1:], 0),
+        (*_DIGITS[1:], 0),
+        (16, 16),
+    ),
+    "mnist": _Table(_pixels(14), _DIGITS, _DIGITS, (14, 14)),
+}
+_DENSITY = ("nltcs", "msnbc", "kdd", "plants", "baudio", "msweb", "book", "tmovie")
+_FOLDS = {"satimage": 5}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `load` knows."""
+    return (*_BUNDLED, *_TABLES, *_DENSITY)
+
+
+def n_folds(name: str) -> int:
+    """Return the number of splits into training and test rows: 5 for satimage, 1 for all others."""
+    _require_name(name)
+    return _FOLDS.get(name, 1)
+
+
+def load(name: str, *, fold: int = 0, seed: int = 0, progress: bool = False) -> Split:
+    """Load a data set, split and discretised.
+
+    Parameters
+    ----------
+    name
+        One of `names`.
+    fold
+        Which split, from 0 to ``n_folds(name) - 1``.
+    seed
+        Of the split, where the data come without one.
+    progress
+        Show a bar on standard error while a file is downloaded.
+
+    Returns
+    -------
+    Split
+        For classification, numeric features are discretised by MDLP on the training rows alone, and the variables
+        carry the cut points. The density sets have binary variables, no target, and a part ``valid``.
+
+    Examples
+    --------
+    >>> train, test = load("iris")
+    >>> len(train), len(test), train.target.states
+    (100, 50, ('setosa', 'versicolor', 'virginica'))
+    """
+    fold = _whole(fold, n_folds(name), f"fold of {name}")
+    seed = _whole(seed, 2**32, "seed")
+    if name in _DENSITY:
+        return _density(name, progress)
+    path = None if name in (*_BUNDLED, "mnist") else in_data_dir(f"classification/{name}.npz")
+    if path is not None:
+        return _reference(name, path, fold)
+    return _discretised(name, fold, seed, progress)
+
+
+def load_raw(name: str, *, progress: bool = False) -> tuple[pd.DataFrame, np.ndarray]:
+    """Load the numbers of a classification set, neither split nor discretised, and the class of each row.
+
+    The columns are those that `load` discretises, so a model learned from its parts takes these rows; mnist is
+    already scaled to 14 by 14 pixels. The arguments are those of `load`.
+    """
+    _require_name(name)
+    if name in _DENSITY:
+        raise error("a data set with classes", repr(name), where="load_raw", remedy="use load: it has no raw numbers")
+    X, y, columns, classes, _ = _numbers(name, progress)
+    return pd.DataFrame(X, columns=list(columns)), np.array(classes)[y]
+
+
+def _require_name(name: str) -> None:
+    if name not in names():
+        close = difflib.get_close_matches(str(name), names(), n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else ""
+        raise error(f"one of {', '.join(names())}", repr(name), where="name of a data set", remedy=remedy)
+
+
+def _whole(value: SupportsIndex, limit: int, where: str) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < limit:
+        raise error(f"a whole number from 0 to {limit - 1}", repr(value), where=where)
+    return number
+
+
+def _density(name: str, progress: bool) -> Split:
+    parts, places = [], []
+    for part in ("train", "valid", "test"):
+        X, place = binary_rows(name, part, progress)
+        variables = tuple(Variable(f"x{i}", (0, 1)) for i in range(X.shape[1]))
+        parts.append(Dataset(variables, None, X))
+        places.append(place)
+    train, valid, test = parts
+    return Split(train, test, valid, name, f"{places[0]} and its valid and test parts, as published")
+
+
+def _reference(name: str, path: Path, fold: int) -> Split:
+    """Take over the discretisation and the folds of the papers; their cut points are not known."""
+    table = _TABLES[name]
+    train_x, train_y, test_x, test_y = reference_fold(path, fold)
+    for X, y in ((train_x, train_y), (test_x, test_y)):
+        if X.shape != (len(y), len(table.columns)) or X.min() < 1 or y.max() >= len(table.classes):
+            expected = f"{len(table.columns)} columns of numbers from 1 and labels below {len(table.classes)}"
+            raise error(expected, f"shapes {X.shape} and {y.shape}", where=str(path), kind=FileError)
+    largest = np.maximum(train_x.max(axis=0), test_x.max(axis=0)).tolist()
+    variables = tuple(Variable(c, tuple(range(1, k + 1))) for c, k in zip(table.columns, largest, strict=True))
+    target = Variable("class", table.classes)
+    train, test = Dataset(variables, target, train_x - 1, train_y), Dataset(variables, target, test_x - 1, test_y)
+    source = f"{path}, fold {fold + 1} of {n_folds(name)}: the reference discretisation and split"
+    return Split(train, test, None, name, source, table.image_shape)
+
+
+def _discretised(name: str, fold: int, seed: int, progress: bool) -> Split:
+    X, y, columns, classes, place = _numbers(name, progress)
+    folds = n_folds(name)
+    if folds == 1:
+        train, test = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
+        how = "stratified split 2/3-1/3"
+    else:
+        splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(X, y)
+        train, test = list(splits)[fold]
+        how = f"stratified fold {fold + 1} of {folds}"
+    train, test = np.sort(train), np.sort(test)
+    edges = mdlp_all(X[train].T, y[train], len(classes))
+    variables = tuple(Variable.from_edges(c, e.tolist()) for c, e in zip(columns, edges, strict=True))
+    rows = Dataset(variables, Variable("class", classes), encode_matrix(X, variables), y)
+    source = f"{place}; {how}, seed {seed}; MDLP cut points of the training rows"
+    shape = _BUNDLED[name] if name in _BUNDLED else _TABLES[name].image_shape
+    return Split(rows.rows(train), rows.rows(test), None, name, source, shape)
+
+
+def _numbers(name: str, progress: bool) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], tuple[State, ...], str]:
+    """Return features, class codes, the names of the columns and of the classes, and where they came from."""
+    if name in _BUNDLED:
+        bunch = getattr(sklearn.datasets, f"load_{name}")()
+        columns = tuple(str(column) for column in bunch.feature_names)
+        return bunch.data, bunch.target, columns, tuple(bunch.target_names.tolist()), f"scikit-learn's load_{name}"
+    table = _TABLES[name]
+    X, labels, place = raw_rows(name, progress)
+    if name == "mnist":
+        X = X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4), dtype=np.float32).reshape(-1, 196)
+        place = f"{place}, scaled to 14x14 by the mean of 2x2 pixels"
+    code = np.empty(256, dtype=np.int64)
+    code[list(table.labels)] = np.arange(len(table.labels))
+    return X, code[labels], table.columns, table.classes, place

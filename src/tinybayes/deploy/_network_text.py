@@ -1,0 +1,387 @@
+"""What the network formats share: text in and out, names, exact decimals, and the checks of a network.
+
+A place in a file is an integer ``at`` (an offset into the text, or a line number where the format's parser
+gives lines), and a function ``where`` turns it into ``path:line`` when an error needs it.
+"""
+
+import gzip
+import math
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from io import BufferedIOBase, TextIOWrapper
+from pathlib import Path
+
+import numpy as np
+
+from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.files import atomic_path
+from tinybayes.model import CPD, BayesNet, DecisionTree, Float, State, Variable, with_target
+
+MAX_BYTES = 2**26
+"""Longest text that is read, after decompression: a few hundred bytes can decompress to gigabytes."""
+
+MAX_ENTRIES = 2**24
+"""Most probabilities of a network, read or written: a line of text can ask for a table of any size."""
+
+TOLERANCE = 1e-3 + 1e-9
+"""How far the sum of a row may be from one: files round. The hair lets 1.001 pass in any order of adding."""
+
+Where = Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a file, for readers that point into it by offset."""
+
+    path: str
+    text: str
+
+    @property
+    def end(self) -> int:
+        """The place after the last word."""
+        return len(self.text.rstrip())
+
+    def where(self, at: int) -> str:
+        """Return ``path:line`` of an offset."""
+        return f"{self.path}:{self.text.count(chr(10), 0, at) + 1}"
+
+    def error(self, at: int, expected: str, got: object, remedy: str = "") -> TinybayesError:
+        """Make the error for what stands at an offset."""
+        return error(expected, got, where=self.where(at), remedy=remedy, kind=FileError)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a file, decompressed if it is a gzip, and refuse what cannot be a network."""
+    try:
+        with open(path, "rb") as file:
+            packed = Path(path).suffix.lower() == ".gz" or file.peek(2)[:2] == b"\x1f\x8b"
+            raw = _read_bounded(gzip.GzipFile(fileobj=file) if packed else file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise error("a gzip file", problem, where=f"{path}", remedy="is it complete?", kind=FileError) from problem
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error("a file that can be read", reason, where=f"{path}", kind=FileError) from problem
+    if len(raw) > MAX_BYTES:
+        raise error(f"at most {MAX_BYTES >> 20} MiB of text", "more", where=f"{path}", kind=FileError)
+    if not raw.strip():
+        raise error("a network", "an empty file", where=f"{path}:1", kind=FileError)
+    return raw
+
+
+def _read_bounded(file: BufferedIOBase) -> bytes:
+    """Read a little more than the limit at most; in pieces, since one large read takes its memory at once."""
+    found = bytearray()
+    while len(found) <= MAX_BYTES and (piece := file.read(2**20)):
+        found += piece
+    return bytes(found)
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """Read a file of UTF-8 text."""
+    raw = read_bytes(path)
+    try:
+        return Source(f"{path}", raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        raise error(
+            "text in UTF-8",
+            f"the byte {raw[problem.start]:#04x}",
+            where=f"{path}:{line}",
+            remedy="convert the file to UTF-8, or check that it is a text file",
+            kind=FileError,
+        ) from problem
+
+
+def write_text(path: str | os.PathLike[str], parts: Iterable[str]) -> None:
+    """Write pieces of text in UTF-8, compressed when the name ends in ``.gz``, all or nothing."""
+    try:
+        with atomic_path(path) as temporary, open(temporary, "wb") as file:
+            if Path(path).suffix.lower() == ".gz":
+                # No name and no time in the header: the same network gives the same bytes.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    _write(TextIOWrapper(packed, "utf-8", newline="\n"), parts)
+            else:
+                _write(TextIOWrapper(file, "utf-8", newline="\n"), parts)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise error("a file that can be written", reason, where=f"{path}", kind=FileError) from problem
+
+
+def _write(stream: TextIOWrapper, parts: Iterable[str]) -> None:
+    stream.writelines(parts)
+    stream.flush()
+    stream.detach()
+
+
+_ESCAPES = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(r'\\(?:(["\\nrt])|u([0-9a-fA-F]{4}))')
+_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+
+
+def quote(text: str) -> str:
+    r"""Put a name in double quotes; ``\" \\ \n \r \t`` and ``\uXXXX`` stand for what would break it."""
+    back = {value: f"\\{letter}" for letter, value in _ESCAPES.items()}
+    body = _UNSAFE.sub(lambda found: back.get(found[0]) or f"\\u{ord(found[0]):04x}", text)
+    return f'"{body}"'
+
+
+def unquote(token: str) -> str:
+    """Return the name that a token stands for, in quotes or not; other backslashes stay what they are."""
+    if not token.startswith('"'):
+        return token
+    return _ESCAPE.sub(lambda found: _ESCAPES[found[1]] if found[1] else chr(int(found[2], 16)), token[1:-1])
+
+
+def state_text(state: State) -> str:
+    """Return a state as the formats write it."""
+    if isinstance(state, str):
+        return str(state)
+    return repr(state if isinstance(state, bool) else float(state) if isinstance(state, float) else int(state))
+
+
+_KINDS: dict[str, Callable[[str], State]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": {"True": True, "False": False}.__getitem__,
+}
+
+
+def variable_properties(variable: Variable) -> list[str]:
+    """Return what the formats have no place for, as properties ``name = value``.
+
+    ``states = KIND`` when the states are not all strings, with KIND one of str, int, float, bool, once for
+    all states or once for each; ``edges = CUT CUT ...`` when the variable was discretised.
+    """
+    kinds = [
+        next(kind.__name__ for kind in (bool, int, float, str) if isinstance(state, kind)) for state in variable.states
+    ]
+    found = []
+    if set(kinds) != {"str"}:
+        found.append(f"states = {kinds[0] if len(set(kinds)) == 1 else ' '.join(kinds)}")
+    if variable.edges is not None:
+        found.append(" ".join(["edges =", *map(repr, variable.edges)]))
+    return found
+
+
+def split_property(text: str) -> tuple[str, str]:
+    """Split ``name = value``."""
+    name, _, value = text.partition("=")
+    return name.strip(), value.strip()
+
+
+def make_variable(name: str, texts: Sequence[str], properties: dict[str, str], where: str) -> Variable:
+    """Make the variable that a file describes; the inverse of `state_text` and `variable_properties`."""
+    kinds = properties.get("states", "str").split()
+    kinds = kinds * len(texts) if len(kinds) == 1 else kinds
+    edges = properties.get("edges")
+    try:
+        states = tuple(_KINDS[kind](text) for kind, text in zip(kinds, texts, strict=True))
+        cuts = None if edges is None else tuple(float(cut) for cut in edges.split())
+    except (KeyError, ValueError) as problem:
+        raise error(
+            "property 'states' with str, int, float or bool, property 'edges' with numbers",
+            f"{problem} for {name!r}",
+            where=where,
+            remedy="correct or remove the property",
+            kind=FileError,
+        ) from problem
+    try:
+        return Variable(name, states, cuts)
+    except TinybayesError as problem:
+        raise FileError(f"{where}: {problem}") from problem
+
+
+def parse_numbers(words: Sequence[str], place: Where) -> np.ndarray:
+    """Convert words to numbers; `place` gives the ``path:line`` of the i-th."""
+    try:
+        # Python's float also takes digits of other scripts and underscores; the formats do not.
+        if (together := "".join(words)).isascii() and "_" not in together:
+            return np.array([float(word) for word in words], dtype=np.float64)
+    except ValueError:
+        pass
+    bad = next(index for index, word in enumerate(words) if not _is_number(word))
+    raise error("a number", shorten(words[bad]), where=place(bad), kind=FileError)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return word.isascii() and "_" not in word
+
+
+def shorten(text: str) -> str:
+    """Return a piece of a file as it can stand in a message."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def log_probabilities(values: np.ndarray) -> np.ndarray:
+    """Return natural logarithms; `decimals` relies on the readers using the same ones."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def decimals(logs: np.ndarray) -> np.ndarray:
+    """Return for each log-probability the shortest decimal that has this logarithm.
+
+    Every logarithm of a double has one, so reading what was written gives back the same bits. A value that is
+    no such logarithm (learned ones close to 0) gets the decimal of its exponential instead.
+    """
+    distinct, inverse = np.unique(logs, return_inverse=True)
+    values = np.exp(distinct)
+    for bound in (0.0, 2.0):  # the exponential may be off by one unit in the last place, either way
+        near = np.nextafter(values, bound)
+        better = (log_probabilities(values) != distinct) & (log_probabilities(near) == distinct)
+        values = np.where(better, near, values)
+    texts = np.array([repr(value) for value in values.tolist()], dtype=object)
+    left = np.arange(len(values))
+    for digits in range(12, 18):  # all doubles of one logarithm agree to 12 digits, and 17 tell any two apart
+        tried = [f"{value:.{digits}g}" for value in values[left].tolist()]
+        exact = log_probabilities(np.array([float(text) for text in tried])) == distinct[left]
+        texts[left[exact]] = np.array(tried, dtype=object)[exact]
+        left = left[~exact]
+    return texts[inverse.reshape(logs.shape)]
+
+
+def network_decimals(net: BayesNet, normalize: bool) -> list[np.ndarray]:
+    """Return the full table of each node as decimals, one row for each assignment of the parents."""
+    if not net.nodes:
+        raise error("a network with variables", "none")
+    cardinality = [node.cardinality for node in net.nodes]
+    families = [[cardinality[parent] for parent in cpd.parents] for cpd in net.cpds]
+    sizes = [math.prod(family) * own for family, own in zip(families, cardinality, strict=True)]
+    if sum(sizes) > MAX_ENTRIES:
+        largest = sizes.index(max(sizes))
+        raise error(
+            f"at most {MAX_ENTRIES:,} probabilities in full tables",
+            f"more: {net.nodes[largest].name!r} has {len(families[largest])} parents",
+            remedy="network files hold full tables only: save the model in the package's own format",
+        )
+    tables = []
+    for node, cpd, family in zip(net.nodes, net.cpds, families, strict=True):
+        logs = _distributions(cpd.log_parameters, node.name, normalize)
+        tables.append(logs if cpd.tree is None else logs[_tree_rows(cpd.tree, cpd.parents, family)])
+    flat = decimals(np.concatenate([table.ravel() for table in tables]))
+    pieces = np.split(flat, np.cumsum(sizes)[:-1])
+    return [piece.reshape(table.shape) for piece, table in zip(pieces, tables, strict=True)]
+
+
+def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
+    """Return rows that are distributions, or say what to do."""
+    if normalize:
+        highest = logs.max(axis=1, keepdims=True)
+        if np.isfinite(highest).all():
+            logs = logs - highest
+            logs = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):
+        sums = np.exp(logs).sum(axis=1)
+    off = ~(np.abs(sums - 1) <= TOLERANCE)
+    if off.any():
+        raise error(
+            "rows that sum to one",
+            f"{sums[np.argmax(off)]:.6g} in row {np.argmax(off) + 1} of {len(logs)}",
+            where=f"distribution of {name!r}",
+            remedy="quantised tables are not normalised: write with normalize=True (--normalize), which changes the "
+            "model, or save it in the package's own format",
+        )
+    return np.minimum(logs, 0)  # a row of rounded values may exceed one by a hair
+
+
+def _tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:
+    """Return the table row of every assignment of the parents, the last parent running fastest."""
+    rows = np.arange(math.prod(cardinality))
+    strides = [math.prod(cardinality[place + 1 :]) for place in range(len(parents))]
+    node = np.zeros(len(rows), dtype=np.int64)
+    while (tested := np.setdiff1d(tree.split[node], [-1])).size:
+        split = tree.split[node]
+        for place, parent in enumerate(parents):
+            if parent in tested:
+                here = np.flatnonzero(split == parent)
+                value = rows[here] // strides[place] % cardinality[place]
+                node[here] = tree.children[tree.first[node[here]] + value]
+    return tree.row[node]
+
+
+class NetworkBuilder:
+    """Collects the distributions of a file, checks each when it comes, and builds the network.
+
+    Parameters
+    ----------
+    where
+        Turns a place into ``path:line``.
+    names, cardinalities
+        The variables, in the order of the file.
+    """
+
+    def __init__(self, where: Where, names: Sequence[str], cardinalities: Sequence[int]) -> None:
+        self._where = where
+        self._names = names
+        self._cardinalities = cardinalities
+        self._found: dict[int, tuple[CPD, int]] = {}
+        self._entries = 0
+
+    def error(self, at: int, expected: str, got: object, remedy: str = "") -> TinybayesError:
+        """Make the error for what stands at a place."""
+        return error(expected, got, where=self._where(at), remedy=remedy, kind=FileError)
+
+    def shape(self, child: int, parents: Sequence[int], at: int) -> tuple[int, int]:
+        """Return the shape of a table that may come: (assignments of the parents, states of the child)."""
+        name = shorten(self._names[child])
+        if child in self._found:
+            raise self.error(at, f"one distribution of {name}", "a second one")
+        if len({child, *parents}) != len(parents) + 1:
+            got = shorten(", ".join(self._names[parent] for parent in parents))
+            raise self.error(at, f"distinct parents of {name}, not itself", got)
+        states = entries = self._cardinalities[child]
+        for parent in parents:
+            if entries > MAX_ENTRIES:
+                break  # the product of thousands of parents would be a number of thousands of digits
+            entries *= self._cardinalities[parent]
+        self._entries += entries
+        if self._entries > MAX_ENTRIES:
+            got = f"more with the table of {name}, which has {len(parents)} parents"
+            raise self.error(at, f"at most {MAX_ENTRIES:,} probabilities", got)
+        return entries // states, states
+
+    def add(self, child: int, parents: Sequence[int], table: np.ndarray, at: int, row_at: Callable[[int], int]) -> None:
+        """Take the probabilities ``table[row, state]`` of a node; `row_at` gives the place of a row."""
+        name = shorten(self._names[child])
+        wrong = ~((table >= 0) & (table <= 1)).all(axis=1)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            value = next(value for value in table[row].tolist() if not 0 <= value <= 1)
+            raise self.error(row_at(row), f"probabilities of {name} between 0 and 1", value)
+        off = np.abs(table.sum(axis=1) - 1) > TOLERANCE
+        if off.any():
+            row = int(np.argmax(off))
+            got = f"{table[row].sum():.6g} in row {row + 1} of {len(table)}"
+            raise self.error(row_at(row), f"probabilities of {name} that sum to one", got)
+        number_format = Float(64)
+        codes = number_format.encode(log_probabilities(table))
+        self._found[child] = CPD(tuple(parents), codes, number_format), at
+
+    def build(self, variables: Sequence[Variable], target: str | None, end: int) -> BayesNet:
+        """Make the network; the class, if there is one, becomes the last node."""
+        if not self._names:
+            raise self.error(end, "at least one variable", "none in the whole file")
+        for node, name in enumerate(self._names):
+            if node not in self._found:
+                raise self.error(end, f"a distribution of {shorten(name)}", "none in the whole file")
+        self._check_acyclic()
+        cpds = [self._found[node][0] for node in range(len(self._names))]
+        return with_target(BayesNet(tuple(variables), None, tuple(cpds)), target)
+
+    def _check_acyclic(self) -> None:
+        try:
+            TopologicalSorter({node: cpd.parents for node, (cpd, _) in self._found.items()}).prepare()
+        except CycleError as problem:
+            cycle: list[int] = problem.args[1]
+            names = " -> ".join(shorten(self._names[node]) for node in cycle[:10])
+            got = f"the cycle {names}{' -> ...' if len(cycle) > 10 else ''}"
+            raise self.error(self._found[cycle[0]][1], "a graph without cycles", got) from None

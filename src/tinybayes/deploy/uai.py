@@ -1,0 +1,216 @@
+"""UAI, the plain text of the inference competitions: ``BAYES`` networks and evidence.
+
+A file has the word ``BAYES``, the number of variables, their numbers of states, the number of functions, for
+each function its scope (how many variables, then their indices: the parents, and last the child), and then
+for each function how many numbers it has and these numbers, the child's states running fastest and the first
+parent slowest. There are no names: variables are read as ``x0, x1, ...`` with the states ``0, 1, ...``; what
+a network has of names, class and cut points is lost when it is written. Functions may come in any order, one
+for each variable. Rows may be off one by 1e-3, since files round; their numbers are kept as they are.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from tinybayes.deploy._network_text import (
+    MAX_ENTRIES,
+    NetworkBuilder,
+    Source,
+    network_decimals,
+    parse_numbers,
+    read_source,
+    shorten,
+    write_text,
+)
+from tinybayes.errors import TinybayesError
+from tinybayes.model import BayesNet, Variable
+
+_WORD = re.compile(r"\S+")
+
+
+class Tokens:
+    """Reads the words of a text one after the other, and knows their lines.
+
+    Parameters
+    ----------
+    source
+        The text with its path.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.at = 0
+        self._stop = 0
+        self._words = _WORD.finditer(source.text)
+
+    def word(self, what: str) -> str:
+        """Return the next word, which stands at `at`; `what` says what it should be."""
+        found = next(self._words, None)
+        if found is None:
+            raise self._ended(what)
+        self.at, self._stop = found.span()
+        return found[0]
+
+    def integer(self, what: str, low: int, high: int) -> int:
+        """Return the next word as an integer from `low` to `high`."""
+        word = self.word(what)
+        # Nothing allowed here has more than 18 digits, and int() is slow on very long ones.
+        if not re.fullmatch(r"[0-9]{1,18}", word) or not low <= int(word) <= high:
+            allowed = f"from {low} to {high}" if low < high else f"{low}"
+            raise self.source.error(self.at, f"{what}, {allowed}", shorten(word))
+        return int(word)
+
+    def numbers(self, count: int, what: str) -> tuple[np.ndarray, Callable[[int], int]]:
+        """Return the next `count` words as numbers, and the function that gives the place of one."""
+        start = self._stop
+        words: list[str] = []
+        for found in islice(self._words, count):
+            words.append(found[0])
+            self._stop = found.end()
+        if len(words) < count:
+            raise self._ended(f"{count} {what}")
+
+        def place(index: int) -> int:
+            return next(islice(_WORD.finditer(self.source.text, start), index, None)).start()
+
+        return parse_numbers(words, lambda index: self.source.where(place(index))), place
+
+    def end(self) -> None:
+        """Raise unless all words were read."""
+        if (found := next(self._words, None)) is not None:
+            raise self.source.error(found.start(), "the end of the file", shorten(found[0]))
+
+    def _ended(self, what: str) -> TinybayesError:
+        return self.source.error(self.source.end, what, "the end of the file", "is the file complete?")
+
+
+def read_uai(path: str | os.PathLike[str]) -> BayesNet:
+    """Read a Bayesian network from a UAI file.
+
+    Parameters
+    ----------
+    path
+        The file; a gzip is decompressed.
+
+    Returns
+    -------
+    BayesNet
+        Full tables in double precision, without a class.
+
+    Raises
+    ------
+    FileError
+        When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
+    """
+    tokens = Tokens(read_source(path))
+    source = tokens.source
+    kind = tokens.word("'BAYES'")
+    if kind == "MARKOV":
+        got = "'MARKOV', a Markov network, which is not a Bayesian network"
+        raise source.error(tokens.at, "'BAYES'", got, "its factors have no parents and children")
+    if kind != "BAYES":
+        raise source.error(tokens.at, "'BAYES', the first word of a UAI file", shorten(kind))
+    count = tokens.integer("the number of variables", 1, MAX_ENTRIES)
+    cards = [tokens.integer("a number of states", 1, MAX_ENTRIES) for _ in range(count)]
+    functions = tokens.integer("the number of functions, one for each variable", count, count)
+    scopes = [_scope(tokens, count) for _ in range(functions)]
+    names = [f"x{index}" for index in range(count)]
+    builder = NetworkBuilder(source.where, names, cards)
+    for scope, at in scopes:
+        _table(tokens, builder, scope, at)
+    tokens.end()
+    variables = [Variable(name, tuple(range(card))) for name, card in zip(names, cards, strict=True)]
+    return builder.build(variables, None, source.end)
+
+
+def _scope(tokens: Tokens, count: int) -> tuple[list[int], int]:
+    size = tokens.integer("the size of a scope", 1, count)
+    at = tokens.at
+    return [tokens.integer("the index of a variable", 0, count - 1) for _ in range(size)], at
+
+
+def _table(tokens: Tokens, builder: NetworkBuilder, scope: Sequence[int], at: int) -> None:
+    *parents, child = scope
+    rows, states = builder.shape(child, parents, at)
+    tokens.integer(f"the number of probabilities of 'x{child}'", rows * states, rows * states)
+    values, place = tokens.numbers(rows * states, f"probabilities of 'x{child}'")
+    builder.add(child, parents, values.reshape(rows, states), at, lambda row: place(row * states))
+
+
+def write_uai(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
+    """Write a Bayesian network to a UAI file; names, class and cut points are lost.
+
+    A network that was read is written so that reading it again gives an equal one, bit by bit. Decision trees
+    are written as full tables. The class, if there is one, is the last variable.
+
+    Parameters
+    ----------
+    net
+        The network; its rows must sum to one.
+    path
+        The file; compressed when the name ends in ``.gz``.
+    normalize
+        Divide each row by its sum first; for quantised networks, whose predictions this may change.
+
+    Raises
+    ------
+    TinybayesError
+        When the network cannot be a ``BAYES`` file.
+    """
+    write_text(path, _format(net, network_decimals(net, normalize)))
+
+
+def _format(net: BayesNet, tables: Sequence[np.ndarray]) -> Iterator[str]:
+    yield f"BAYES\n{len(net.nodes)}\n"
+    yield " ".join(str(node.cardinality) for node in net.nodes)
+    yield f"\n{len(net.nodes)}\n"
+    for family in net.structure.families:
+        yield f"{len(family)} {' '.join(map(str, family))}\n"
+    for table in tables:
+        yield f"\n{table.size}\n"
+        for row in table:
+            yield f" {' '.join(row)}\n"
+
+
+def read_evidence(path: str | os.PathLike[str]) -> list[dict[int, int]]:
+    """Read a UAI evidence file: for each case the observed variables with their states, by index.
+
+    The file has the number of observed variables, then pairs of variable and state: one case. Where that
+    does not fit its length, it is read as the older form: the number of cases first, then these.
+
+    Parameters
+    ----------
+    path
+        The file; a gzip is decompressed.
+
+    Returns
+    -------
+    list of dict
+        One dictionary for each case.
+
+    Raises
+    ------
+    FileError
+        When the file is not an evidence file; the message starts with ``path:line``.
+    """
+    source = read_source(path)
+    first = Tokens(source).integer("the number of observed variables", 0, MAX_ENTRIES)
+    length = sum(1 for _ in _WORD.finditer(source.text))
+    tokens = Tokens(source)
+    cases = 1 if length == 1 + 2 * first else tokens.integer("the number of cases", 1, MAX_ENTRIES)
+    found = [_case(tokens) for _ in range(cases)]
+    tokens.end()
+    return found
+
+
+def _case(tokens: Tokens) -> dict[int, int]:
+    case: dict[int, int] = {}
+    for _ in range(tokens.integer("the number of observed variables", 0, MAX_ENTRIES)):
+        variable = tokens.integer("the index of a variable", 0, MAX_ENTRIES)
+        if variable in case:
+            raise tokens.source.error(tokens.at, "each variable once", f"{variable} again")
+        case[variable] = tokens.integer("the index of a state", 0, MAX_ENTRIES)
+    return case
