@@ -153,7 +153,7 @@ def reference_fold(path: Path, fold: int) -> list[np.ndarray]:
     """Return training features and labels, test features and labels of a fold (from 0) of a reference file."""
     place = _local(path)
     keys = [f"{kind}_{part}_fold{fold + 1}" for part in ("tr", "te") for kind in ("x", "t")]
-    with _reading(place), np.load(path, allow_pickle=False) as arrays:
+    with _reading(place), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         found = [arrays[key] for key in keys]
     for key, array, axes in zip(keys, found, (2, 1, 2, 1), strict=True):
         _require_bytes(array, axes, f"{path}, array {key}")
@@ -272,7 +272,7 @@ def _require_bytes(array: np.ndarray, axes: int, where: str) -> None:
 
 def _npz_rows(name: str, path: Path, place: Place) -> Rows:
     parts = [("x_train", "y_train"), ("x_test", "y_test")] if name == "mnist" else [("x", "y")]
-    with _reading(place), np.load(path, allow_pickle=False) as arrays:
+    with _reading(place), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         X = np.concatenate([arrays[x] for x, _ in parts])
         y = np.concatenate([arrays[y] for _, y in parts])
     X = X.reshape(len(X), -1) if X.ndim > 2 else X
