@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KBinsDiscretizer
 
-from tinybayes._kernels.threads import for_blocks
-from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_cut_points
+from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
 
 METHODS = ("mdlp", "uniform", "quantile")
@@ -40,7 +39,11 @@ def cut_points(
         Number of bins of the equal-width and quantile methods.
     """
     if isinstance(discretizer, MDLPDiscretizer) or (isinstance(discretizer, str) and discretizer == "mdlp"):
-        return _mdlp(columns, y, weight)
+        if y is None:
+            remedy = "use 'quantile' or 'uniform'"
+            raise error("a class to discretise by", "none", where="discretizer 'mdlp'", remedy=remedy)
+        fallback = isinstance(discretizer, MDLPDiscretizer) and bool(discretizer.fallback)
+        return mdlp_all(columns, y, int(y.max(initial=0)) + 1, weight, fallback=fallback)
     if isinstance(discretizer, KBinsDiscretizer):
         binner = clone(discretizer)
     elif isinstance(discretizer, str) and discretizer in METHODS:
@@ -54,26 +57,6 @@ def cut_points(
         known = ", ".join(repr(m) for m in METHODS)
         raise error(f"{known}, None, an MDLPDiscretizer or a KBinsDiscretizer", repr(discretizer), where="discretizer")
     return [_binned(column, binner, weight) for column in columns]
-
-
-def _mdlp(columns: Sequence[np.ndarray], y: np.ndarray | None, weight: np.ndarray | None) -> list[np.ndarray]:
-    if y is None:
-        raise error(
-            "a class to discretise by", "none", where="discretizer 'mdlp'", remedy="use 'quantile' or 'uniform'"
-        )
-    known = y >= 0
-    if not known.all():
-        columns, y = [column[known] for column in columns], y[known]
-        weight = None if weight is None else weight[known]
-    classes = int(y.max()) + 1 if y.size else 1
-    found: list[np.ndarray] = [np.empty(0)] * len(columns)
-
-    def work(start: int, stop: int) -> None:
-        for position in range(start, stop):
-            found[position] = mdlp_cut_points(columns[position], y, classes, weight)
-
-    for_blocks(work, len(columns), 8)
-    return found
 
 
 def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | None) -> np.ndarray:
