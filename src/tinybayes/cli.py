@@ -60,9 +60,9 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learn to read handwritten digits, and see what accuracy costs in memory and operations."""
-    from tinybayes.data import named as datasets
     from tinybayes.compress import to_format
     from tinybayes.cost import bayes_net_cost
+    from tinybayes.data import named as datasets
     from tinybayes.deploy import save
     from tinybayes.infer import evaluate
     from tinybayes.learn import learn_classifier
@@ -228,7 +228,7 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A model: .tb, .bif, .xmlbif or .uai; text also .gz")],
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The model to write; its suffix says the format.")],
     target: Annotated[str | None, typer.Option(help="Make this variable the class.")] = None,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise quantised tables for text formats.")] = False,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise quantised tables (text formats).")] = False,
     as_json: Json = False,
 ) -> None:
     """Convert a model between file formats."""
