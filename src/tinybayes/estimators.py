@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from tinybayes.data.encode import encode_frame, encode_matrix
-from tinybayes.data.variables import Discretizer, Rules, learn_variables
+from tinybayes.data.variables import Discretizer, Rules, learn_variables, matrix_variables
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.learn.classifier import learn_classifier
@@ -106,11 +106,14 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise error("at least 2 classes", "one class", where="y", remedy="add rows of another class")
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        frame = table if isinstance(table, pd.DataFrame) else _as_frame(table)
-        target = Variable(_class_name(frame), tuple(self.classes_.tolist()))
-        class_column = pd.Series(codes, index=frame.index, name=target.name)
         rules = Rules(discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states)
-        variables, _ = learn_variables([(frame, class_column, weight)], rules)
+        variables = None if isinstance(table, pd.DataFrame) else matrix_variables(table, weight, rules)
+        target = Variable("class", tuple(self.classes_.tolist()))
+        if variables is None:
+            frame = table if isinstance(table, pd.DataFrame) else _as_frame(table)
+            target = Variable(_class_name(frame), tuple(self.classes_.tolist()))
+            class_column = pd.Series(codes, index=frame.index, name=target.name)
+            variables, _ = learn_variables([(frame, class_column, weight)], rules)
         data = Dataset(variables, target, _encode(table, variables), codes, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.model_ = learn_classifier(

@@ -38,3 +38,12 @@ def look_up(X, lowest, table, start, stop, out):
     for row in range(start, stop):
         for j in range(X.shape[1]):
             out[row, j] = table[j, np.int64(X[row, j]) - lowest]
+
+
+@jit
+def mark_values(X, weight, lowest, seen):
+    """Set ``seen[column, value - lowest]`` for every value in a row of positive weight."""
+    for row in range(X.shape[0]):
+        if weight is None or weight[row] > 0:
+            for j in range(X.shape[1]):
+                seen[j, np.int64(X[row, j]) - lowest] = True

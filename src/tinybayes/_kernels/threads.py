@@ -1,6 +1,7 @@
 """Running a kernel over blocks on all cores."""
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,12 +19,23 @@ def for_blocks(work: Callable[[int, int], None], size: int, block: int) -> None:
 
     The calls must write to disjoint places. An exception in one of them is raised here.
     """
-    starts = range(0, size, block)
-    threads = min(thread_count(), len(starts))
-    if threads <= 1:
-        for start in starts:
+    starts = deque(range(0, size, block))
+
+    def take() -> None:
+        while True:
+            try:
+                start = starts.popleft()
+            except IndexError:
+                return
             work(start, min(start + block, size))
+
+    helpers = min(thread_count(), len(starts)) - 1
+    if helpers <= 0:
+        take()
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(lambda start: work(start, min(start + block, size)), starts):
-            pass
+    # One task a thread, which takes block after block: a task for each block would cost more than a small block.
+    with ThreadPoolExecutor(helpers) as pool:
+        others = [pool.submit(take) for _ in range(helpers)]
+        take()
+    for other in others:
+        other.result()

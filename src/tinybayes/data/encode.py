@@ -61,14 +61,12 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
         return codes
     _refuse_infinite(X)
     codes = _empty(len(X), variables)
-    if X.dtype.kind in "iu" and X.size and int(X.max()) - int(X.min()) < LOOK_UP_RANGE:
-        lowest = int(X.min())
-        values = np.arange(lowest, int(X.max()) + 1)
-        # One definition of the rule: the table is filled by the general kernel.
-        table = encode_matrix(np.broadcast_to(values[:, None], (len(values), len(variables))).astype(float), variables)
-        table = np.ascontiguousarray(table.T)
-        for_blocks(lambda start, stop: look_up(X, lowest, table, start, stop, codes), len(X), BLOCK)
-        return codes
+    if X.dtype.kind in "iu" and X.size:
+        lowest, highest = int(X.min()), int(X.max())
+        if highest - lowest < LOOK_UP_RANGE:
+            table = _look_up_table(variables, lowest, highest, codes.dtype)
+            for_blocks(lambda start, stop: look_up(X, lowest, table, start, stop, codes), len(X), BLOCK)
+            return codes
     order = [np.argsort(np.array(v.states, dtype=float)) if v.edges is None else None for v in variables]
     keys = [
         np.array(v.edges, dtype=float) if o is None else np.array(v.states, dtype=float)[o]
@@ -82,6 +80,20 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
         if o is not None and not np.array_equal(o, np.arange(len(o))):
             codes[:, position] = np.append(o, MISSING)[codes[:, position]]
     return codes
+
+
+def _look_up_table(variables: Sequence[Variable], lowest: int, highest: int, dtype: np.dtype) -> np.ndarray:
+    """Return the code of each variable for the whole numbers from `lowest` to `highest`."""
+    values = np.arange(lowest, highest + 1)
+    table = np.full((len(variables), len(values)), MISSING, dtype=dtype)
+    for codes, variable in zip(table, variables, strict=True):
+        if variable.edges is not None:
+            codes[:] = np.searchsorted(variable.edges, values, side="right")
+            continue
+        for code, state in enumerate(variable.states):
+            if lowest <= state <= highest and state == int(state):  # type: ignore[operator]
+                codes[int(state) - lowest] = code
+    return table
 
 
 def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:

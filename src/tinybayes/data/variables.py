@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tinybayes._kernels.encode import mark_values
 from tinybayes.data.discretize import cut_points
-from tinybayes.data.encode import as_texts, encode_column
+from tinybayes.data.encode import LOOK_UP_RANGE, as_texts, encode_column
 from tinybayes.errors import error
 from tinybayes.model import State, Variable
 
@@ -59,6 +60,23 @@ def learn_variables(
             target = None if target is None else target[positive]
         summary.add(frame, target, weight)
     return summary.features(), summary.class_variable()
+
+
+def matrix_variables(X: np.ndarray, weight: np.ndarray | None, rules: Rules) -> tuple[Variable, ...] | None:
+    """Find the variables ``x0, x1, ...`` of a matrix of small whole numbers that are states as they stand.
+
+    The same as `learn_variables`, in one pass over the matrix; None where the matrix or the rules are others.
+    """
+    if rules.discretizer is not None or X.dtype.kind not in "iu" or not X.size:
+        return None
+    lowest, highest = int(X.min()), int(X.max())
+    if highest - lowest >= min(LOOK_UP_RANGE, rules.max_states):
+        return None
+    seen = np.zeros((X.shape[1], highest - lowest + 1), dtype=bool)
+    mark_values(X, weight, lowest, seen)
+    if not seen.any(axis=1).all():  # no row of positive weight
+        return None
+    return tuple(Variable(f"x{j}", tuple((np.flatnonzero(row) + lowest).tolist())) for j, row in enumerate(seen))
 
 
 def distinct_values(column: pd.Series) -> list[State]:

@@ -29,7 +29,7 @@ def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     -------
     ndarray of float64, shape (rows, classes)
     """
-    score = Scorer(net)
+    score = scorer(net)
     X = score.check(X)
     out = np.empty((len(X), score.classes))
     for_blocks(lambda start, stop: score.into(X[start:stop], out[start:stop]), len(X), BLOCK)
@@ -41,7 +41,7 @@ def predict_codes(net: BayesNet, X: np.ndarray) -> np.ndarray:
 
     Only the labels are kept: memory does not grow with the number of classes.
     """
-    score = Scorer(net)
+    score = scorer(net)
     X = score.check(X)
     labels = np.empty(len(X), dtype=np.int32)
 
@@ -72,7 +72,7 @@ def integer_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
 
     The score in nats is ``-sum / 2**fraction``. Rows must be complete.
     """
-    score = Scorer(net)
+    score = scorer(net)
     X = score.check(X)
     if score.fixed is None:
         raise error("one Fixed format in all tables", "other formats", where="integer scores")
@@ -81,6 +81,14 @@ def integer_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     out = np.empty((len(X), score.classes), dtype=np.int64)
     for_blocks(lambda start, stop: score.complete(X[start:stop], out[start:stop]), len(X), BLOCK)
     return out
+
+
+def scorer(net: BayesNet) -> "Scorer":
+    """Return the network laid out for the kernels; it is kept with the network, which never changes."""
+    kept = net.__dict__.get("_scorer")
+    if kept is None:
+        kept = net.__dict__["_scorer"] = Scorer(net)
+    return kept
 
 
 class Scorer:
@@ -111,7 +119,7 @@ class Scorer:
 
     def into(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the scores of a block in nats."""
-        gaps = (X < 0).any(axis=1)
+        gaps = (X < 0).any(axis=1) if X.size and X.min() < 0 else np.zeros(len(X), dtype=bool)
         complete = X if not gaps.any() else X[~gaps]
         if self.fixed is None:
             scores = np.empty((len(complete), self.classes))
@@ -136,17 +144,22 @@ class Scorer:
 def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Lay out full tables flat, class index fastest: first, node, stride, offset, has class, entries."""
     features = len(net.variables)
+    states = [node.cardinality for node in net.nodes]
     first, offset, has_class, parts, size = [0], [], [], [], 0
     node: list[int] = []
     stride: list[int] = []
     for family, table in zip(net.structure.families, tables, strict=True):
-        array = table.reshape([net.nodes[v].cardinality for v in family])
-        if features in family:
-            array = np.moveaxis(array, family.index(features), -1)
+        array = table.reshape([states[v] for v in family])
         others = [v for v in family if v != features]
-        steps = [int(np.prod(array.shape[axis + 1 :])) for axis in range(len(others))]
+        if features in family:
+            axis = family.index(features)
+            array = array.transpose([*range(axis), *range(axis + 1, len(family)), axis])
+        step, steps = states[features] if features in family else 1, []
+        for v in reversed(others):
+            steps.append(step)
+            step *= states[v]
         node += others
-        stride += steps
+        stride += steps[::-1]
         first.append(len(node))
         offset.append(size)
         has_class.append(features in family)

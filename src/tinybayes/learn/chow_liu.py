@@ -1,10 +1,10 @@
 """The Chow-Liu tree given the class: the TAN of Friedman, Geiger and Goldszmidt (1997)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tinybayes._kernels.counts import add_pair_counts, conditional_information
+from tinybayes._kernels.pairs import add_bit_counts, add_row_counts, block_information, set_bits, xlogx_table
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.learn.counts import Data, batches, labels
@@ -12,6 +12,7 @@ from tinybayes.learn.structures import augmented
 from tinybayes.model import Dataset, Structure
 
 PAIR_CELLS = 2**25  # counts held at once (256 MiB); more pairs than fit take further passes over the data
+BIT_STATES = 12  # up to this many states on average, sets of rows are faster than counting row by row
 
 
 def chow_liu(data: Data) -> Structure:
@@ -19,7 +20,9 @@ def chow_liu(data: Data) -> Structure:
 
     Without a class this is the plain Chow-Liu tree. The root is the first feature.
     """
-    return augmented(maximum_spanning_tree(conditional_mutual_information(data)), has_class=data.target is not None)
+    # Rounded, so that the last bits do not choose between equal pairs (a constant column is equal to all).
+    information = np.round(conditional_mutual_information(data), 12)
+    return augmented(maximum_spanning_tree(information), has_class=data.target is not None)
 
 
 def conditional_mutual_information(data: Data) -> np.ndarray:
@@ -30,14 +33,32 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
     """
     states = np.array([variable.cardinality for variable in data.variables], dtype=np.int64)
     classes = data.target.cardinality if data.target is not None else 1
+    first = np.concatenate([[0], np.cumsum(states)])
     information = np.zeros((len(states), len(states)))
+    table = xlogx_table(2**12)
+
+    def inform(task: Task, block: np.ndarray) -> None:
+        own, start, stop = task
+        block_information(block, first[start : stop + 1] - first[start], table, information[own, start:stop])
+
+    if isinstance(data, Dataset):
+        add = _counter(data, first, classes)
+
+        def at_once(task: Task) -> None:  # the block never leaves the cache
+            block = _block(task, first, classes)
+            add(task, block)
+            inform(task, block)
+
+        for group in _groups(states, classes):
+            for_blocks(lambda index, _, group=group: at_once(group[index]), len(group), 1)  # type: ignore[misc]
+        return information + information.T
+
     for group in _groups(states, classes):
-        offsets, total = _offsets(group, states, classes)
-        counts = np.zeros(total)
+        blocks = [_block(task, first, classes) for task in group]
         for batch in batches(data):
-            _count_pairs(batch, group, offsets, states, classes, counts)
-        _inform(group, offsets, states, classes, counts, information)
-    return information
+            _each(_counter(batch, first, classes), group, blocks)
+        _each(inform, group, blocks)
+    return information + information.T
 
 
 def maximum_spanning_tree(weight: np.ndarray) -> list[int]:
@@ -59,22 +80,33 @@ def maximum_spanning_tree(weight: np.ndarray) -> list[int]:
     return [int(p) for p in parent]
 
 
-Task = tuple[int, int, int]  # child, first parent, past the last parent
+Task = tuple[int, int, int]  # a feature, and the first and past the last of some features after it
+Step = Callable[[Task, np.ndarray], None]
+
+
+def _each(step: Step, group: list[Task], blocks: list[np.ndarray]) -> None:
+    """Take a step for each task and its block of counts, on all cores."""
+    for_blocks(lambda index, _: step(group[index], blocks[index]), len(group), 1)
+
+
+def _block(task: Task, first: np.ndarray, classes: int) -> np.ndarray:
+    own, start, stop = task
+    return np.zeros((first[own + 1] - first[own], classes, first[stop] - first[start]))
 
 
 def _groups(states: np.ndarray, classes: int) -> Iterator[list[Task]]:
-    """Cut the pairs (child, parent < child) into tasks, and the tasks into groups that fit in memory."""
+    """Cut the pairs of features into tasks, and the tasks into groups that fit in memory."""
     group: list[Task] = []
     room = PAIR_CELLS
-    for child in range(1, len(states)):
-        first = 0
-        while first < child:
-            cells = np.cumsum(states[first:child] * states[child] * classes)
+    for own in range(len(states) - 1):
+        start = own + 1
+        while start < len(states):
+            cells = np.cumsum(states[start:] * states[own] * classes)
             if cells[0] > PAIR_CELLS:
                 raise error(
                     f"at most {PAIR_CELLS:,} joint counts for a pair of features",
                     f"{cells[0]:,}",
-                    where=f"features {first} and {child}",
+                    where=f"features {own} and {start}",
                     remedy="merge rare states or drop the column",
                 )
             taken = int(np.searchsorted(cells, room, side="right"))
@@ -82,53 +114,38 @@ def _groups(states: np.ndarray, classes: int) -> Iterator[list[Task]]:
                 yield group
                 group, room = [], PAIR_CELLS
                 continue
-            group.append((child, first, first + taken))
+            group.append((own, start, start + taken))
             room -= int(cells[taken - 1])
-            first += taken
+            start += taken
     if group:
         yield group
 
 
-def _offsets(group: list[Task], states: np.ndarray, classes: int) -> tuple[list[np.ndarray], int]:
-    """Return where the table of each pair begins, task by task, and the size of all of them."""
-    offsets, total = [], 0
-    for child, first, last in group:
-        ends = np.cumsum(states[first:last] * states[child] * classes)
-        offsets.append(np.concatenate([[total], total + ends[:-1]]).astype(np.int64))
-        total += int(ends[-1])
-    return offsets, total
+def _counter(batch: Dataset, first: np.ndarray, classes: int) -> Step:
+    """Return the step that adds a batch to the block of a task."""
+    y = labels(batch)
+    size = np.bincount(y[y >= 0], minlength=classes)
+    class_first = np.concatenate([[0], np.cumsum(-(-size // 64))])  # every class begins with a word of its own
+    features, slots = batch.X.shape[1], int(first[-1])
+    work = 64 * int(class_first[-1]) * slots**2
+    if batch.weight is None and work <= len(batch) * (BIT_STATES * features) ** 2:
+        words = np.zeros((class_first[-1], slots), dtype=np.uint64)
+        set_bits(batch.X, _places(y, size, class_first), first, words)
+        return lambda task, block: add_bit_counts(words, class_first, first[task[0]], first[task[1]], block)
+    columns = np.ascontiguousarray(batch.X.T)
+
+    def add(task: Task, block: np.ndarray) -> None:
+        own, start, stop = task
+        add_row_counts(columns, y, batch.weight, own, start, first[start : stop + 1] - first[start], block)
+
+    return add
 
 
-def _count_pairs(
-    batch: Dataset, group: list[Task], offsets: list[np.ndarray], states: np.ndarray, classes: int, counts: np.ndarray
-) -> None:
-    columns, y = np.ascontiguousarray(batch.X.T), labels(batch)
-
-    def work(start: int, stop: int) -> None:
-        for task in range(start, stop):
-            child, first, last = group[task]
-            tables = (child, first, last, states[child], states, classes, offsets[task], counts)
-            add_pair_counts(columns, y, batch.weight, *tables)
-
-    for_blocks(work, len(group), 1)
-
-
-def _inform(
-    group: list[Task],
-    offsets: list[np.ndarray],
-    states: np.ndarray,
-    classes: int,
-    counts: np.ndarray,
-    information: np.ndarray,
-) -> None:
-    """Turn the counts of a group into information, both triangles of the matrix."""
-
-    def work(start: int, stop: int) -> None:
-        for task in range(start, stop):
-            child, first, last = group[task]
-            for parent in range(first, last):
-                table = counts[offsets[task][parent - first] :]
-                value = conditional_information(table, states[parent], states[child], classes)
-                information[child, parent] = information[parent, child] = value
-
-    for_blocks(work, len(group), 1)
+def _places(y: np.ndarray, size: np.ndarray, class_first: np.ndarray) -> np.ndarray:
+    """Return the bit of each row when the rows are sorted by class; -1 for a row without a class."""
+    places = np.full(len(y), -1)
+    known = np.flatnonzero(y >= 0)
+    order = known[np.argsort(y[known], kind="stable")]
+    before = np.cumsum(size) - size
+    places[order] = np.arange(len(order)) + np.repeat(64 * class_first[:-1] - before, size)
+    return places

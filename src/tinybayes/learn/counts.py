@@ -14,6 +14,7 @@ from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
 
+THREADED = 2**20  # rows times tables
 MAX_CELLS = 2**27  # 1 GiB of counts: beyond it a table is refused before anything is allocated
 
 
@@ -115,7 +116,9 @@ def _add_batch(batch: Dataset, layout: tuple[np.ndarray, ...], counts: np.ndarra
     def work(start: int, stop: int) -> None:
         add_counts(batch.X, y, batch.weight, start, stop, *layout, counts)
 
-    for_blocks(work, tables, max(1, -(-tables // thread_count())))
+    # Threads take longer to start than a small batch takes to count.
+    threads = thread_count() if tables * len(batch) > THREADED else 1
+    for_blocks(work, tables, max(1, -(-tables // threads)))
 
 
 def _cells(shape: Sequence[int], family: Sequence[int], nodes: Sequence[Variable]) -> int:

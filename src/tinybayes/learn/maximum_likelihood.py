@@ -38,17 +38,26 @@ def maximum_likelihood(
     if len(structure) != len(data.nodes):
         raise error(f"a structure over {len(data.nodes)} nodes", len(structure), where="structure")
     storage = number_format or Float()
-    cpds = []
-    for family, counts in zip(structure.families, count_tables(data, structure.families), strict=True):
-        table = conditional_log_probabilities(counts.reshape(-1, counts.shape[-1]), smoothing)
-        cpds.append(CPD(family[:-1], storage.encode(table), storage))
+    counts = count_tables(data, structure.families)
+    widths = np.repeat([table.shape[-1] for table in counts], [table.size // table.shape[-1] for table in counts])
+    # All tables at once: a network has many small ones.
+    flat = storage.encode(conditional_log_probabilities(np.concatenate([t.ravel() for t in counts]), widths, smoothing))
+    parts = np.split(flat, np.cumsum([table.size for table in counts])[:-1])
+    cpds = [
+        CPD(family[:-1], part.reshape(-1, table.shape[-1]), storage)
+        for family, table, part in zip(structure.families, counts, parts, strict=True)
+    ]
     return BayesNet(data.variables, data.target, tuple(cpds))
 
 
-def conditional_log_probabilities(counts: np.ndarray, smoothing: float) -> np.ndarray:
-    """Normalise each row of counts after smoothing, in the log domain; a row without counts is uniform."""
+def conditional_log_probabilities(counts: np.ndarray, widths: np.ndarray, smoothing: float) -> np.ndarray:
+    """Normalise rows of counts after smoothing, in the log domain; a row without counts is uniform.
+
+    The rows lie one after another in a flat array; `widths` has their lengths.
+    """
     smoothed = counts + smoothing
-    total = smoothed.sum(axis=1, keepdims=True)
-    smoothed = np.where(total > 0, smoothed, 1.0)
+    total = np.add.reduceat(smoothed, np.cumsum(widths) - widths)
+    smoothed[np.repeat(total <= 0, widths)] = 1.0
+    total = np.where(total > 0, total, widths)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True)))
+        return np.asarray(np.log(smoothed) - np.repeat(np.log(total), widths))
