@@ -1,0 +1,155 @@
+"""The table that all readers make, and how frames and Arrow tables become one.
+
+Frames have NumPy columns, but pandas' nullable types where integers or booleans are missing anywhere in the
+table, and categorical columns where the source declares the values. Dates of other formats become text.
+"""
+
+import csv
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pyarrow as pa
+
+from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.model.variable import State
+
+SMALL = 256 << 20  # up to so many bytes a file is one batch
+
+BLOCK = 4 << 20  # larger ones come in blocks of so many, of which Arrow holds about 40 at a time
+
+_NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
+    pa.from_numpy_dtype(name.lower()): pd.api.types.pandas_dtype(name)
+    for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+}
+
+# What the decoders of Arrow, NumPy and the standard library raise on damaged or hostile bytes.
+DAMAGE = (
+    *(pa.ArrowException, OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
+    *(OverflowError, MemoryError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that can be read any number of times, in batches of rows.
+
+    Parameters
+    ----------
+    name
+        What messages call it: the path of a file, else the kind of object.
+    columns
+        The names of the columns.
+    source
+        Called for each reading; returns the frames, all with these columns in this order.
+    declared
+        The values of the columns whose source declares them: nominal attributes of ARFF, categories of pandas,
+        dictionaries of Arrow. Such a column is categorical, with these categories in every batch.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    source: Callable[[], Iterable[pd.DataFrame]] = field(repr=False)
+    declared: Mapping[str, tuple[State, ...]] = field(default_factory=dict)
+
+    def batches(self) -> Iterator[pd.DataFrame]:
+        """Start a fresh reading."""
+        return iter(self.source())
+
+
+@contextmanager
+def reading(
+    name: str,
+    kind: type[TinybayesError] = FileError,
+    explain: Callable[[], TinybayesError | None] = lambda: None,
+) -> Iterator[None]:
+    """Turn what decoders raise into our error; `explain` looks for the line that is at fault."""
+    try:
+        yield
+    except kind:
+        raise
+    except TinybayesError as problem:
+        raise kind(*problem.args) from problem
+    except DAMAGE as problem:
+        # Bytes that cannot be decompressed have no lines to look at.
+        better = explain() if isinstance(problem, pa.ArrowInvalid) else None
+        got = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        raise better or error("a readable table", got.splitlines()[0], where=name, kind=kind) from problem
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    if not names:
+        raise error("at least one column", "none", where=where)
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise error("distinct column names", f"{twice[:10]} more than once", where=where)
+
+
+def from_frame(frame: pd.DataFrame, name: str) -> Table:
+    frame = plain(frame, name)
+    if not len(frame):
+        raise error("at least one row", "none", where=name)
+    return Table(name, tuple(frame.columns), lambda: [frame], categories(frame))
+
+
+def categories(frame: pd.DataFrame) -> dict[str, tuple[State, ...]]:
+    kinds = frame.dtypes.items()
+    return {str(n): tuple(k.categories.tolist()) for n, k in kinds if isinstance(k, pd.CategoricalDtype)}
+
+
+def plain(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return the frame with names that are text and values that can be states."""
+    names = [str(name) for name in frame.columns]
+    check_names(names, where)
+    if names != list(frame.columns):
+        frame = frame.set_axis(names, axis=1)
+    changed: dict[str, pd.Series] = {}
+    for name, kind in zip(names, frame.dtypes, strict=True):
+        if isinstance(kind, pd.CategoricalDtype):
+            if not all(isinstance(value, State) for value in kind.categories.tolist()):
+                changed[name] = frame[name].cat.rename_categories([str(value) for value in kind.categories])
+        elif kind.kind in "mM" or isinstance(kind, pd.PeriodDtype):
+            changed[name] = frame[name].astype(str).where(frame[name].notna(), None)
+        elif kind.kind in "cSV":
+            raise error("numbers, booleans, text or categories", kind, where=f"{where}, column {name!r}")
+    return frame.assign(**changed) if changed else frame
+
+
+def from_arrow(table: pa.Table, name: str) -> Table:
+    table = simple(table, name)
+    return from_frame(to_frame(table, {n for n in table.column_names if table[n].null_count}), name)
+
+
+def simple(table: pa.Table, where: str) -> pa.Table:
+    """Check the table and cast it to the types that have a counterpart in our frames."""
+    check_names(table.column_names, where)
+    table.validate(full=True)
+    return table.cast(pa.schema([(column.name, _simple_type(column, where)) for column in table.schema]))
+
+
+def _simple_type(column: pa.Field, where: str) -> pa.DataType:
+    kind, types = column.type, pa.types
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_integer(value) or types.is_floating(value) or types.is_boolean(value):
+        return kind
+    if types.is_string(value) or types.is_large_string(value):
+        return kind
+    if types.is_decimal(kind) or types.is_null(kind):
+        return pa.float64()
+    if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind) or str(kind) == "string_view":
+        return pa.string()
+    raise error("numbers, booleans, text, dates or categories", kind, where=f"{where}, column {column.name!r}")
+
+
+def to_frame(table: pa.Table, missing: Collection[str]) -> pd.DataFrame:
+    """Convert; integers and booleans of the columns in `missing` get pandas' nullable types."""
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    for column in table.schema:
+        if column.name in missing and column.type in _NULLABLE:
+            frame[column.name] = table[column.name].to_pandas(types_mapper=_NULLABLE.get)
+    return frame
