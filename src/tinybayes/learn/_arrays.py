@@ -1,0 +1,90 @@
+"""Small pieces of `hybrid.py`: data and hyper-parameters as arrays, memory, interrupts, the compiler's cache."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tinybayes.learn import gradient
+from tinybayes.model import Dataset
+
+BLOCK = 512  # rows of a block when errors are measured
+MEMORY = 4 * 2**30  # bytes that the configurations trained at once may take on a CPU
+
+
+def to_rows(data: Dataset) -> gradient.Rows:
+    """Put the rows with a known class on the device, weights scaled to a mean of one."""
+    assert data.y is not None
+    known = data.rows((data.y >= 0) & ((data.weight if data.weight is not None else 1) > 0))
+    weight = np.ones(len(known)) if known.weight is None else known.weight / known.weight.mean()
+    return gradient.Rows(
+        jnp.asarray(known.X, dtype=jnp.int32),
+        jnp.asarray(known.y, dtype=jnp.int32),
+        jnp.asarray(weight, dtype=jnp.float32),
+    )
+
+
+def to_blocks(rows: gradient.Rows) -> gradient.Rows:
+    """Cut rows into blocks; what fills the last one weighs nothing."""
+    count = rows.y.shape[0]
+    missing = -count % BLOCK
+    padded = [jnp.pad(part, [(0, missing)] + [(0, 0)] * (part.ndim - 1)) for part in rows]
+    return gradient.Rows(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
+
+
+def device_memory() -> int:
+    """Return the bytes that training may take: most of what a GPU has free, or a fixed share on a CPU."""
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return MEMORY
+    figures = device.memory_stats() or {}
+    return int(0.6 * (figures.get("bytes_limit", 2 * MEMORY) - figures.get("bytes_in_use", 0)))
+
+
+Best = tuple[jax.Array, gradient.Parameters]  # errors, and the parameters that have them
+
+
+@jax.jit
+def better(best: Best, found: Best) -> Best:
+    """Take over the parameters of the configurations whose error fell."""
+    improved = found[0] < best[0]
+
+    def pick(new: jax.Array, old: jax.Array) -> jax.Array:
+        return jnp.where(improved.reshape(-1, *([1] * (old.ndim - 1))), new, old)
+
+    return jax.tree.map(pick, found, best)
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into an event, so that a compiled call ends and nothing is lost; a second one raises."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: object) -> None:
+        event.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def keep_compiled_code() -> None:
+    """Let JAX keep compiled code on disk between processes, unless the user has decided about it."""
+    if jax.config.values.get("jax_compilation_cache_dir") is None:
+        base = os.environ.get("TINYBAYES_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        place = Path(base).expanduser() / "tinybayes-jax"
+        jax.config.update("jax_compilation_cache_dir", str(place))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

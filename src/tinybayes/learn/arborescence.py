@@ -1,0 +1,69 @@
+"""The heaviest arborescence (Chu and Liu 1965, Edmonds 1967): the best choice of parents without a cycle."""
+
+import numpy as np
+
+
+def best_parents(weight: np.ndarray) -> np.ndarray:
+    """Choose a parent for every node so that no cycle arises and the sum of the weights is largest.
+
+    Parameters
+    ----------
+    weight
+        Shape (n, n + 1): ``weight[v, u]`` for node v with parent u, ``weight[v, n]`` for no parent; -inf where it
+        is not allowed. Having no parent must be allowed, else there may be no solution.
+
+    Returns
+    -------
+    ndarray
+        The parent of each node, -1 for none.
+    """
+    n = len(weight)
+    full = np.full((n + 1, n + 1), -np.inf)
+    full[:n] = weight
+    np.fill_diagonal(full, -np.inf)
+    chosen = _solve(full, n)
+    return np.where(chosen[:n] == n, -1, chosen[:n])
+
+
+def _solve(weight: np.ndarray, root: int) -> np.ndarray:
+    """Return the parent of each node but the root, whose entry is -1."""
+    parent = weight.argmax(axis=1)
+    parent[root] = -1
+    cycle = _find_cycle(parent)
+    if cycle is None:
+        return parent
+    n = len(weight)
+    inside = np.zeros(n, dtype=bool)
+    inside[cycle] = True
+    outside = np.flatnonzero(~inside)
+    # Contract the cycle to one node, the last: entering it at v costs what v's edge in the cycle gains.
+    entering = weight[cycle] - weight[cycle, parent[cycle]][:, None]
+    small = np.full((len(outside) + 1, len(outside) + 1), -np.inf)
+    small[:-1, :-1] = weight[np.ix_(outside, outside)]
+    small[:-1, -1] = weight[np.ix_(outside, cycle)].max(axis=1)
+    small[-1, :-1] = entering[:, outside].max(axis=0)
+    chosen = _solve(small, int(np.searchsorted(outside, root)))
+    result = np.full(n, -1)
+    for v, p in zip(outside, chosen[:-1], strict=True):
+        if p >= 0:
+            result[v] = outside[p] if p < len(outside) else cycle[int(weight[v, cycle].argmax())]
+    result[cycle] = parent[cycle]
+    above = outside[chosen[-1]]
+    entry = cycle[int(entering[:, above].argmax())]
+    result[entry] = above
+    return result
+
+
+def _find_cycle(parent: np.ndarray) -> np.ndarray | None:
+    seen = np.zeros(len(parent), dtype=np.int64)  # 0: not seen; else the walk that saw it
+    for start in range(len(parent)):
+        v = start
+        while v >= 0 and seen[v] == 0:
+            seen[v] = start + 1
+            v = int(parent[v])
+        if v >= 0 and seen[v] == start + 1:
+            cycle = [v]
+            while int(parent[cycle[-1]]) != v:
+                cycle.append(int(parent[cycle[-1]]))
+            return np.array(cycle)
+    return None

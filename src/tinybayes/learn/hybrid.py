@@ -1,0 +1,394 @@
+"""Training by gradient: configurations in, networks out.
+
+This file is the bridge between the package's types and the arrays of `gradient.py`: it lays out the tables, groups
+configurations of equal shape, splits what does not fit in memory, runs the epochs, and turns the result into networks.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.learn import _arrays as arrays
+from tinybayes.learn import gradient
+from tinybayes.learn.arborescence import best_parents
+from tinybayes.learn.candidates import Candidates
+from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
+
+SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One run: what to search and how to train.
+
+    Parameters
+    ----------
+    candidates
+        The parents that each feature may have.
+    lam, gamma, eta
+        Weight of the margin loss, wanted log-margin, softness of the maximum (differentiable_tan, eq. 6-8).
+    conditional
+        Weight of the conditional log-likelihood.
+    learning_rate
+        Of the tables, at the start; it falls by a factor of 1000 over the run.
+    structure_rate
+        Of the structure, constant. Zero keeps the choice as drawn from `preference`: noise without learning.
+    size_penalty
+        lambda_MS of resource_efficient_bn_classifiers, eq. 17.
+    number_format
+        `Fixed` for training through quantised tables; `Float` otherwise.
+    preference
+        Initial structure logits, shape of the candidates; zero by default.
+    seed
+        Of the initial parameters and of the sampled structures.
+    """
+
+    candidates: Candidates
+    lam: float = 100.0
+    gamma: float = 10.0
+    eta: float = 10.0
+    conditional: float = 0.0
+    learning_rate: float = 1e-2
+    structure_rate: float = 1e-3
+    size_penalty: float = 0.0
+    number_format: NumberFormat = field(default_factory=Float)
+    preference: np.ndarray | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The result of one configuration.
+
+    Parameters
+    ----------
+    net
+        The network under the most probable structure; None for a pseudo-TAN, which is no Bayesian network.
+    parents
+        The extra parent of each feature, -1 for none.
+    validation_error, test_error
+        Share of wrong labels on the validation and on the test rows; NaN without such rows.
+    history
+        Pairs (epoch, validation error).
+    complete
+        False when training was interrupted before the last epoch.
+    """
+
+    net: BayesNet | None
+    parents: tuple[int, ...]
+    validation_error: float
+    test_error: float
+    history: tuple[tuple[int, float], ...]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a running training reports: epochs done of all, the least validation error so far, seconds left."""
+
+    done: int
+    total: int
+    best_error: float
+    seconds_left: float
+
+
+def train(
+    data: Dataset,
+    configurations: Sequence[Configuration],
+    *,
+    epochs: int = 500,
+    batch_size: int = 100,
+    validation: Dataset | None = None,
+    test: Dataset | None = None,
+    keep_best: bool = False,
+    acyclic_from: float = 0.8,
+    shuffle_seed: int = 0,
+    report: Callable[[Progress], None] | None = None,
+    memory: int | None = None,
+) -> list[Trained]:
+    """Train all configurations; those of equal shape at once.
+
+    Parameters
+    ----------
+    data
+        The training rows, with a class; missing values are skipped, weights multiply the loss.
+    configurations
+        What to train. A single fit is a list of one.
+    epochs, batch_size
+        Passes over the data, rows of a mini-batch.
+    validation
+        Rows to measure the error on while training.
+    test
+        Rows to measure the error on once, at the end.
+    keep_best
+        Return the parameters with the least validation error, not those of the last epoch (early stopping).
+    acyclic_from
+        For candidates without an ordering: after this share of the epochs the best choice without cycles is taken,
+        and the rest of the training adapts the tables to it. Infinity leaves the cycles: a pseudo-TAN, whose
+        scores are those of no Bayesian network.
+    shuffle_seed
+        Of the order of the rows, the same for all configurations.
+    report
+        Called now and then. An interrupt (Ctrl-C) ends the training after the running call; what has been learned
+        so far is returned.
+    memory
+        Bytes that the configurations trained at once may take.
+    """
+    _check(data, configurations, epochs, batch_size)
+    arrays.keep_compiled_code()
+    parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory()))
+    results: dict[int, Trained] = {}
+    with arrays.interruptible() as interrupted:
+        for number, indices in enumerate(parts):
+            if interrupted.is_set() and results:
+                break
+            run = _Run(data, [configurations[i] for i in indices], validation, keep_best)
+            tell = _teller(report, epochs, number, len(parts))
+            complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
+            found = run.results(complete, test, pseudo=acyclic_from > 1)
+            results |= dict(zip(indices, found, strict=True))
+    return [results[i] for i in sorted(results)]
+
+
+class _Run:
+    """Configurations of equal shape on their way through the epochs."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        configurations: Sequence[Configuration],
+        validation: Dataset | None,
+        keep_best: bool,
+    ) -> None:
+        self.data, self.configurations = data, configurations
+        self.quantized = isinstance(configurations[0].number_format, Fixed)
+        self.states_of = np.array([v.cardinality for v in data.variables])
+        spaces = [table_space(c.candidates, self.states_of) for c in configurations]
+        groups = max(len(space.states) for space in spaces)
+        padded = [s._replace(states=jnp.pad(s.states, (0, groups - len(s.states)), constant_values=1)) for s in spaces]
+        self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
+        self.masks = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
+        self.hypers = _hypers(configurations)
+        self.rows = arrays.to_rows(data)
+        self.validation = None if validation is None else arrays.to_blocks(arrays.to_rows(validation))
+        self.keep_best = keep_best and validation is not None
+        self.history: list[tuple[int, np.ndarray]] = []
+        assert data.target is not None
+        make = jax.vmap(gradient.initial_state, in_axes=(0, 0, None, None))
+        keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
+        self.states = make(keys, self.spaces, int(self.states_of.max()), data.target.cardinality)
+        start = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
+        logits = self.states.logits._replace(value=jnp.asarray(np.stack(start), dtype=jnp.float32))
+        self.states = self.states._replace(logits=logits)
+        self.best: arrays.Best | None = None
+
+    def train(
+        self,
+        epochs: int,
+        batch: int,
+        acyclic_from: float,
+        shuffle_seed: int,
+        tell: Callable[[int, float], None],
+        interrupted: Event,
+    ) -> bool:
+        """Run the epochs; tell whether all of them were run."""
+        batch = min(batch, self.rows.y.shape[0])
+        free = any(not c.candidates.ordered for c in self.configurations)
+        turn = min(epochs, max(1, round(acyclic_from * epochs))) if free and acyclic_from <= 1 else epochs
+        shuffle = jax.random.key(shuffle_seed)
+        done, stride = 0, 1
+        while done < epochs and not interrupted.is_set():
+            if done == turn and turn < epochs:
+                self._break_cycles()
+            last = min(done + stride, turn if done < turn else epochs)
+            began = time.perf_counter()
+            self.states = gradient.run_epochs(
+                self.states,
+                self.rows,
+                self.spaces,
+                self.masks,
+                self.hypers,
+                jnp.asarray(done),
+                jnp.asarray(last),
+                jnp.asarray(epochs),
+                shuffle,
+                batch=batch,
+                quantized=self.quantized,
+            )
+            jax.block_until_ready(self.states)
+            seconds = (time.perf_counter() - began) / (last - done)
+            if done > 0:  # the first call also compiles
+                stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
+            done = last
+            self._measure(done)
+            tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
+        if free and acyclic_from <= 1 and (turn >= epochs or done < turn):
+            self._break_cycles()
+            self._measure(done)
+        return done == epochs
+
+    def _break_cycles(self) -> None:
+        """Leave each feature only the parent that it has in the best choice without cycles."""
+        logits = np.asarray(self.states.logits.value, dtype=np.float64)
+        masks = np.array(self.masks)
+        for b, configuration in enumerate(self.configurations):
+            masks[b] = acyclic_mask(logits[b], masks[b], configuration.candidates.parent)
+        self.masks = jnp.asarray(masks)
+        self.best = None  # what was best before had cycles
+
+    def _measure(self, epoch: int) -> None:
+        if self.validation is None:
+            return
+        found = self._errors(self.states.parameters, self.validation)
+        self.history.append((epoch, np.asarray(found)))
+        if self.keep_best:
+            # A copy, since the next call takes over the memory of the states.
+            now = found, jax.tree.map(jnp.array, self.states.parameters)
+            self.best = now if self.best is None else arrays.better(self.best, now)
+
+    def _errors(self, parameters: gradient.Parameters, rows: gradient.Rows) -> jax.Array:
+        return gradient.error_rates(parameters, rows, self.spaces, self.masks, self.hypers, quantized=self.quantized)
+
+    def results(self, complete: bool, test: Dataset | None, *, pseudo: bool) -> list[Trained]:
+        """Return what was learned."""
+        count = len(self.configurations)
+        parameters = self.states.parameters if self.best is None else self.best[1]
+        validation_errors = test_errors = np.full(count, np.nan)
+        if self.best is not None:
+            validation_errors = np.asarray(self.best[0])
+        elif self.history:
+            validation_errors = self.history[-1][1]
+        if test is not None:
+            test_errors = np.asarray(self._errors(parameters, arrays.to_blocks(arrays.to_rows(test))))
+        theta, prior = np.asarray(parameters.theta), np.asarray(parameters.prior)
+        choices = np.asarray(gradient.best_choice(parameters.logits, self.masks))
+        found = []
+        for b, configuration in enumerate(self.configurations):
+            parent = configuration.candidates.parent[np.arange(len(choices[b])), choices[b]]
+            offset = np.asarray(self.spaces.offset[b])[np.arange(len(choices[b])), choices[b]]
+            net = (
+                None if pseudo else _network(self.data, configuration.number_format, parent, offset, theta[b], prior[b])
+            )
+            history = tuple((epoch, float(errors[b])) for epoch, errors in self.history)
+            figures = float(validation_errors[b]), float(test_errors[b])
+            found.append(Trained(net, tuple(parent.tolist()), *figures, history, complete))
+        return found
+
+
+def table_space(candidates: Candidates, states: np.ndarray) -> gradient.Space:
+    """Lay out the tables of all candidates one after another."""
+    parent, allowed = candidates.parent, candidates.allowed
+    contexts = np.where(allowed, np.where(parent >= 0, states[parent], 1), 0)
+    offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
+    size = (contexts * states[:, None]).astype(np.float32)
+    owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
+    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner])]
+    return gradient.Space(integers[0], integers[1], jnp.asarray(size), integers[2])
+
+
+def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Keep for each feature the one candidate that it has in the best acyclic choice."""
+    features = len(parent)
+    z = np.where(mask, logits, -np.inf)
+    top = z.max(axis=1, keepdims=True)
+    log_p = z - top - np.log(np.exp(z - top).sum(axis=1, keepdims=True))
+    weight = np.full((features, features + 1), -np.inf)
+    for i in range(features):
+        for k in np.flatnonzero(mask[i]):
+            weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
+    chosen = best_parents(weight)
+    return np.asarray(mask & (parent == chosen[:, None]))
+
+
+def _network(
+    data: Dataset,
+    storage: NumberFormat,
+    parents: np.ndarray,
+    offsets: np.ndarray,
+    theta: np.ndarray,
+    prior: np.ndarray,
+) -> BayesNet:
+    """Cut the chosen tables out of theta."""
+    features = len(data.variables)
+    cpds = []
+    for variable, parent, offset in zip(data.variables, parents.tolist(), offsets.tolist(), strict=True):
+        contexts = data.variables[parent].cardinality if parent >= 0 else 1
+        table = theta[: variable.cardinality, offset : offset + contexts]  # value, parent, class
+        rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
+        above = (parent, features) if parent >= 0 else (features,)
+        cpds.append(CPD(above, storage.encode(rows.astype(np.float64)), storage))
+    cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))
+    return BayesNet(data.variables, data.target, tuple(cpds))
+
+
+def _hypers(configurations: Sequence[Configuration]) -> gradient.Hyper:
+    formats = [c.number_format for c in configurations]
+    scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty")
+    columns = [[getattr(c, name) for c in configurations] for name in names]
+    return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
+
+
+def _parts(
+    data: Dataset, configurations: Sequence[Configuration], batch: int, memory: int
+) -> Iterator[tuple[int, ...]]:
+    """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, c in enumerate(configurations):
+        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered
+        groups.setdefault(shape, []).append(i)
+    states = np.array([v.cardinality for v in data.variables])
+    assert data.target is not None
+    classes = data.target.cardinality
+    for indices in groups.values():
+        spaces = [table_space(configurations[i].candidates, states) for i in indices]
+        table = int(states.max()) * max(len(s.states) for s in spaces) * classes
+        rows = batch * spaces[0].parent.size * classes
+        most = max(1, memory // (4 * (6 * table + 2 * rows)))  # parameters, moments, gradient, temporaries
+        count = -(-len(indices) // most)
+        for part in np.array_split(np.array(indices), count):
+            yield tuple(part.tolist())
+
+
+def _teller(
+    report: Callable[[Progress], None] | None, epochs: int, part: int, parts: int
+) -> Callable[[int, float], None]:
+    """Return what a run calls to report, with the time left over all parts."""
+    began = time.perf_counter()
+
+    def tell(done: int, best: float) -> None:
+        if report is not None:
+            each = (time.perf_counter() - began) / done
+            left = each * (epochs - done + epochs * (parts - part - 1))
+            report(Progress(part * epochs + done, parts * epochs, best, left))
+
+    return tell
+
+
+def _check(data: Dataset, configurations: Sequence[Configuration], epochs: int, batch: int) -> None:
+    if data.target is None or data.y is None or not (data.y >= 0).any():
+        raise error("rows with a class", "none", where="data", remedy="name the target column")
+    if not configurations:
+        raise error("at least one configuration", "none", where="configurations")
+    for name, value, least in (("epochs", epochs, 1), ("batch_size", batch, 1)):
+        if value < least:
+            raise error(f"at least {least}", value, where=name)
+    for i, c in enumerate(configurations):
+        where = f"configuration {i}"
+        if len(c.candidates.parent) != len(data.variables):
+            raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
+        if not isinstance(c.number_format, Float | Fixed):
+            raise error("a Float or Fixed format", str(c.number_format), where=where)
+        for name in ("lam", "conditional", "structure_rate", "size_penalty"):
+            if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
+                raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
+        for name in ("gamma", "eta", "learning_rate"):
+            if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
+                raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

@@ -1,0 +1,238 @@
+import os
+import signal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import oracle
+from strategies import random_data
+from tinybayes.compress import to_format
+from tinybayes.infer import evaluate, integer_scores
+from tinybayes.learn import candidates, chow_liu, gradient, naive_bayes
+from tinybayes.learn.hybrid import Configuration, table_space, train
+from tinybayes.learn.losses import hybrid
+from tinybayes.model import Dataset, Fixed, Float
+
+CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0}
+
+
+def states_of(data):
+    return np.array([v.cardinality for v in data.variables])
+
+
+def hyper(**changes):
+    values = dict.fromkeys(gradient.Hyper._fields, 0.0) | CONFIGURATION | {"scale": 1.0, "limit": 1.0} | changes
+    return gradient.Hyper(**{name: jnp.asarray(value) for name, value in values.items()})
+
+
+def rows_of(data):
+    return gradient.Rows(jnp.asarray(data.X, jnp.int32), jnp.asarray(data.y, jnp.int32), jnp.ones(len(data)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_step_follows_the_gradient_of_the_loss(seed):
+    """The hand-written gradient equals automatic differentiation of the loss through the normalisation."""
+    with jax.enable_x64(True):
+        data = random_data(seed, rows=12)
+        found = candidates.subset(4, 3, seed=seed)
+        space = table_space(found, states_of(data))
+        state = gradient.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
+        state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
+        mask = jnp.asarray(found.allowed)
+        noise = jax.random.gumbel(jax.random.split(state.key)[1], mask.shape)
+        rows, h, tau = rows_of(data), hyper(size_penalty=0.01), 0.7
+
+        def loss(rho, prior, logits):
+            """The straight-through estimator written out: one-hot forward, softmax backward."""
+            theta = rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
+            prior = prior - jax.scipy.special.logsumexp(prior)
+            z = jnp.where(mask, logits + noise, -jnp.inf)
+            soft = jax.nn.softmax(z / tau, axis=1)
+            hard = jax.nn.one_hot(jnp.argmax(z, axis=1), mask.shape[1])
+            choice = hard + soft - jax.lax.stop_gradient(soft)
+            cell = gradient.cells(rows.X, space, theta.shape)
+            entries = theta.reshape(-1, 3)[cell]
+            scores = prior + jnp.einsum("ik,bikc->bc", choice, entries)
+            p = jax.nn.softmax(jnp.where(mask, logits, -jnp.inf), axis=1)
+            size = 0.01 * (p * space.size).sum()
+            return hybrid(scores, rows.y, h.lam, h.gamma, h.eta, h.conditional) + size
+
+        values = state.theta.value, state.prior.value, state.logits.value
+        wanted = jax.grad(loss, argnums=(0, 1, 2))(*values)
+        after = gradient.train_step(state, rows, space, mask, h, jnp.asarray(0.0), jnp.asarray(tau), False)
+        for moments, gradient_ in zip((after.theta, after.prior, after.logits), wanted, strict=True):
+            # The first moment of Adam after one step is a tenth of the gradient.
+            exists = moments.value > -1e29
+            np.testing.assert_allclose(
+                np.where(exists, moments.first, 0), 0.1 * np.where(exists, gradient_, 0), atol=1e-9
+            )
+
+
+def adam(value, slope, rate, steps):
+    m = v = 0.0
+    for t in range(1, steps + 1):
+        g = slope(value)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        value -= rate * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * m / (np.sqrt(v) + 1e-7)
+    return value
+
+
+def test_the_optimiser_is_adam():
+    moments = gradient.Moments(*(jnp.asarray(x) for x in (2.0, 0.0, 0.0)))
+    for t in range(1, 30):
+        moments = gradient._adam(moments, 2 * moments.value, jnp.asarray(0.1), jnp.asarray(t))
+    assert float(moments.value) == pytest.approx(adam(2.0, lambda x: 2 * x, 0.1, 29), rel=1e-4)
+
+
+def easy(rows=600, features=6, seed=0, classes=3):
+    """Classes that show in pairs of features only, so that a structure helps."""
+    generator = np.random.default_rng(seed)
+    data = random_data(seed, rows=rows, features=features, classes=classes)
+    variables = [type(v)(v.name, (0, 1, 2)) for v in data.variables]
+    X = generator.integers(0, 3, size=(rows, features))
+    X[:, 1] = (X[:, 0] + data.y) % 3
+    X[:, 3] = (X[:, 2] + 2 * data.y) % 3
+    flip = generator.random(X.shape) < 0.1
+    X[flip] = generator.integers(0, 3, flip.sum())
+    return Dataset(variables, data.target, X, data.y)
+
+
+def test_many_configurations_train_as_one_by_one():
+    data = easy()
+    runs = [
+        Configuration(candidates=candidates.subset(6, 3, seed=s), seed=s, **(CONFIGURATION | {"lam": lam}))
+        for s, lam in ((0, 1.0), (1, 10.0), (2, 10.0))
+    ]
+    together = train(data, runs, epochs=6, batch_size=50, test=data)
+    for run, both in zip(runs, together, strict=True):
+        (alone,) = train(data, [run], epochs=6, batch_size=50, test=data)
+        assert alone.parents == both.parents
+        for a, b in zip(alone.net.cpds, both.net.cpds, strict=True):
+            np.testing.assert_allclose(a.log_parameters, b.log_parameters, atol=1e-4)
+
+
+def test_a_batch_that_does_not_fit_is_split():
+    data = easy(rows=100)
+    runs = [Configuration(candidates=candidates.fixed(naive_bayes(data)), seed=s, **CONFIGURATION) for s in range(5)]
+    whole = train(data, runs, epochs=2, batch_size=50)
+    seen = []
+    parts = train(data, runs, epochs=2, batch_size=50, memory=40_000, report=seen.append)
+    assert seen[-1].total > 2
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(a.net.cpds[0].table, b.net.cpds[0].table, atol=1e-5)
+
+
+def test_zero_margin_weight_gives_relative_frequencies():
+    data = easy()
+    run = Configuration(candidates=candidates.fixed(chow_liu(data)), lam=0.0, learning_rate=0.05)
+    (found,) = train(data, [run], epochs=200, batch_size=50)
+    for family, cpd in zip(found.net.structure.families, found.net.cpds, strict=True):
+        counts = oracle.counts(data, family).reshape(cpd.table.shape)
+        frequencies = counts / counts.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(np.exp(cpd.log_parameters), frequencies, atol=0.03)
+
+
+def test_zero_margin_weight_recovers_the_chow_liu_tree():
+    data = easy(rows=2000)
+    tree = {frozenset((i, p[0])) for i, p in enumerate(chow_liu(data).parents[:-1]) if len(p) == 2}
+    strong = {frozenset((0, 1)), frozenset((2, 3))}
+    assert strong <= tree
+    runs = [Configuration(candidates=candidates.order_free(6), lam=0.0, structure_rate=0.05, learning_rate=0.03)]
+    (found,) = train(data, runs, epochs=60, batch_size=100)
+    edges = {frozenset((i, p)) for i, p in enumerate(found.parents) if p >= 0}
+    assert strong <= edges
+
+
+def test_structure_search_beats_naive_bayes_where_pairs_matter():
+    data, other = easy(), easy(seed=1)
+    runs = [
+        Configuration(candidates=c, structure_rate=0.03, **CONFIGURATION)
+        for c in (candidates.fixed(naive_bayes(data)), candidates.subset(6, 5), candidates.order_free(6))
+    ]
+    naive, ordered, free = (r.test_error for r in train(data, runs, epochs=40, batch_size=50, test=other))
+    assert naive > 0.5
+    assert min(ordered, free) < 0.35
+
+
+@pytest.mark.parametrize(("penalty", "parents"), [(1e3, 0), (0.0, 1)])
+def test_the_size_penalty_leads_back_to_naive_bayes(penalty, parents):
+    data = easy()
+    run = Configuration(candidates=candidates.subset(6, 5), size_penalty=penalty, structure_rate=0.03, **CONFIGURATION)
+    (found,) = train(data, [run], epochs=30, batch_size=50)
+    assert (sum(p >= 0 for p in found.parents) >= parents) if parents else all(p < 0 for p in found.parents)
+
+
+@pytest.mark.parametrize("number_format", [Fixed(3, 1), Fixed(2, -1), Fixed(1, 0)])
+def test_quantised_training_scores_as_the_network_does(number_format):
+    data = easy()
+    run = Configuration(candidates=candidates.subset(6, 2), number_format=number_format, **CONFIGURATION)
+    (found,) = train(data, [run], epochs=8, batch_size=50, test=data)
+    assert found.net.cpds[0].format == number_format
+    assert evaluate(found.net, data).error == pytest.approx(found.test_error, abs=1e-6)
+    assert integer_scores(found.net, data.X).shape == (600, 3)
+
+
+def test_training_through_few_bits_beats_rounding_afterwards():
+    data, other = easy(), easy(seed=5)
+    tree, bits = candidates.fixed(chow_liu(data)), Fixed(3, -2)  # a single bit that stands for 0 or -4
+    runs = [Configuration(candidates=tree, number_format=f, **CONFIGURATION) for f in (Float(), bits)]
+    plain, aware = train(data, runs, epochs=120, batch_size=50, test=other)
+    rounded = evaluate(to_format(plain.net, bits), other).error
+    assert rounded > 0.3
+    assert aware.test_error < 0.2
+
+
+def test_order_free_search_ends_without_cycles_and_pseudo_tan_is_no_network():
+    data = easy()
+    run = Configuration(candidates=candidates.order_free(6), structure_rate=0.05, **CONFIGURATION)
+    (found,) = train(data, [run], epochs=20, batch_size=50, validation=data)
+    assert found.net is not None
+    assert found.history[-1][0] == 20
+    (pseudo,) = train(data, [run], epochs=20, batch_size=50, acyclic_from=float("inf"), test=data)
+    assert pseudo.net is None
+    assert 0 <= pseudo.test_error < 0.5
+
+
+def test_missing_values_and_weights():
+    data = easy()
+    X = data.X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = -1
+    gaps = Dataset(data.variables, data.target, X, data.y)
+    run = Configuration(candidates=candidates.fixed(chow_liu(gaps)), **CONFIGURATION)
+    (found,) = train(gaps, [run], epochs=15, batch_size=50, test=data)
+    assert found.test_error < 0.3
+    # Rows of weight zero change nothing, whatever they hold.
+    twice, y = np.concatenate([X, X[::-1]]), np.concatenate([data.y, data.y])
+    extra = Dataset(data.variables, data.target, twice, y, np.repeat([1.0, 0.0], 600))
+    (weighted,) = train(extra, [run], epochs=15, batch_size=50, test=data)
+    np.testing.assert_allclose(weighted.net.cpds[0].table, found.net.cpds[0].table, atol=1e-5)
+
+
+def test_the_best_parameters_are_kept_and_an_interrupt_returns_what_there_is():
+    data = easy()
+    run = Configuration(candidates=candidates.subset(6, 3), **CONFIGURATION)
+    (kept,) = train(data, [run], epochs=10, batch_size=50, validation=easy(seed=3), keep_best=True, test=easy(seed=3))
+    assert kept.validation_error == pytest.approx(min(e for _, e in kept.history))
+    assert kept.test_error == pytest.approx(kept.validation_error)
+
+    def interrupt(progress):
+        if progress.done == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    (stopped,) = train(data, [run], epochs=400, batch_size=50, report=interrupt)
+    assert not stopped.complete
+    assert stopped.net is not None
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_noise_around_a_fixed_structure():
+    data = easy()
+    free = candidates.order_free(6)
+    preference = np.where(free.parent == np.array([-1, 0, -1, 2, -1, -1])[:, None], 3.0, 0.0)
+    run = Configuration(candidates=free, preference=preference, structure_rate=0.0, **CONFIGURATION)
+    (found,) = train(data, [run], epochs=20, batch_size=50, test=data)
+    assert found.parents == (-1, 0, -1, 2, -1, -1)
+    assert found.test_error < 0.3
