@@ -211,3 +211,14 @@ def test_other_bad_input(place):
     fails("evaluate", "iris.uai", "test.csv", cwd=place, message="--target NAME")
     fails("convert", "iris.uai", "x.tb", "--target", "zz", cwd=place, message="target")
     assert run("fit", "train.csv", cwd=place, code=2).stderr  # Typer's own usage message
+
+
+def test_fit_by_gradient(place):
+    common = ("fit", "train.csv", "--target", "species", "--training", "hybrid", "--epochs", "30")
+    run(*common, "--structure", "differentiable", "--candidates", "2", "-o", "grad.tb", cwd=place)
+    assert json.loads(run("evaluate", "grad.tb", "test.csv", "--json", cwd=place).stdout)["error"] < 0.2
+    run(*common, "--structure", "naive", "--bits", "4", "-o", "bits.tb", cwd=place)
+    assert load(place / "bits.tb").cpds[0].format.bits == 4
+    fails(
+        "fit", "train.csv", "--target", "species", "--bits", "4", "-o", "m.tb", cwd=place, message="--training hybrid"
+    )

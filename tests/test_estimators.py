@@ -166,7 +166,7 @@ def test_bad_options_get_clear_errors():
     X, y = discrete()
     for options, message in [
         ({"structure": "deep"}, "structure: expected one of naive, chow-liu, random"),
-        ({"training": "sgd"}, "training: expected one of ml"),
+        ({"training": "sgd"}, "training: expected one of ml, hybrid"),
         ({"smoothing": -1}, "smoothing: expected"),
         ({"discretizer": "magic"}, "discretizer: expected 'mdlp', 'uniform', 'quantile'"),
         ({"discretizer": "uniform", "n_bins": 1}, "n_bins: expected at least 2 bins"),
@@ -200,3 +200,58 @@ def test_fitting_leaves_the_table_alone_and_warns_of_nothing():
         warnings.simplefilter("error")
         BayesNetClassifier(discretizer="quantile").fit(X, y).predict(X)
     pd.testing.assert_frame_equal(X, before)
+
+
+def test_training_by_gradient_beats_the_closed_form_without_any_flag():
+    X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=1 / 3, random_state=0)
+    closed = BayesNetClassifier("naive").fit(X, y).score(X_test, y_test)
+    trained = BayesNetClassifier("naive", training="hybrid", random_state=0).fit(X, y)
+    assert trained.score(X_test, y_test) > closed + 0.02
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"structure": "differentiable", "n_candidates": 2},
+        {"structure": "order-free"},
+        {"structure": "chow-liu", "bits": (3, 1)},
+        {"structure": "naive", "bits": 3},
+        {"structure": "naive", "n_configs": 3, "verbose": True},
+    ],
+)
+def test_options_of_training_by_gradient(options):
+    X, y = load_iris(return_X_y=True)
+    model = BayesNetClassifier(training="hybrid", epochs=60, batch_size=20, random_state=0, **options).fit(X, y)
+    assert model.score(X, y) > 0.8
+    if "bits" in options:
+        assert model.model_.cpds[0].format.bits in (3, 4)
+    again = BayesNetClassifier(training="hybrid", epochs=60, batch_size=20, random_state=0, **options).fit(X, y)
+    assert again.model_ == model.model_
+
+
+def test_heuristic_structures_need_an_image():
+    X, y = load_digits(return_X_y=True)
+    options = {"training": "hybrid", "structure": "heuristic", "epochs": 3, "random_state": 0}
+    model = BayesNetClassifier(n_candidates=2, **options).fit(X[:300], y[:300])
+    assert len(model.model_.variables) == 64
+    with pytest.raises(TinybayesError, match="structure 'heuristic': expected an image of 63 pixels"):
+        BayesNetClassifier(**options).fit(X[:300, :63], y[:300])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bits": 40}, "bits: expected 1 to 16 bits"),
+        ({"n_configs": 0}, "n_configs: expected at least 1"),
+        ({"epochs": 0}, "epochs: expected at least 1"),
+        ({"gamma": -1}, "gamma: expected a finite number above zero"),
+        ({"device": "abacus"}, "device: expected one of cpu"),
+        ({"n_configs": 2, "validation_fraction": 2}, "validation_fraction: expected a share"),
+        ({"structure": "differentiable", "n_candidates": 0}, "n_candidates: expected at least 1"),
+        ({"structure": "differentiable", "training": "ml"}, "use training 'hybrid'"),
+    ],
+)
+def test_bad_options_of_training_by_gradient(options, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TinybayesError, match=message):
+        BayesNetClassifier(**({"structure": "naive", "training": "hybrid"} | options)).fit(X, y)

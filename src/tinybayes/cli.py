@@ -97,9 +97,22 @@ def fit(
     table: TableFile,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    structure: Annotated[str, typer.Option(help="naive, chow-liu or random.")] = "chow-liu",
-    training: Annotated[str, typer.Option(help="ml: smoothed maximum likelihood.")] = "ml",
-    smoothing: Annotated[float, typer.Option(help="Added to every joint cell.")] = 1.0,
+    structure: Annotated[
+        str, typer.Option(help="naive, chow-liu, random; with hybrid also differentiable, order-free, heuristic.")
+    ] = "chow-liu",
+    training: Annotated[
+        str, typer.Option(help="ml: smoothed maximum likelihood; hybrid: by gradient, likelihood and margin.")
+    ] = "ml",
+    smoothing: Annotated[float, typer.Option(help="Of ml: added to every joint cell.")] = 1.0,
+    bits: Annotated[int | None, typer.Option(help="Of hybrid: train through tables of that many bits.")] = None,
+    candidates: Annotated[int, typer.Option(help="Of hybrid: candidate parents of a feature.")] = 8,
+    size_penalty: Annotated[float, typer.Option(help="Of hybrid: what a table entry costs in the search.")] = 0.0,
+    lam: Annotated[float, typer.Option(help="Of hybrid: weight of the margin loss.")] = 30.0,
+    gamma: Annotated[float, typer.Option(help="Of hybrid: wanted log-margin.")] = 10.0,
+    epochs: Annotated[int | None, typer.Option(help="Of hybrid: passes over the data.")] = None,
+    learning_rate: Annotated[float, typer.Option(help="Of hybrid.")] = 0.03,
+    configs: Annotated[int, typer.Option(help="Of hybrid: above 1, try that many random settings at once.")] = 1,
+    device: Annotated[str | None, typer.Option(help="Of hybrid: cpu or gpu.")] = None,
     discretizer: Annotated[str, typer.Option(help="Cuts numeric columns: mdlp, uniform, quantile or none.")] = "mdlp",
     bins: Annotated[int, typer.Option(help="Bins of the uniform and quantile discretisers.")] = 8,
     max_states: Annotated[int, typer.Option(help="Refuse columns with more distinct states.")] = 1000,
@@ -115,9 +128,23 @@ def fit(
     from tinybayes.data.variables import Rules
     from tinybayes.deploy.native import save
     from tinybayes.infer import evaluate
-    from tinybayes.learn import learn_classifier
+    from tinybayes.learn import GradientOptions, learn_classifier
+    from tinybayes.report.progress import training_progress
 
     _check_output(output)
+    options = GradientOptions(
+        bits=bits,
+        n_candidates=candidates,
+        size_penalty=size_penalty,
+        lam=lam,
+        gamma=gamma,
+        epochs=epochs,
+        learning_rate=learning_rate,
+        n_configs=configs,
+        device=device,
+    )
+    if bits is not None and training != "hybrid":
+        raise error("training 'hybrid' with --bits", repr(training), where="--bits", remedy="add --training hybrid")
     rules = Rules(
         discretizer=None if discretizer == "none" else discretizer, n_bins=bins, max_states=max_states, seed=seed
     )
@@ -127,8 +154,19 @@ def fit(
             raise error("columns of the table", unknown, where="--drop")
         features = [c for c in source.columns if c not in (target, weight, *(drop or []))] if drop else None
         data = open_dataset(source, target=target, features=features, weight=weight, rules=rules)
-        net = learn_classifier(data, structure=structure, training=training, smoothing=smoothing, seed=seed)
-        result = evaluate(net, data)
+        rows = data.in_memory() if training == "hybrid" else data  # the gradient passes over them many times
+    watched = sys.stderr.isatty()
+    with training_progress(watched and training == "hybrid") as report:
+        net = learn_classifier(
+            rows,
+            structure=structure,
+            training=training,
+            smoothing=smoothing,
+            seed=seed,
+            options=options,
+            report=report,
+        )
+    result = evaluate(net, rows)
     trained: dict[str, Any] = {
         "rows": result.rows,
         "structure": structure,

@@ -1,5 +1,6 @@
 """scikit-learn faces: thin wrappers around the functions of the package."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.variables import Discretizer, Rules, learn_variables, matrix_variables
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
-from tinybayes.learn.classifier import learn_classifier
+from tinybayes.learn.classifier import GradientOptions, learn_classifier
 from tinybayes.model import BayesNet, Dataset, Variable
+from tinybayes.report.progress import training_progress
+
+GRADIENT_OPTIONS = tuple(field.name for field in fields(GradientOptions))
 
 
 class BayesNetClassifier(ClassifierMixin, BaseEstimator):
@@ -32,12 +36,13 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    structure : {"chow-liu", "naive", "random"}, default="chow-liu"
+    structure : {"chow-liu", "naive", "random", "differentiable", "order-free", "heuristic"}, default="chow-liu"
         Which features depend on which: the tree-augmented network of Friedman et al., naive Bayes, or a random tree.
-    training : {"ml"}, default="ml"
-        How the parameters are found: smoothed maximum likelihood.
+        The last three are learned together with the parameters and need ``training="hybrid"``.
+    training : {"ml", "hybrid"}, default="ml"
+        How the parameters are found: smoothed maximum likelihood in closed form, or by gradient.
     smoothing : float, default=1.0
-        Added to every joint cell.
+        Of "ml": added to every joint cell.
     discretizer : {"mdlp", "uniform", "quantile"}, scikit-learn discretiser or None, default="mdlp"
         What cuts numeric columns; with None every distinct number is a state.
     n_bins : int, default=8
@@ -45,7 +50,12 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     max_states : int, default=1000
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
-        For structures drawn at random.
+        For everything drawn at random.
+    n_candidates, bits, size_penalty, lam, gamma, eta, epochs, learning_rate, batch_size, n_configs, \
+validation_fraction, image_shape, ordering, device
+        Of "hybrid"; see `GradientOptions`.
+    verbose : bool, default=False
+        Show a progress bar while training by gradient.
 
     Attributes
     ----------
@@ -79,6 +89,21 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         n_bins: int = 8,
         max_states: int = 1000,
         random_state: int | np.random.RandomState | None = None,
+        n_candidates: int = 8,
+        bits: int | tuple[int, int] | None = None,
+        size_penalty: float = 0.0,
+        lam: float = 30.0,
+        gamma: float = 10.0,
+        eta: float = 10.0,
+        epochs: int | None = None,
+        learning_rate: float = 3e-2,
+        batch_size: int = 100,
+        n_configs: int = 1,
+        validation_fraction: float = 0.1,
+        image_shape: tuple[int, int] | None = None,
+        ordering: str = "C",
+        device: str | None = None,
+        verbose: bool = False,
     ) -> None:
         self.structure = structure
         self.training = training
@@ -87,6 +112,21 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         self.n_bins = n_bins
         self.max_states = max_states
         self.random_state = random_state
+        self.n_candidates = n_candidates
+        self.bits = bits
+        self.size_penalty = size_penalty
+        self.lam = lam
+        self.gamma = gamma
+        self.eta = eta
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_configs = n_configs
+        self.validation_fraction = validation_fraction
+        self.image_shape = image_shape
+        self.ordering = ordering
+        self.device = device
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BayesNetClassifier":
         """Learn from a table.
@@ -116,9 +156,16 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             variables, _ = learn_variables([(frame, class_column, weight)], rules)
         data = Dataset(variables, target, _encode(table, variables), codes, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.model_ = learn_classifier(
-            data, structure=self.structure, training=self.training, smoothing=self.smoothing, seed=seed
-        )
+        with training_progress(self.verbose and self.training == "hybrid") as report:
+            self.model_ = learn_classifier(
+                data,
+                structure=self.structure,
+                training=self.training,
+                smoothing=self.smoothing,
+                seed=seed,
+                options=GradientOptions(**{name: getattr(self, name) for name in GRADIENT_OPTIONS}),
+                report=report,
+            )
         return self
 
     def predict(self, X: Any) -> np.ndarray:

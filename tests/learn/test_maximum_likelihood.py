@@ -62,7 +62,7 @@ def test_bad_options_are_refused():
         maximum_likelihood(data, Structure(((), (0,))))
     with pytest.raises(TinybayesError, match="structure: expected one of naive, chow-liu, random, got 'best'"):
         learn_classifier(data, structure="best")
-    with pytest.raises(TinybayesError, match="training: expected one of ml"):
+    with pytest.raises(TinybayesError, match="training: expected one of ml, hybrid"):
         learn_classifier(data, training="magic")
     with pytest.raises(TinybayesError, match="name the target column"):
         learn_classifier(random_data(0, classes=None))

@@ -11,6 +11,7 @@ from tinybayes.data.readers import Table, as_table
 from tinybayes.data.variables import Part, Rules, learn_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
+from tinybayes.model.dataset import concatenate
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,7 @@ class EncodedTable:
 
     def in_memory(self) -> Dataset:
         """Return all rows as one data set."""
-        parts = list(self)
-        if len(parts) == 1:
-            return parts[0]
-        y = None if parts[0].y is None else np.concatenate([part.y for part in parts if part.y is not None])
-        weight = None if self.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None])
-        return Dataset(self.variables, self.target, np.concatenate([part.X for part in parts]), y, weight)
+        return concatenate(list(self))
 
 
 def open_dataset(

@@ -1,12 +1,13 @@
 """Data to model: counts, closed-form parameters, structures."""
 
 from tinybayes.learn.chow_liu import chow_liu, conditional_mutual_information
-from tinybayes.learn.classifier import learn_classifier
+from tinybayes.learn.classifier import GradientOptions, learn_classifier
 from tinybayes.learn.counts import count_tables
 from tinybayes.learn.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.structures import naive_bayes, random_tan
 
 __all__ = [
+    "GradientOptions",
     "chow_liu",
     "conditional_mutual_information",
     "count_tables",

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tinybayes.errors import error
 from tinybayes.learn import gradient
 from tinybayes.model import Dataset
 
@@ -38,9 +39,18 @@ def to_blocks(rows: gradient.Rows) -> gradient.Rows:
     return gradient.Rows(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
 
 
-def device_memory() -> int:
+def find_device(name: str | None) -> jax.Device:
+    """Return the device of that name, or the one that JAX finds best."""
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError as problem:
+        found = sorted({device.platform for device in jax.devices()})
+        remedy = "install the extra 'cuda' for an NVIDIA GPU"
+        raise error(f"one of {', '.join(found)}", repr(name), where="device", remedy=remedy) from problem
+
+
+def device_memory(device: jax.Device) -> int:
     """Return the bytes that training may take: most of what a GPU has free, or a fixed share on a CPU."""
-    device = jax.devices()[0]
     if device.platform == "cpu":
         return MEMORY
     figures = device.memory_stats() or {}

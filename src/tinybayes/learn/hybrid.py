@@ -50,11 +50,11 @@ class Configuration:
     """
 
     candidates: Candidates
-    lam: float = 100.0
+    lam: float = 30.0
     gamma: float = 10.0
     eta: float = 10.0
     conditional: float = 0.0
-    learning_rate: float = 1e-2
+    learning_rate: float = 3e-2
     structure_rate: float = 1e-3
     size_penalty: float = 0.0
     number_format: NumberFormat = field(default_factory=Float)
@@ -111,6 +111,7 @@ def train(
     shuffle_seed: int = 0,
     report: Callable[[Progress], None] | None = None,
     memory: int | None = None,
+    device: str | None = None,
 ) -> list[Trained]:
     """Train all configurations; those of equal shape at once.
 
@@ -139,12 +140,15 @@ def train(
         so far is returned.
     memory
         Bytes that the configurations trained at once may take.
+    device
+        ``"cpu"`` or ``"gpu"``; by default what JAX finds best.
     """
     _check(data, configurations, epochs, batch_size)
     arrays.keep_compiled_code()
-    parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory()))
+    place = arrays.find_device(device)
+    parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
     results: dict[int, Trained] = {}
-    with arrays.interruptible() as interrupted:
+    with arrays.interruptible() as interrupted, jax.default_device(place):
         for number, indices in enumerate(parts):
             if interrupted.is_set() and results:
                 break

@@ -1,5 +1,6 @@
 """A table as integer codes, together with the variables that give the codes their meaning."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,17 @@ class Dataset:
         y = None if self.y is None else self.y[index]
         weight = None if self.weight is None else self.weight[index]
         return Dataset(self.variables, self.target, self.X[index], y, weight)
+
+
+def concatenate(parts: Sequence[Dataset]) -> Dataset:
+    """Join data sets over the same variables, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    y = None if parts[0].y is None else np.concatenate([part.y for part in parts if part.y is not None])
+    weight = None
+    if parts[0].weight is not None:
+        weight = np.concatenate([part.weight for part in parts if part.weight is not None])
+    return Dataset(parts[0].variables, parts[0].target, np.concatenate([part.X for part in parts]), y, weight)
 
 
 def _same_length(array: np.ndarray, X: np.ndarray, name: str) -> None:
