@@ -11,7 +11,8 @@ from strategies import random_data
 from tinybayes.compress import to_format
 from tinybayes.infer import evaluate, integer_scores
 from tinybayes.learn import candidates, chow_liu, gradient, naive_bayes
-from tinybayes.learn.hybrid import Configuration, table_space, train
+from tinybayes.learn._tables import table_space
+from tinybayes.learn.hybrid import Configuration, train
 from tinybayes.learn.losses import hybrid
 from tinybayes.model import Dataset, Fixed, Float
 

@@ -146,7 +146,7 @@ def _learn_by_gradient(
         seed=seed,
     )
     runs = _configurations(base, options, number_format, seed)
-    training, held_out = (data, None) if len(runs) == 1 else _held_out(data, options.validation_fraction, seed)
+    training, held_out = (data, None) if len(runs) == 1 else hold_out(data, options.validation_fraction, seed)
     found = train(
         training,
         runs,
@@ -218,7 +218,7 @@ def _candidates(data: Dataset, structure: str, options: GradientOptions, seed: i
     return candidates.subset(features, k, seed=seed)
 
 
-def _held_out(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+def hold_out(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
     """Split off a share of every class for choosing."""
     if not 0 < fraction < 1:
         raise error("a share between 0 and 1", fraction, where="validation_fraction")

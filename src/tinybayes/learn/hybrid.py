@@ -16,9 +16,9 @@ import numpy as np
 from tinybayes.errors import error
 from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import gradient
-from tinybayes.learn.arborescence import best_parents
+from tinybayes.learn._tables import acyclic_mask, network, table_space
 from tinybayes.learn.candidates import Candidates
-from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
+from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
 
 SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 
@@ -112,6 +112,8 @@ def train(
     report: Callable[[Progress], None] | None = None,
     memory: int | None = None,
     device: str | None = None,
+    every: int = 1,
+    networks: bool = True,
 ) -> list[Trained]:
     """Train all configurations; those of equal shape at once.
 
@@ -142,6 +144,10 @@ def train(
         Bytes that the configurations trained at once may take.
     device
         ``"cpu"`` or ``"gpu"``; by default what JAX finds best.
+    every
+        Least number of epochs between two measurements on the validation rows; there is always one at the end.
+    networks
+        False leaves out the networks, for sweeps that only look at errors.
     """
     _check(data, configurations, epochs, batch_size)
     arrays.keep_compiled_code()
@@ -152,10 +158,10 @@ def train(
         for number, indices in enumerate(parts):
             if interrupted.is_set() and results:
                 break
-            run = _Run(data, [configurations[i] for i in indices], validation, keep_best)
+            run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
             tell = _teller(report, epochs, number, len(parts))
             complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
-            found = run.results(complete, test, pseudo=acyclic_from > 1)
+            found = run.results(complete, test, networks=networks and acyclic_from <= 1)
             results |= dict(zip(indices, found, strict=True))
     return [results[i] for i in sorted(results)]
 
@@ -169,6 +175,7 @@ class _Run:
         configurations: Sequence[Configuration],
         validation: Dataset | None,
         keep_best: bool,
+        every: int,
     ) -> None:
         self.data, self.configurations = data, configurations
         self.quantized = isinstance(configurations[0].number_format, Fixed)
@@ -182,6 +189,7 @@ class _Run:
         self.rows = arrays.to_rows(data)
         self.validation = None if validation is None else arrays.to_blocks(arrays.to_rows(validation))
         self.keep_best = keep_best and validation is not None
+        self.every, self.measured = every, 0
         self.history: list[tuple[int, np.ndarray]] = []
         assert data.target is not None
         make = jax.vmap(gradient.initial_state, in_axes=(0, 0, None, None))
@@ -230,7 +238,8 @@ class _Run:
             if done > 0:  # the first call also compiles
                 stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
             done = last
-            self._measure(done)
+            if done == epochs or done - self.measured >= self.every:
+                self._measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
         if free and acyclic_from <= 1 and (turn >= epochs or done < turn):
             self._break_cycles()
@@ -249,6 +258,7 @@ class _Run:
     def _measure(self, epoch: int) -> None:
         if self.validation is None:
             return
+        self.measured = epoch
         found = self._errors(self.states.parameters, self.validation)
         self.history.append((epoch, np.asarray(found)))
         if self.keep_best:
@@ -259,7 +269,7 @@ class _Run:
     def _errors(self, parameters: gradient.Parameters, rows: gradient.Rows) -> jax.Array:
         return gradient.error_rates(parameters, rows, self.spaces, self.masks, self.hypers, quantized=self.quantized)
 
-    def results(self, complete: bool, test: Dataset | None, *, pseudo: bool) -> list[Trained]:
+    def results(self, complete: bool, test: Dataset | None, *, networks: bool) -> list[Trained]:
         """Return what was learned."""
         count = len(self.configurations)
         parameters = self.states.parameters if self.best is None else self.best[1]
@@ -270,65 +280,19 @@ class _Run:
             validation_errors = self.history[-1][1]
         if test is not None:
             test_errors = np.asarray(self._errors(parameters, arrays.to_blocks(arrays.to_rows(test))))
-        theta, prior = np.asarray(parameters.theta), np.asarray(parameters.prior)
+        theta, prior = (np.asarray(part) if networks else np.empty(count) for part in parameters[:2])
         choices = np.asarray(gradient.best_choice(parameters.logits, self.masks))
         found = []
         for b, configuration in enumerate(self.configurations):
             parent = configuration.candidates.parent[np.arange(len(choices[b])), choices[b]]
             offset = np.asarray(self.spaces.offset[b])[np.arange(len(choices[b])), choices[b]]
-            net = (
-                None if pseudo else _network(self.data, configuration.number_format, parent, offset, theta[b], prior[b])
-            )
+            net = None
+            if networks:
+                net = network(self.data, configuration.number_format, parent, offset, theta[b], prior[b])
             history = tuple((epoch, float(errors[b])) for epoch, errors in self.history)
             figures = float(validation_errors[b]), float(test_errors[b])
             found.append(Trained(net, tuple(parent.tolist()), *figures, history, complete))
         return found
-
-
-def table_space(candidates: Candidates, states: np.ndarray) -> gradient.Space:
-    """Lay out the tables of all candidates one after another."""
-    parent, allowed = candidates.parent, candidates.allowed
-    contexts = np.where(allowed, np.where(parent >= 0, states[parent], 1), 0)
-    offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
-    size = (contexts * states[:, None]).astype(np.float32)
-    owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
-    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner])]
-    return gradient.Space(integers[0], integers[1], jnp.asarray(size), integers[2])
-
-
-def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """Keep for each feature the one candidate that it has in the best acyclic choice."""
-    features = len(parent)
-    z = np.where(mask, logits, -np.inf)
-    top = z.max(axis=1, keepdims=True)
-    log_p = z - top - np.log(np.exp(z - top).sum(axis=1, keepdims=True))
-    weight = np.full((features, features + 1), -np.inf)
-    for i in range(features):
-        for k in np.flatnonzero(mask[i]):
-            weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
-    chosen = best_parents(weight)
-    return np.asarray(mask & (parent == chosen[:, None]))
-
-
-def _network(
-    data: Dataset,
-    storage: NumberFormat,
-    parents: np.ndarray,
-    offsets: np.ndarray,
-    theta: np.ndarray,
-    prior: np.ndarray,
-) -> BayesNet:
-    """Cut the chosen tables out of theta."""
-    features = len(data.variables)
-    cpds = []
-    for variable, parent, offset in zip(data.variables, parents.tolist(), offsets.tolist(), strict=True):
-        contexts = data.variables[parent].cardinality if parent >= 0 else 1
-        table = theta[: variable.cardinality, offset : offset + contexts]  # value, parent, class
-        rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
-        above = (parent, features) if parent >= 0 else (features,)
-        cpds.append(CPD(above, storage.encode(rows.astype(np.float64)), storage))
-    cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))
-    return BayesNet(data.variables, data.target, tuple(cpds))
 
 
 def _hypers(configurations: Sequence[Configuration]) -> gradient.Hyper:
