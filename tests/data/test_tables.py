@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from tinybayes import Rules, learn_classifier, open_dataset, read_dataset
+from tinybayes.data import _table
 from tinybayes.data.readers import as_table
 from tinybayes.data.writers import write_frames
 from tinybayes.errors import FileError, TinybayesError
@@ -42,6 +43,23 @@ def test_in_memory_and_in_batches_are_the_same(tmp_path):
         np.testing.assert_array_equal(joined.y, whole.y)
         np.testing.assert_array_equal(joined.weight, whole.weight)
         assert learn_classifier(batched) == learn_classifier(whole)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_states_that_begin_after_the_first_batch(tmp_path, monkeypatch, suffix):
+    """A column of text or booleans with no value in the first batch keeps its states."""
+    table = frame(2000)
+    table["late"] = table["label"].where(table.index >= 700)
+    table["flag"] = table["late"].map({"yes": True, "no": False}).astype("boolean")
+    whole = open_dataset(table, target="label")
+    assert whole.variables[-2].states == ("no", "yes")
+    path = tmp_path / f"t.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    batched = open_dataset(as_table(path, rows_per_batch=100), target="label")
+    assert batched.variables == whole.variables
+    monkeypatch.setattr(_table, "SMALL", 1 << 12)
+    monkeypatch.setattr(_table, "BLOCK", 1 << 12)
+    assert open_dataset(path, target="label").variables == whole.variables
 
 
 def test_large_tables_are_discretised_on_a_sample():

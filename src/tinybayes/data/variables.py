@@ -222,9 +222,11 @@ class _Summary:
             variable = self.class_variable()
             if target is not None and variable is not None:
                 y = encode_column(target, variable)
-            columns = [_numbers(frame[name]) for name in frame.columns]
+            # A column without a value in the first batches was kept too, and may turn out to hold states.
+            names = [name for name in frame.columns if self.numeric[name]]
+            columns = [_numbers(frame[name]) for name in names]
             cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.rules.n_bins)
-            edges = dict(zip(frame.columns, cuts, strict=True))
+            edges = dict(zip(names, cuts, strict=True))
         return tuple(self._variable(name, edges) for name in self.states)
 
     def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:
