@@ -12,6 +12,10 @@ import numba
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile without object mode, cached on disk, outside the interpreter lock."""
-    compiled: Callable[..., Any] = numba.njit(function, cache=True, nogil=True)
+    """Compile without object mode, cached on disk where a place can be written to, outside the interpreter lock."""
+    compiled: Callable[..., Any]
+    try:
+        compiled = numba.njit(function, cache=True, nogil=True)
+    except RuntimeError:  # neither beside the file nor in the home directory, as in many containers
+        compiled = numba.njit(function, nogil=True)
     return compiled
