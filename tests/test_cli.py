@@ -206,6 +206,8 @@ def test_other_bad_input(place):
     table(place, "columns.csv", "a,b\n1,2\n")
     fails("predict", "iris.tb", "columns.csv", "-o", "p.csv", cwd=place, message="sepal length (cm)")
     fails("predict", "iris.tb", "test.csv", "-o", "p.xls", cwd=place, message=".csv")
+    (place / "folder.csv").mkdir()
+    fails("predict", "iris.tb", "test.csv", "-o", "folder.csv", cwd=place, message="folder.csv")
     fails("convert", "iris.tb", "iris.docx", cwd=place, message="a model file")
     run("convert", "iris.tb", "iris.uai", cwd=place)
     fails("evaluate", "iris.uai", "test.csv", cwd=place, message="--target NAME")

@@ -14,7 +14,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name in the directory of `path`; rename it to `path` when the block succeeds.
 
     The temporary keeps the suffix of `path`, since libraries choose the format by it. When the block raises,
-    the temporary is removed and whatever stood at `path` before is untouched.
+    the temporary is removed and whatever stood at `path` before is untouched; what the system refuses becomes
+    a `FileError`.
     """
     target = Path(path)
     try:
@@ -38,6 +39,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         temporary.replace(target)
-    except BaseException:
+    except BaseException as problem:
         temporary.unlink(missing_ok=True)
+        if isinstance(problem, OSError):  # a full disk, or a directory of that name
+            reason = problem.strerror or problem
+            raise error("a file that can be written", reason, where=str(path), kind=FileError) from problem
         raise

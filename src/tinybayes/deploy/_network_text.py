@@ -98,17 +98,13 @@ def read_source(path: str | os.PathLike[str]) -> Source:
 
 def write_text(path: str | os.PathLike[str], parts: Iterable[str]) -> None:
     """Write pieces of text in UTF-8, compressed when the name ends in ``.gz``, all or nothing."""
-    try:
-        with atomic_path(path) as temporary, open(temporary, "wb") as file:
-            if Path(path).suffix.lower() == ".gz":
-                # No name and no time in the header: the same network gives the same bytes.
-                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                    _write(TextIOWrapper(packed, "utf-8", newline="\n"), parts)
-            else:
-                _write(TextIOWrapper(file, "utf-8", newline="\n"), parts)
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise error("a file that can be written", reason, where=f"{path}", kind=FileError) from problem
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        if Path(path).suffix.lower() == ".gz":
+            # No name and no time in the header: the same network gives the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                _write(TextIOWrapper(packed, "utf-8", newline="\n"), parts)
+        else:
+            _write(TextIOWrapper(file, "utf-8", newline="\n"), parts)
 
 
 def _write(stream: TextIOWrapper, parts: Iterable[str]) -> None:

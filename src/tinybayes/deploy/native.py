@@ -70,12 +70,8 @@ def save(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON
         raise error(f"names, states and metadata within {_HEADER_LIMIT} bytes", length, where="model")
     place = data.index(_BLANK)
     data[place : place + len(_BLANK)] = hashlib.sha256(data).hexdigest().encode()
-    try:
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(data)
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise error("a file that can be written", reason, where=str(path), kind=FileError) from problem
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
