@@ -100,6 +100,28 @@ def test_info_shows_variables_structure_and_price(place):
     assert len(described["variables"]) == 4
 
 
+def test_names_are_shown_as_they_are(tmp_path):
+    """Brackets are markup to the library that draws the tables, but not in what a user calls a thing."""
+    table(tmp_path, "t.csv", "[red]a,[/y]\n" + "[bold]p,[/u]\nq,v\n" * 9)
+    name = "a [blue] name that makes the line longer than a narrow terminal is wide [x].tb"
+    shown = run("fit", "t.csv", "--target", "[/y]", "-o", name, cwd=tmp_path).stdout
+    assert f"tinybayes evaluate {name} TEST_TABLE" in shown
+    shown = run("info", name, cwd=tmp_path).stdout
+    for text in ("'[/y]'", "[red]a", "[/u], v", "[bold]p, q"):
+        assert text in shown
+    assert "[/u]" in run("evaluate", name, "t.csv", cwd=tmp_path).stdout
+
+
+def test_json_is_json_when_a_row_is_impossible(tmp_path):
+    table(tmp_path, "t.csv", "a,y\n" + "p,u\nq,v\n" * 9)
+    table(tmp_path, "other.csv", "a,y\np,v\n")
+    run("fit", "t.csv", "--target", "y", "--smoothing", "0", "-o", "m.tb", cwd=tmp_path)
+    shown = run("evaluate", "m.tb", "other.csv", "--json", cwd=tmp_path).stdout
+    figures = json.loads(shown, parse_constant=pytest.fail)
+    assert figures["log_loss"] is None
+    assert figures["error"] == 1
+
+
 def test_convert_goes_there_and_back(place):
     run("convert", "iris.tb", "iris.bif.gz", cwd=place)
     run("convert", "iris.bif.gz", "back.tb", "--json", cwd=place)
@@ -206,6 +228,7 @@ def test_other_bad_input(place):
     table(place, "columns.csv", "a,b\n1,2\n")
     fails("predict", "iris.tb", "columns.csv", "-o", "p.csv", cwd=place, message="sepal length (cm)")
     fails("predict", "iris.tb", "test.csv", "-o", "p.xls", cwd=place, message=".csv")
+    fails("predict", "iris.tb", "test.csv", "-o", "-", "--json", cwd=place, message="--json")
     (place / "folder.csv").mkdir()
     fails("predict", "iris.tb", "test.csv", "-o", "folder.csv", cwd=place, message="folder.csv")
     fails("convert", "iris.tb", "iris.docx", cwd=place, message="a model file")

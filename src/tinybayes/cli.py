@@ -1,6 +1,7 @@
 """The command line. Each command calls the arrows of the package and shows what came out; it holds no logic."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,9 +88,9 @@ def demo(
     console = _console()
     console.print(f"digits: {len(train):,} training and {len(test):,} test images of 8x8 pixels, discretised by MDLP")
     console.print(front_table(rows, "What accuracy costs"))
-    console.print(f"Saved [bold]{saved}[/bold] to {output}. Now try:")
-    console.print(f"  tinybayes info {output}")
-    console.print("  tinybayes fit YOUR_TABLE.csv --target COLUMN -o model.tb", highlight=False)
+    _say(f"Saved {saved} to {output}. Now try:")
+    _say(f"  tinybayes info {output}")
+    _say("  tinybayes fit YOUR_TABLE.csv --target COLUMN -o model.tb")
 
 
 @app.command(epilog="Example: [bold]tinybayes fit iris.csv --target species --structure naive -o iris.tb[/bold]")
@@ -180,9 +181,8 @@ def fit(
     if as_json:
         _print_json({"training_error": result.error, **cost.to_dict(), **trained}, output)
         return
-    console = _console()
-    console.print(f"Learned {structure} from {result.rows:,} rows: {100 * result.error:.2f} % error on them; {cost}.")
-    console.print(f"Saved to {output}. Now try: tinybayes evaluate {output} TEST_TABLE", highlight=False)
+    _say(f"Learned {structure} from {result.rows:,} rows: {100 * result.error:.2f} % error on them; {cost}.")
+    _say(f"Saved to {output}. Now try: tinybayes evaluate {output} TEST_TABLE")
 
 
 @app.command(epilog="Example: [bold]tinybayes evaluate iris.tb test.csv[/bold]")
@@ -202,11 +202,10 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
         figures = {**asdict(result), "confusion": result.confusion.tolist(), "classes": list(net.target.states)}
         _print_json({**figures, "cost": bayes_net_cost(net).to_dict()})
         return
-    console = _console()
-    console.print(evaluation_table(result, net.target))
+    _console().print(evaluation_table(result, net.target))
     if result.unknown:
-        console.print(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
-    console.print(f"Price: {bayes_net_cost(net)}.")
+        _say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
+    _say(f"Price: {bayes_net_cost(net)}.")
 
 
 @app.command(epilog="Example: [bold]tinybayes predict iris.tb new.csv --proba -o labels.csv[/bold]")
@@ -223,6 +222,8 @@ def predict(
     from tinybayes.data.writers import write_frames
     from tinybayes.infer.predictions import prediction_frames
 
+    if as_json and str(output) == "-":
+        raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
     net = _classifier(model)
     with _progress(as_table(table), "predicting") as source:
         # Classes in the table are not looked at: rows to predict may have them or not.
@@ -231,13 +232,13 @@ def predict(
     if as_json:
         _print_json({"rows": rows}, output)
     elif str(output) != "-":
-        _console().print(f"Wrote {rows:,} predictions to {output}.", highlight=False)
+        _say(f"Wrote {rows:,} predictions to {output}.")
 
 
 @app.command(epilog="Example: [bold]tinybayes info digits.tb[/bold]")
 def info(
     model: ModelFile,
-    limit: Annotated[int, typer.Option("--limit", help="How many variables to list.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many variables to list.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Show the variables, the structure and the price of a model."""
@@ -255,10 +256,9 @@ def info(
         described = {"target": target, "variables": variables, "parents": parents}
         _print_json({**described, "cost": bayes_net_cost(net).to_dict(), "metadata": metadata})
         return
-    console = _console()
-    console.print(model_card(net, limit=limit))
+    _console().print(model_card(net, limit=limit))
     if metadata:
-        console.print(f"Metadata: {json.dumps(metadata)}", highlight=False)
+        _say(f"Metadata: {json.dumps(metadata)}")
 
 
 @app.command(epilog="Example: [bold]tinybayes convert alarm.bif.gz alarm.tb[/bold]")
@@ -280,7 +280,7 @@ def convert(
     if as_json:
         _print_json({"variables": len(net.nodes)}, output)
     else:
-        _console().print(f"Wrote {len(net.nodes):,} variables to {output}.", highlight=False)
+        _say(f"Wrote {len(net.nodes):,} variables to {output}.")
 
 
 def _console() -> "Console":
@@ -289,10 +289,24 @@ def _console() -> "Console":
     return Console()
 
 
+def _say(text: str) -> None:
+    """Print a line as it is: no markup in the names and paths it holds, and not cut at the width of a pipe."""
+    _console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def _print_json(values: dict[str, Any], output: Path | None = None) -> None:
     if output is not None:
         values = {**values, "output": str(output)}
-    typer.echo(json.dumps(values))
+    typer.echo(json.dumps(_finite(values), allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """Replace the numbers that JSON does not have by null: the log loss of an impossible row is infinite."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _classifier(path: Path) -> "BayesNet":

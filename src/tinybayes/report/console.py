@@ -107,7 +107,7 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
 def _variables(net: BayesNet, limit: int) -> Table:
     features = len(net.variables)
     kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"
-    table = Table(title=kind, title_justify="left")
+    table = Table(title=escape(kind), title_justify="left")
     for heading in ("variable", "states", ""):
         table.add_column(heading, overflow="fold")
     shown = [net.target, *net.variables] if net.target is not None else list(net.variables)
