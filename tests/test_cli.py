@@ -220,6 +220,7 @@ def test_other_bad_input(place):
     )
     fails("fit", "train.csv", "--target", "species", "--drop", "x", "-o", "m.tb", cwd=place, message="--drop")
     fails("fit", "train.csv", "--target", "species", "--smoothing=-1", "-o", "m.tb", cwd=place, message="smoothing")
+    fails("fit", "train.csv", "--target", "species", "--seed=-1", "-o", "m.tb", cwd=place, message="seed")
     fails("evaluate", "train.csv", "train.csv", cwd=place, message="a model file")
     fails("evaluate", "iris.tb", "new.parquet", cwd=place, message="'species'")
     fails("info", "nowhere.tb", cwd=place, message="nowhere.tb")

@@ -155,3 +155,23 @@ def test_writing_is_complete_or_not_at_all(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
     with pytest.raises(FileError, match=r"expected a .csv"):
         write_frames(pieces, tmp_path / "o.xls")
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"sample_rows": 0}, {"max_states": None}, {"max_states": 2.5}])
+def test_rules_that_make_no_sense(options):
+    with pytest.raises(TinybayesError, match=f"{next(iter(options))}: expected a whole number from"):
+        Rules(**options)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"features": ["number", "number"]},
+        {"features": ["number", "label"]},
+        {"features": ["number", "weight"], "weight": "weight"},
+        {"weight": "label"},
+    ],
+)
+def test_a_column_has_one_role(columns):
+    with pytest.raises(TinybayesError, match="each column once"):
+        open_dataset(frame(), target="label", **columns)

@@ -1,5 +1,6 @@
 """From a table to a data set: in memory, or batch by batch for data larger than memory."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -82,7 +83,11 @@ def open_dataset(
     EncodedTable
     """
     table = as_table(source)
-    for name in [n for n in (target, weight) if n is not None] + list(features or ()):
+    named = [n for n in (target, weight) if n is not None] + list(features or ())
+    if len(set(named)) < len(named):
+        twice = [name for name, count in Counter(named).items() if count > 1]
+        raise error("each column once, as target, weight or feature", f"{twice[:10]} again", where=table.name)
+    for name in named:
         if name not in table.columns:
             shown = ", ".join(map(str, table.columns[:10])) + (", ..." if len(table.columns) > 10 else "")
             raise error(f"a column {name!r}", f"the columns {shown}", where=table.name)

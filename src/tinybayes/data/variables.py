@@ -42,6 +42,12 @@ class Rules:
     sample_rows: int = 200_000
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name, least in (("max_states", 1), ("sample_rows", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise error(f"a whole number from {least}", repr(value), where=name)
+
 
 def learn_variables(
     parts: Iterable[Part], rules: Rules, declared: Mapping[str, tuple[State, ...]] | None = None
