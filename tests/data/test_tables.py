@@ -175,3 +175,18 @@ def test_rules_that_make_no_sense(options):
 def test_a_column_has_one_role(columns):
     with pytest.raises(TinybayesError, match="each column once"):
         open_dataset(frame(), target="label", **columns)
+
+
+def test_numbers_that_cannot_be_states():
+    """Infinity is refused whether numbers are cut or taken as states, and so are integers that doubles mix up."""
+    for rules in (Rules(), Rules(discretizer=None)):
+        with pytest.raises(TinybayesError, match="column 'a', row 1: expected finite numbers"):
+            read_dataset(pd.DataFrame({"a": [1.5, np.inf], "t": ["p", "q"], "y": [0, 1]}), target="y", rules=rules)
+        with pytest.raises(TinybayesError, match="column 'y', row 0: expected finite numbers"):
+            read_dataset(pd.DataFrame({"a": ["p", "q"], "y": [-np.inf, 1]}), target="y", rules=rules)
+        with pytest.raises(TinybayesError, match="column 'y': expected numbers that differ in double precision"):
+            read_dataset(pd.DataFrame({"a": ["p", "q"], "y": [2**60, 2**60 + 1]}), target="y", rules=rules)
+    table = pd.DataFrame({"a": [2**60, 2**60 + 1], "y": [0, 1]})
+    with pytest.raises(TinybayesError, match="column 'a': expected numbers that differ"):
+        read_dataset(table, target="y", rules=Rules(discretizer=None))
+    assert read_dataset(table.astype({"a": str}), target="y").variables[0].cardinality == 2

@@ -145,6 +145,8 @@ class _Summary:
                 self.declared.setdefault(str(column.name), tuple(distinct_values(column)))
         if target is not None:
             self.has_class, self.target_name = True, str(target.name)
+            if is_numeric(target):
+                _refuse_infinite(target)
             self.classes.update(dict.fromkeys(distinct_values(target)))
             self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
         for name in frame.columns:
@@ -170,6 +172,8 @@ class _Summary:
             self.states.setdefault(name, {})
             return
         numeric = is_numeric(column)
+        if numeric:
+            _refuse_infinite(column)
         if self.numeric.setdefault(name, numeric) != numeric and self.states[name]:
             raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
         self.numeric[name] = numeric
@@ -177,8 +181,7 @@ class _Summary:
         if not numeric or self.discretizer is None:
             seen.update(dict.fromkeys(distinct_values(column)))
             self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
-        elif numeric:
-            _refuse_infinite(column)
+        else:
             seen[0] = None  # marks that a number was seen
 
     def _limit(self, name: str, found: int, remedy: str) -> None:
@@ -250,7 +253,14 @@ class _Summary:
         if all(isinstance(v, bool) for v in values):
             return (False, True)
         if any(isinstance(v, str) for v in values):
-            values = list(dict.fromkeys(str(v) for v in values))
+            return tuple(sorted({str(v) for v in values}))
+        if len({float(v) for v in values}) < len(values):
+            raise error(
+                "numbers that differ in double precision, such as whole ones up to 2**53",
+                f"{max(values)}",
+                where=f"column {name!r}",
+                remedy="turn the column into text",
+            )
         return tuple(sorted(values))
 
 
