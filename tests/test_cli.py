@@ -112,6 +112,16 @@ def test_names_are_shown_as_they_are(tmp_path):
     assert "[/u]" in run("evaluate", name, "t.csv", cwd=tmp_path).stdout
 
 
+def test_rows_of_an_unknown_class_are_left_out_aloud(tmp_path):
+    table(tmp_path, "t.csv", "a,y\n" + "p,u\nq,v\n" * 9)
+    table(tmp_path, "other.csv", "a,y\np,u\nq,never\nq,v\nq,\n")
+    run("fit", "t.csv", "--target", "y", "-o", "m.tb", cwd=tmp_path)
+    figures = json.loads(run("evaluate", "m.tb", "other.csv", "--json", cwd=tmp_path).stdout)
+    assert (figures["rows"], figures["error"], figures["skipped"]) == (2, 0, 2)
+    assert "2 rows were left out" in run("evaluate", "m.tb", "other.csv", cwd=tmp_path).stdout
+    assert "left out" not in run("evaluate", "m.tb", "t.csv", cwd=tmp_path).stdout
+
+
 def test_json_is_json_when_a_row_is_impossible(tmp_path):
     table(tmp_path, "t.csv", "a,y\n" + "p,u\nq,v\n" * 9)
     table(tmp_path, "other.csv", "a,y\np,v\n")

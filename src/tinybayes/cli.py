@@ -205,6 +205,8 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     _console().print(evaluation_table(result, net.target))
     if result.unknown:
         _say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
+    if result.skipped:
+        _say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
     _say(f"Price: {bayes_net_cost(net)}.")
 
 

@@ -28,6 +28,8 @@ class Evaluation:
         Weighted counts, true class by predicted class.
     unknown
         Share of cells that were missing, or held a state the model does not know.
+    skipped
+        Rows left out of all this: their class is missing, or none of the model's.
     """
 
     rows: int
@@ -36,6 +38,7 @@ class Evaluation:
     log_likelihood: float
     confusion: np.ndarray
     unknown: float
+    skipped: int
 
 
 def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
@@ -44,7 +47,7 @@ def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
         raise error("a network with a class variable", "none", where="evaluate", remedy="name a target")
     classes = net.target.cardinality
     confusion = np.zeros((classes, classes))
-    rows = cells = unknown = 0
+    rows = cells = unknown = skipped = 0
     loss = likelihood = 0.0
     for batch in [data] if isinstance(data, Dataset) else data:
         if batch.y is None:
@@ -60,9 +63,10 @@ def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
             of_class = (np.arange(len(scores)), y[part])
             loss -= float(weight[part] @ normalize_scores(scores)[of_class])
             likelihood += float(weight[part] @ scores[of_class])
+        skipped += len(batch) - len(known)
         rows, cells, unknown = rows + len(known), cells + X.size, unknown + int((X < 0).sum())
     total = confusion.sum()
     if total == 0:
         raise error("rows with a known class", "none", where=f"column {net.target.name!r}")
     wrong = float(1 - np.trace(confusion) / total)
-    return Evaluation(rows, wrong, loss / total, likelihood / total, confusion, unknown / max(cells, 1))
+    return Evaluation(rows, wrong, loss / total, likelihood / total, confusion, unknown / max(cells, 1), skipped)
