@@ -1,6 +1,6 @@
 """The Chow-Liu tree given the class: the TAN of Friedman, Geiger and Goldszmidt (1997)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.learn.counts import Data, batches, labels
 from tinybayes.learn.structures import augmented
-from tinybayes.model import Dataset, Structure
+from tinybayes.model import Dataset, Structure, Variable
 
 PAIR_CELLS = 2**25  # counts held at once (256 MiB); more pairs than fit take further passes over the data
 BIT_STATES = 12  # up to this many states on average, sets of rows are faster than counting row by row
@@ -49,11 +49,11 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
             add(task, block)
             inform(task, block)
 
-        for group in _groups(states, classes):
+        for group in _groups(data.variables, classes):
             for_blocks(lambda index, _, group=group: at_once(group[index]), len(group), 1)  # type: ignore[misc]
         return information + information.T
 
-    for group in _groups(states, classes):
+    for group in _groups(data.variables, classes):
         blocks = [_block(task, first, classes) for task in group]
         for batch in batches(data):
             _each(_counter(batch, first, classes), group, blocks)
@@ -94,8 +94,9 @@ def _block(task: Task, first: np.ndarray, classes: int) -> np.ndarray:
     return np.zeros((first[own + 1] - first[own], classes, first[stop] - first[start]))
 
 
-def _groups(states: np.ndarray, classes: int) -> Iterator[list[Task]]:
+def _groups(variables: Sequence[Variable], classes: int) -> Iterator[list[Task]]:
     """Cut the pairs of features into tasks, and the tasks into groups that fit in memory."""
+    states = np.array([variable.cardinality for variable in variables], dtype=np.int64)
     group: list[Task] = []
     room = PAIR_CELLS
     for own in range(len(states) - 1):
@@ -106,8 +107,8 @@ def _groups(states: np.ndarray, classes: int) -> Iterator[list[Task]]:
                 raise error(
                     f"at most {PAIR_CELLS:,} joint counts for a pair of features",
                     f"{cells[0]:,}",
-                    where=f"features {own} and {start}",
-                    remedy="merge rare states or drop the column",
+                    where=f"features {variables[own].name!r} and {variables[start].name!r}",
+                    remedy="merge rare states, drop a column, or use naive Bayes",
                 )
             taken = int(np.searchsorted(cells, room, side="right"))
             if taken == 0:
