@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Discrete probabilistic models learned under a price, and shipped at that price.",
-    epilog="Start with [bold]tinybayes demo[/bold]. Exit codes: 0 done, 1 interrupted, 2 bad input.",
+    epilog="Start with [bold]tinybayes demo[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
 )
 
 TableFile = Annotated[
