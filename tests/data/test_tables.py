@@ -190,3 +190,16 @@ def test_numbers_that_cannot_be_states():
     with pytest.raises(TinybayesError, match="column 'a': expected numbers that differ"):
         read_dataset(table, target="y", rules=Rules(discretizer=None))
     assert read_dataset(table.astype({"a": str}), target="y").variables[0].cardinality == 2
+
+
+def test_columns_of_objects():
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 2, 200)
+    numbers = pd.Series([int(v) if v > 1 else float(v) for v in y + generator.normal(size=200)], dtype=object)
+    mixed = pd.Series([1, True, "a", 2.5] * 50, dtype=object)
+    data = read_dataset(pd.DataFrame({"numbers": numbers, "mixed": mixed, "y": y}), target="y")
+    assert data.variables[0].edges
+    assert data.variables[1].states == ("1", "2.5", "True", "a")
+    np.testing.assert_array_equal(np.bincount(data.X[:, 1]), [50, 50, 50, 50])
+    with pytest.raises(TinybayesError, match="column 'a': expected numbers, text, categories or booleans"):
+        read_dataset(pd.DataFrame({"a": [[1], [2]], "y": [0, 1]}), target="y")

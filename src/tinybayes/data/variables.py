@@ -14,6 +14,7 @@ from tinybayes.errors import error
 from tinybayes.model import State, Variable
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
+_NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")  # what pandas calls objects that are numbers
 Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
 
 
@@ -89,7 +90,14 @@ def distinct_values(column: pd.Series) -> list[State]:
     """Return the distinct known values (of categories, all) as plain scalars; a mixture of types counts as text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _plain(column.cat.categories.to_series())
-    return _plain(column.dropna().drop_duplicates())
+    known = column.dropna()
+    try:
+        if known.dtype == object and pd.api.types.infer_dtype(known).startswith("mixed"):
+            known = pd.Series(as_texts(known))  # pandas takes True and 1 for duplicates
+        return _plain(known.drop_duplicates())
+    except TypeError as problem:
+        where = f"column {column.name!r}"
+        raise error("numbers, text, categories or booleans", problem, where=where, remedy="drop it") from problem
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -110,7 +118,7 @@ def is_numeric(column: pd.Series) -> bool:
             raise error("real numbers", "complex ones", where=f"column {column.name!r}")
         return True
     return bool(column.isna().all()) or (
-        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in ("integer", "floating", "decimal")
+        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
     )
 
 
