@@ -50,6 +50,13 @@ def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
     rows = cells = unknown = skipped = 0
     loss = likelihood = 0.0
     for batch in [data] if isinstance(data, Dataset) else data:
+        if batch.variables != net.variables or (batch.target or net.target) != net.target:
+            raise error(
+                "the variables of the network, with the same states and cut points",
+                "others",
+                where="evaluate",
+                remedy="read the table with them: EncodedTable(as_table(TABLE), net.variables, net.target)",
+            )
         if batch.y is None:
             raise error(f"a column {net.target.name!r} with the classes", "a table without it", where="evaluate")
         known = batch.rows(batch.y >= 0)
