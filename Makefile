@@ -27,7 +27,10 @@ benchmark: $(VENV)/.bench
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tinybayes needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	@# Debian's python3 has no ensurepip before python3-venv is installed; its pip can put one there.
+	$(PYTHON) -m venv $(VENV) >/dev/null || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; } || \
+		{ rm -rf $(VENV); exit 2; }
 
 $(VENV)/.base: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
