@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from tinybayes import Rules, learn_classifier, open_dataset, read_dataset
+from tinybayes import Rules, evaluate, learn_classifier, open_dataset, read_dataset
 from tinybayes.data import _table
 from tinybayes.data.readers import as_table
 from tinybayes.data.writers import write_frames
@@ -123,6 +123,8 @@ def test_scikit_learn_bunches():
         ({"target": "number", "rules": Rules(max_states=100)}, "column 'number': .* choose a column of classes"),
         ({"target": "label", "rules": Rules(discretizer="best")}, "discretizer: expected 'mdlp'"),
         ({"rules": Rules(discretizer="mdlp")}, "expected a class to discretise by"),
+        ({"target": "number"}, "target 'number': expected classes, got measurements such as"),
+        ({"like": read_dataset(frame(), target="label"), "target": "label"}, "either like, or target"),
     ],
 )
 def test_bad_requests_get_clear_errors(options, message):
@@ -203,3 +205,15 @@ def test_columns_of_objects():
     np.testing.assert_array_equal(np.bincount(data.X[:, 1]), [50, 50, 50, 50])
     with pytest.raises(TinybayesError, match="column 'a': expected numbers, text, categories or booleans"):
         read_dataset(pd.DataFrame({"a": [[1], [2]], "y": [0, 1]}), target="y")
+
+
+def test_a_table_is_read_with_the_variables_of_a_model():
+    train, test = frame(), frame(seed=1).assign(text="never seen")
+    net = learn_classifier(read_dataset(train, target="label"))
+    data = read_dataset(test, like=net)
+    assert data.variables == net.variables
+    assert (data.X[:, 2] == -1).all()
+    assert evaluate(net, data).rows == 500
+    with pytest.raises(TinybayesError, match="like=net"):
+        evaluate(net, read_dataset(test, target="label"))
+    assert read_dataset(test.drop(columns="label"), like=net).y is None

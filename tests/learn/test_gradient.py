@@ -16,7 +16,7 @@ from tinybayes.learn.hybrid import Configuration, train
 from tinybayes.learn.losses import hybrid
 from tinybayes.model import Dataset, Fixed, Float
 
-CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0}
+CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0, "learning_rate": 0.01}
 
 
 def states_of(data):

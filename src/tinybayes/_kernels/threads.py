@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 def thread_count() -> int:
     """Return how many threads to use: ``TINYBAYES_THREADS``, or the cores this process may run on."""
     asked = os.environ.get("TINYBAYES_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    if asked.isdecimal() and int(asked) > 0:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

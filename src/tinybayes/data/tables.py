@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,18 @@ from tinybayes.data.variables import Part, Rules, learn_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import concatenate
+
+
+class Variables(Protocol):
+    """What tells how to code a table: a model, a data set."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+
+    @property
+    def target(self) -> Variable | None:
+        """The class variable, if any."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +124,26 @@ def read_dataset(
     features: Sequence[str] | None = None,
     weight: str | None = None,
     rules: Rules | None = None,
+    like: Variables | None = None,
 ) -> Dataset:
-    """Read a table into memory as a `Dataset`; the arguments are those of `open_dataset`."""
-    return open_dataset(source, target=target, features=features, weight=weight, rules=rules).in_memory()
+    """Read a table into memory as a `Dataset`.
+
+    Parameters
+    ----------
+    source, target, features, weight, rules
+        As for `open_dataset`.
+    like
+        A model or a data set whose variables to read the table with, instead of finding new ones: a table to test a
+        model on must be coded as the one it was learned from. The class may be missing in the table.
+    """
+    if like is None:
+        return open_dataset(source, target=target, features=features, weight=weight, rules=rules).in_memory()
+    if not (target is None and features is None and rules is None):
+        raise error("either like, or target, features and rules", "both", where="read_dataset")
+    table = as_table(source)
+    if weight is not None and weight not in table.columns:
+        raise error(f"a column {weight!r}", "a table without it", where=table.name)
+    return EncodedTable(table, like.variables, like.target, weight).in_memory()
 
 
 def _weights(frame: pd.DataFrame, name: str) -> np.ndarray:

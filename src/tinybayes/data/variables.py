@@ -222,6 +222,11 @@ class _Summary:
         if not self.has_class:
             return None
         states = self._states(self.target_name, self.classes) if self.classes else ()
+        broken = [state for state in states if isinstance(state, float)]
+        if broken:
+            remedy = "round it or cut it into classes, or choose another column"
+            where = f"target {self.target_name!r}"
+            raise error("classes", f"measurements such as {broken[0]}", where=where, remedy=remedy)
         if len(states) < 2:
             raise error(
                 "at least 2 classes", f"{list(states)}", where=f"target {self.target_name!r}", remedy="add other rows"

@@ -55,7 +55,7 @@ def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
                 "the variables of the network, with the same states and cut points",
                 "others",
                 where="evaluate",
-                remedy="read the table with them: EncodedTable(as_table(TABLE), net.variables, net.target)",
+                remedy="read the table with them: read_dataset(TABLE, like=net)",
             )
         if batch.y is None:
             raise error(f"a column {net.target.name!r} with the classes", "a table without it", where="evaluate")

@@ -1,5 +1,7 @@
 """Parameters in closed form: smoothed relative frequencies."""
 
+from numbers import Real
+
 import numpy as np
 
 from tinybayes.errors import error
@@ -33,8 +35,8 @@ def maximum_likelihood(
     -------
     BayesNet
     """
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise error("a finite number that is not negative", smoothing, where="smoothing")
+    if not (isinstance(smoothing, Real) and 0 <= smoothing <= 1e100):
+        raise error("a finite number that is not negative", repr(smoothing), where="smoothing")
     if len(structure) != len(data.nodes):
         raise error(f"a structure over {len(data.nodes)} nodes", len(structure), where="structure")
     storage = number_format or Float()

@@ -20,6 +20,8 @@ def code_dtype(cardinality: int) -> type[np.signedinteger]:
 class Dataset:
     """Rows of integer codes.
 
+    The arrays are taken over and not copied where their type fits: do not change them afterwards.
+
     Parameters
     ----------
     variables

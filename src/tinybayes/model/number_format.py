@@ -58,6 +58,8 @@ class Fixed:
     fraction: int
 
     def __post_init__(self) -> None:
+        if not all(isinstance(part, int | np.integer) for part in (self.integer, self.fraction)):
+            raise error("whole numbers of bits", (self.integer, self.fraction), where="Fixed")
         if not (1 <= self.integer + self.fraction <= 32 and abs(self.fraction) <= 1000):
             raise error(
                 "1 to 32 bits in all and a fraction within 1000",
