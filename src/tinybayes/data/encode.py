@@ -6,6 +6,7 @@ of a new category.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -52,8 +53,15 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     """Encode a matrix with one column for each variable."""
     if X.ndim != 2 or X.shape[1] != len(variables):
         raise error(f"a matrix with {len(variables)} columns", f"shape {X.shape}", where="X")
-    numeric = all(v.edges is not None or _is_number(v) for v in variables)
-    if X.dtype.kind not in "iuf" or not numeric:
+    if X.dtype.kind in "iu" and X.size:
+        lowest, highest = int(X.min()), int(X.max())
+        if highest - lowest < LOOK_UP_RANGE:
+            table = _look_up_table(tuple(variables), lowest, highest)
+            if table is not None:
+                codes = np.empty(X.shape, dtype=table.dtype)
+                for_blocks(lambda start, stop: look_up(X, lowest, table, start, stop, codes), len(X), BLOCK)
+                return codes
+    if X.dtype.kind not in "iuf" or not all(_is_number(v) for v in variables):
         frame = pd.DataFrame(X, columns=[v.name for v in variables])
         codes = _empty(len(X), variables)
         for position, variable in enumerate(variables):
@@ -61,12 +69,6 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
         return codes
     _refuse_infinite(X)
     codes = _empty(len(X), variables)
-    if X.dtype.kind in "iu" and X.size:
-        lowest, highest = int(X.min()), int(X.max())
-        if highest - lowest < LOOK_UP_RANGE:
-            table = _look_up_table(variables, lowest, highest, codes.dtype)
-            for_blocks(lambda start, stop: look_up(X, lowest, table, start, stop, codes), len(X), BLOCK)
-            return codes
     order = [np.argsort(np.array(v.states, dtype=float)) if v.edges is None else None for v in variables]
     keys = [
         np.array(v.edges, dtype=float) if o is None else np.array(v.states, dtype=float)[o]
@@ -82,10 +84,13 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     return codes
 
 
-def _look_up_table(variables: Sequence[Variable], lowest: int, highest: int, dtype: np.dtype) -> np.ndarray:
-    """Return the code of each variable for the whole numbers from `lowest` to `highest`."""
+@lru_cache(maxsize=16)  # a model is asked again and again
+def _look_up_table(variables: tuple[Variable, ...], lowest: int, highest: int) -> np.ndarray | None:
+    """Return the code of each variable for the whole numbers from `lowest` to `highest`; None for other states."""
+    if not all(_is_number(variable) for variable in variables):
+        return None
     values = np.arange(lowest, highest + 1)
-    table = np.full((len(variables), len(values)), MISSING, dtype=dtype)
+    table = np.full((len(variables), len(values)), MISSING, dtype=_empty(0, variables).dtype)
     for codes, variable in zip(table, variables, strict=True):
         if variable.edges is not None:
             codes[:] = np.searchsorted(variable.edges, values, side="right")
@@ -140,7 +145,10 @@ def as_texts(column: pd.Series) -> np.ndarray:
 
 
 def _is_number(variable: Variable) -> bool:
-    return all(isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states)
+    """Tell whether a variable takes numbers: cut points, or states that are numbers."""
+    return variable.edges is not None or all(
+        isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states
+    )
 
 
 def _empty(rows: int, variables: Sequence[Variable]) -> np.ndarray:
