@@ -285,6 +285,25 @@ def convert(
         _say(f"Wrote {len(net.nodes):,} variables to {output}.")
 
 
+@app.command(epilog="Example: [bold]tinybayes reproduce experiments/differentiable_tan/table1.toml --quick[/bold]")
+def reproduce(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of sweeps under experiments/.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Directory; results/ beside the file.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Sweeps whose names begin so; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few short runs, to see that everything works.")] = False,
+    seconds: Annotated[float, typer.Option(help="Begin no new part after this time.")] = float("inf"),
+    as_json: Json = False,
+) -> None:
+    """Run the experiments of a paper; what was finished before is taken up, not run again."""
+    from tinybayes.search.reproduce import reproduce as run
+
+    tell = (lambda line: None) if as_json else _say
+    place = output or file.parent / "results"
+    report = run(file, place, only=only or (), quick=quick, seconds=seconds, tell=tell)
+    if as_json:
+        _print_json(report, place)
+
+
 def _console() -> "Console":
     from rich.console import Console
 

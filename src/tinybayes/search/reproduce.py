@@ -1,0 +1,96 @@
+"""Running a file of sweeps, and writing down what came out together with how."""
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tinybayes.errors import error
+from tinybayes.files import atomic_path
+from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep
+
+
+def reproduce(
+    path: Path,
+    output: Path,
+    *,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    seconds: float = float("inf"),
+    tell: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Run the sweeps of a file, taking up what is already in the output directory.
+
+    Parameters
+    ----------
+    path
+        A TOML file of sweeps; see `tinybayes.search.sweep.Sweep`.
+    output
+        A directory: ``NAME.jsonl`` holds every run, ``NAME.json`` the summary with its provenance.
+    only
+        Names, or beginnings of names, of the sweeps to run.
+    quick
+        A few settings and epochs of each, to see that everything works; kept apart under ``NAME-quick``.
+    seconds
+        No new part is begun after this time.
+    tell
+        Called with a line of text now and then.
+    """
+    sweeps = [s for s in read_sweeps(path) if not only or any(s.name.startswith(name) for name in only)]
+    if not sweeps:
+        known = ", ".join(s.name for s in read_sweeps(path))
+        raise error(f"one of the sweeps {known}", list(only), where=str(path))
+    if quick:
+        sweeps = [_short(sweep) for sweep in sweeps]
+    output.mkdir(parents=True, exist_ok=True)
+    name = path.stem + ("-quick" if quick else "")
+    began = time.monotonic()
+    results = []
+    for sweep in sweeps:
+        left = seconds - (time.monotonic() - began)
+        found = run_sweep(sweep, output / f"{name}.jsonl", tell=tell, seconds=left) if left > 0 else None
+        if found is None:
+            tell(f"{sweep.name}: not finished; run again to go on")
+            continue
+        best, chosen = (100 * found[key]["error"] for key in ("best_on_test", "chosen_on_validation"))
+        tell(f"{sweep.name}: {best:.2f} % chosen on the test rows, {chosen:.2f} % chosen on validation rows")
+        results.append(found)
+    report = {"provenance": provenance(time.monotonic() - began), "file": path.name, "results": results}
+    with atomic_path(output / f"{name}.json") as temporary:
+        temporary.write_text(json.dumps(report, indent=1) + "\n")
+    return report
+
+
+def provenance(seconds: float) -> dict[str, Any]:
+    """Return when, with what and on what machine a result was made."""
+    import jax
+
+    device = jax.devices()[0]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "commit": os.environ.get("TINYBAYES_COMMIT") or _commit(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("jax", "numpy")},
+        "device": f"{device.platform} {device.device_kind}",
+        "cores": os.cpu_count(),
+    }
+
+
+def _commit() -> str | None:
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _short(sweep: Sweep) -> Sweep:
+    return replace(sweep, settings=min(sweep.settings, 6), epochs=6, short_epochs=3, finalists=1)
