@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import queue
+import re
 import resource
 import signal
 import subprocess
@@ -50,12 +51,13 @@ def measure(contender: str, rows: Path, *, threads: str, limit: float, cache: Pa
             result[_next_step(result)] = {"over": limit}
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # its own session: its helpers end with it
+                os.killpg(process.pid, signal.SIGKILL)  # a group of its own: what it started ends with it
             code = process.wait()
         if "save" not in result and not any("over" in step for step in result.values() if isinstance(step, dict)):
             log.seek(0)
             lines = log.read().strip().splitlines() or [f"exit code {code}"]
-            result[_next_step(result)] = {"failed": lines[-1][:300]}
+            message = re.sub(r"(/[\w.-]+)+/", "", lines[-1])[:300]  # paths of this machine say nothing elsewhere
+            result[_next_step(result)] = {"failed": message}
     return result
 
 

@@ -57,7 +57,7 @@ class Contender:
         raise NotImplementedError
 
     def settle(self) -> None:
-        """End helper processes, so that their CPU time can be read."""
+        """End the processes it started, so that their CPU time can be read."""
 
     def save(self, path: Path) -> dict[str, int]:
         """Write the model; return sizes that are not the file's own."""

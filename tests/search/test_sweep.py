@@ -1,0 +1,72 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tinybayes.errors import FileError, TinybayesError
+from tinybayes.search.reproduce import reproduce
+from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep, setting
+
+SMALL = Sweep(
+    name="small", data="iris", structure="naive", settings=4, epochs=4, short_epochs=2, finalists=1, batch_size=20
+)
+
+
+def test_settings_depend_on_the_seed_and_the_index_alone():
+    wide = replace(SMALL, settings=200, bits=((2, 1), (3, 0)), size_penalties=(0.0, 1e-3))
+    drawn = [setting(wide, i) for i in range(200)]
+    assert drawn[7] == setting(replace(wide, settings=8), 7)
+    assert drawn[7] != setting(replace(wide, seed=1), 7)
+    assert {s["learning_rate"] for s in drawn} == {3e-3, 3e-2}
+    assert {(s["ordering"], s["subset"]) for s in drawn} == {(o, p) for o in range(5) for p in range(5)}
+    assert {s["bits"] for s in drawn} == {(2, 1), (3, 0)}
+    assert all(10 <= s["lam"] <= 1000 and 0.1 <= s["gamma"] <= 100 and s["eta"] == 10 for s in drawn)
+
+
+def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
+    store, told = tmp_path / "s.jsonl", []
+    assert run_sweep(SMALL, store, tell=told.append, seconds=-1) is None
+    first = run_sweep(SMALL, store, tell=told.append)
+    lines = store.read_text().splitlines()
+    assert len(lines) == 4 + len(first["finalists"])
+    # Half of the file is lost and its last line cut short: only the rest is run again.
+    store.write_text("\n".join(lines[:2]) + "\n" + lines[2][:20] + "\n")
+    told.clear()
+    again = run_sweep(SMALL, store, tell=told.append)
+    assert told[0].startswith("small stage 1 fold 0: 2 runs")
+    assert again["best_on_test"]["setting"] == first["best_on_test"]["setting"]
+    np.testing.assert_allclose(again["finalists"], first["finalists"], atol=0.05)
+    told.clear()
+    run_sweep(SMALL, store, tell=told.append)
+    assert not told
+    # The number chosen on validation rows belongs to the best of stage 1 by validation error.
+    whole = [json.loads(line) for line in store.read_text().splitlines() if line.endswith("}")]
+    stage1 = [record for record in whole if record["stage"] == 1]
+    best = min(stage1, key=lambda r: r["validation_error"])["setting"]
+    assert again["chosen_on_validation"]["setting"] == setting(SMALL, best)
+
+
+@pytest.mark.parametrize("structure", ["chow-liu", "random", "subset", "all", "order-free", "pseudo"])
+def test_every_structure_can_be_swept(structure, tmp_path):
+    sweep = replace(SMALL, structure=structure, k=2, settings=2)
+    assert 0 <= run_sweep(sweep, tmp_path / "s.jsonl", tell=lambda line: None)["best_on_test"]["error"] <= 1
+
+
+def test_files_of_sweeps(tmp_path):
+    path = tmp_path / "f.toml"
+    path.write_text('[[sweep]]\nname = "a"\ndata = "iris"\nstructure = "naive"\nbits = [[2, 1]]\nlam = [0.0, 1.0]\n')
+    assert read_sweeps(path) == [Sweep(name="a", data="iris", structure="naive", bits=((2, 1),), lam=(0.0, 1.0))]
+    report = reproduce(path, tmp_path / "out", quick=True)
+    assert json.loads((tmp_path / "out" / "f-quick.json").read_text()) == report
+    assert report["provenance"]["device"].startswith("cpu")
+    with pytest.raises(TinybayesError, match="one of the sweeps a"):
+        reproduce(path, tmp_path, only=["zzz"])
+    for text in ("", "nonsense", "[[sweep]]\nname = 1\ncolour = 3\n"):
+        path.write_text(text)
+        with pytest.raises(FileError, match="a file of sweeps"):
+            read_sweeps(path)
+    with pytest.raises(FileError, match="a file of sweeps"):
+        read_sweeps(tmp_path / "nowhere.toml")
+    with pytest.raises(TinybayesError, match="a structure that can be swept"):
+        run_sweep(replace(SMALL, structure="ladder"), tmp_path / "x.jsonl", tell=lambda line: None)
