@@ -150,6 +150,9 @@ def train(
         False leaves out the networks, for sweeps that only look at errors.
     """
     _check(data, configurations, epochs, batch_size)
+    for name, rows in (("validation", validation), ("test", test)):
+        if rows is not None and (rows.variables, rows.target) != (data.variables, data.target):
+            raise error("the variables of the training rows", "others", where=name, remedy="read it like the data")
     arrays.keep_compiled_code()
     place = arrays.find_device(device)
     parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory(place)))

@@ -9,7 +9,7 @@ taken up again.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tinybayes.learn import candidates
 from tinybayes.learn.candidates import Candidates
 from tinybayes.learn.chow_liu import chow_liu
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.hybrid import Configuration, Trained, train
+from tinybayes.learn.hybrid import Configuration, train
 from tinybayes.learn.structures import naive_bayes, random_tan
 from tinybayes.model import Dataset, Fixed
 
@@ -104,7 +104,7 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
     store
         A file of JSON lines; made if it is not there.
     tell
-        Called with a line of text for every finished part.
+        Called with a line of text for every finished part. An interrupt ends the sweep; finished parts are kept.
     seconds
         No new part is begun after this time.
     """
@@ -126,8 +126,8 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
                     "stage": stage,
                     "fold": fold,
                     "setting": index,
-                    "validation_error": None if np.isnan(result.validation_error) else result.validation_error,
-                    "test_error": result.test_error,
+                    "validation_error": None if stage == 2 else round(result.validation_error, 6),
+                    "test_error": round(result.test_error, 6),
                     "parameters": result.parameters,
                 }
                 with store.open("a") as file:
@@ -198,7 +198,7 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
     spaces: dict[tuple[int, int], Candidates] = {}  # many settings share one
     runs = [_configuration(sweep, rows, index, spaces) for index in indices]
     states = np.array([v.cardinality for v in rows.variables])
-    found: Iterable[Trained] = train(
+    found = train(
         rows,
         runs,
         epochs=sweep.short_epochs if stage == 1 else sweep.epochs,
@@ -209,6 +209,8 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
         every=10**9,
         networks=False,
     )
+    if len(found) < len(runs) or not all(result.complete for result in found):
+        raise KeyboardInterrupt  # what was cut short is not stored
     assert rows.target is not None
     for result in found:
         parents = np.array(result.parents)
