@@ -31,6 +31,20 @@ def table_scores(X, first, node, stride, offset, has_class, flat, out):
 
 
 @jit
+def table_labels(X, first, node, stride, offset, has_class, flat, scores, labels):
+    """Write the class of the largest sum, of equal ones the first; `scores` is scratch for a few rows."""
+    for start in range(0, X.shape[0], scores.shape[0]):
+        rows = min(scores.shape[0], X.shape[0] - start)
+        table_scores(X[start : start + rows], first, node, stride, offset, has_class, flat, scores[:rows])
+        for row in range(rows):
+            best = 0
+            for c in range(1, scores.shape[1]):
+                if scores[row, c] > scores[row, best]:
+                    best = c
+            labels[start + row] = best
+
+
+@jit
 def tree_scores(
     X, parent_first, parent, stride, root, split, child_first, children, leaf_row, offset, states, flat, out
 ):

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tinybayes._kernels.scores import forest_scores, table_scores, tree_scores
+from tinybayes._kernels.scores import forest_scores, table_labels, table_scores, tree_scores
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, Fixed, Float
 
 BLOCK = 4096  # rows of a unit of work: their scores stay in the cache
+ROWS = 64  # rows that are scored together when only their labels are wanted
 
 
 def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
@@ -45,12 +46,7 @@ def predict_codes(net: BayesNet, X: np.ndarray) -> np.ndarray:
     X = score.check(X)
     labels = np.empty(len(X), dtype=np.int32)
 
-    def work(start: int, stop: int) -> None:
-        scores = np.empty((stop - start, score.classes))
-        score.into(X[start:stop], scores)
-        labels[start:stop] = scores.argmax(axis=1)
-
-    for_blocks(work, len(X), BLOCK)
+    for_blocks(lambda start, stop: score.labels(X[start:stop], labels[start:stop]), len(X), BLOCK)
     return labels
 
 
@@ -117,18 +113,28 @@ class Scorer:
             raise error("codes from -1 to the number of states less one", "others", where="X")
         return X
 
+    def labels(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Write the most probable class of each row of a block."""
+        if self.fixed is None and not self.has_trees and not _has_gaps(X):
+            # Scores are needed for a few rows at a time only: they stay in the nearest cache.
+            table_labels(X, *self.layout, np.empty((ROWS, self.classes)), out)
+            return
+        scores = np.empty((len(X), self.classes))
+        self.into(X, scores)
+        out[:] = scores.argmax(axis=1)
+
     def into(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the scores of a block in nats."""
-        gaps = (X < 0).any(axis=1) if X.size and X.min() < 0 else np.zeros(len(X), dtype=bool)
-        complete = X if not gaps.any() else X[~gaps]
-        if self.fixed is None:
-            scores = np.empty((len(complete), self.classes))
-            self.complete(complete, scores)
-        else:
-            sums = np.empty((len(complete), self.classes), dtype=np.int64)
-            self.complete(complete, sums)
-            scores = self.fixed.decode(sums)
-        if len(complete) == len(X):
+        gaps = (X < 0).any(axis=1) if _has_gaps(X) else None
+        if gaps is None and self.fixed is None:
+            self.complete(X, out)
+            return
+        complete = X if gaps is None else X[~gaps]
+        scores = np.empty((len(complete), self.classes), dtype=np.float64 if self.fixed is None else np.int64)
+        self.complete(complete, scores)
+        if self.fixed is not None:
+            scores = self.fixed.decode(scores)
+        if gaps is None:
             out[:] = scores
             return
         out[~gaps] = scores
@@ -139,6 +145,10 @@ class Scorer:
     def complete(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the sums for complete rows, in the tables' own unit."""
         (tree_scores if self.has_trees else table_scores)(X, *self.layout, out)
+
+
+def _has_gaps(X: np.ndarray) -> bool:
+    return bool(X.size and X.min() < 0)
 
 
 def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
