@@ -16,9 +16,12 @@ import numpy as np
 from tinybayes.errors import error
 from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import gradient
+from tinybayes.learn._arrays import find_device
 from tinybayes.learn._tables import acyclic_mask, network, table_space
 from tinybayes.learn.candidates import Candidates
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
+
+__all__ = ["Configuration", "Progress", "Trained", "find_device", "train"]
 
 SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 
@@ -154,7 +157,7 @@ def train(
         if rows is not None and (rows.variables, rows.target) != (data.variables, data.target):
             raise error("the variables of the training rows", "others", where=name, remedy="read it like the data")
     arrays.keep_compiled_code()
-    place = arrays.find_device(device)
+    place = find_device(device)
     parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
     results: dict[int, Trained] = {}
     with arrays.interruptible() as interrupted, jax.default_device(place):

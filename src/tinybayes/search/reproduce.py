@@ -14,6 +14,7 @@ from typing import Any
 
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
+from tinybayes.learn.hybrid import find_device
 from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep
 
 
@@ -70,9 +71,7 @@ def reproduce(
 
 def provenance(seconds: float) -> dict[str, Any]:
     """Return when, with what and on what machine a result was made."""
-    import jax
-
-    device = jax.devices()[0]
+    device = find_device(None)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
