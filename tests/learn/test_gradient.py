@@ -38,7 +38,7 @@ def test_the_step_follows_the_gradient_of_the_loss(seed):
     with jax.enable_x64(True):
         data = random_data(seed, rows=12)
         found = candidates.subset(4, 3, seed=seed)
-        space = table_space(found, states_of(data))
+        space = table_space(found, states_of(data), 3)
         state = gradient.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask = jnp.asarray(found.allowed)
@@ -69,6 +69,16 @@ def test_the_step_follows_the_gradient_of_the_loss(seed):
             np.testing.assert_allclose(
                 np.where(exists, moments.first, 0), 0.1 * np.where(exists, gradient_, 0), atol=1e-9
             )
+
+
+def test_the_size_of_a_table_is_its_number_of_entries():
+    found = candidates.subset(4, 2)
+    data = random_data(0)
+    space = table_space(found, states_of(data), 3)
+    for i, (parents, allowed) in enumerate(zip(found.parent, found.allowed, strict=True)):
+        for k in np.flatnonzero(allowed):
+            above = data.variables[parents[k]].cardinality if parents[k] >= 0 else 1
+            assert space.size[i, k] == above * data.variables[i].cardinality * 3  # R18 counts every entry
 
 
 def adam(value, slope, rate, steps):

@@ -9,12 +9,12 @@ from tinybayes.learn.candidates import Candidates
 from tinybayes.model import CPD, BayesNet, Dataset, NumberFormat
 
 
-def table_space(candidates: Candidates, states: np.ndarray) -> gradient.Space:
+def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> gradient.Space:
     """Lay out the tables of all candidates one after another."""
     parent, allowed = candidates.parent, candidates.allowed
     contexts = np.where(allowed, np.where(parent >= 0, states[parent], 1), 0)
     offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
-    size = (contexts * states[:, None]).astype(np.float32)
+    size = (contexts * states[:, None] * classes).astype(np.float32)
     owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
     integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner])]
     return gradient.Space(integers[0], integers[1], jnp.asarray(size), integers[2])

@@ -94,12 +94,12 @@ class State(NamedTuple):
 
 def initial_state(key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1) -> State:
     """Draw the parameters from U(-spread, spread), normalised; all structures start equally likely."""
-    draw, key = jax.random.split(key)
+    draw, draw_prior, key = jax.random.split(key, 3)
     groups = space.states.shape[0]
     rho = jax.random.uniform(draw, (max_states, groups, classes), minval=-spread, maxval=spread)
     exists = jnp.arange(max_states)[:, None] < space.states[None, :]
     theta = _normalized(jnp.where(exists[:, :, None], rho, PAD))
-    prior = _normalized(jax.random.uniform(key, (classes,), minval=-spread, maxval=spread))
+    prior = _normalized(jax.random.uniform(draw_prior, (classes,), minval=-spread, maxval=spread))
     logits = jnp.zeros(space.parent.shape)
     start = [Moments(p, jnp.zeros_like(p), jnp.zeros_like(p)) for p in (theta, prior, logits)]
     return State(theta=start[0], prior=start[1], logits=start[2], key=key, step=jnp.zeros((), jnp.int32))

@@ -186,7 +186,9 @@ class _Run:
         self.data, self.configurations = data, configurations
         self.quantized = isinstance(configurations[0].number_format, Fixed)
         self.states_of = np.array([v.cardinality for v in data.variables])
-        spaces = [table_space(c.candidates, self.states_of) for c in configurations]
+        assert data.target is not None
+        classes = data.target.cardinality
+        spaces = [table_space(c.candidates, self.states_of, classes) for c in configurations]
         groups = max(len(space.states) for space in spaces)
         padded = [s._replace(states=jnp.pad(s.states, (0, groups - len(s.states)), constant_values=1)) for s in spaces]
         self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
@@ -197,10 +199,9 @@ class _Run:
         self.keep_best = keep_best and validation is not None
         self.every, self.measured = every, 0
         self.history: list[tuple[int, np.ndarray]] = []
-        assert data.target is not None
         make = jax.vmap(gradient.initial_state, in_axes=(0, 0, None, None))
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
-        self.states = make(keys, self.spaces, int(self.states_of.max()), data.target.cardinality)
+        self.states = make(keys, self.spaces, int(self.states_of.max()), classes)
         start = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
         logits = self.states.logits._replace(value=jnp.asarray(np.stack(start), dtype=jnp.float32))
         self.states = self.states._replace(logits=logits)
@@ -322,7 +323,7 @@ def _parts(
     assert data.target is not None
     classes = data.target.cardinality
     for indices in groups.values():
-        spaces = [table_space(configurations[i].candidates, states) for i in indices]
+        spaces = [table_space(configurations[i].candidates, states, classes) for i in indices]
         table = int(states.max()) * max(len(s.states) for s in spaces) * classes
         rows = batch * spaces[0].parent.size * classes
         most = max(1, memory // (4 * (6 * table + 2 * rows)))  # parameters, moments, gradient, temporaries
