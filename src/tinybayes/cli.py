@@ -144,8 +144,6 @@ def fit(
         n_configs=configs,
         device=device,
     )
-    if bits is not None and training != "hybrid":
-        raise error("training 'hybrid' with --bits", repr(training), where="--bits", remedy="add --training hybrid")
     rules = Rules(
         discretizer=None if discretizer == "none" else discretizer, n_bins=bins, max_states=max_states, seed=seed
     )

@@ -156,14 +156,17 @@ validation_fraction, image_shape, ordering, device
             variables, _ = learn_variables([(frame, class_column, weight)], rules)
         data = Dataset(variables, target, _encode(table, variables), codes, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with training_progress(self.verbose and self.training == "hybrid") as report:
+        # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
+        by_gradient = self.training == "hybrid"
+        options = GradientOptions(**{name: getattr(self, name) for name in GRADIENT_OPTIONS}) if by_gradient else None
+        with training_progress(self.verbose and by_gradient) as report:
             self.model_ = learn_classifier(
                 data,
                 structure=self.structure,
                 training=self.training,
                 smoothing=self.smoothing,
                 seed=seed,
-                options=GradientOptions(**{name: getattr(self, name) for name in GRADIENT_OPTIONS}),
+                options=options,
                 report=report,
             )
         return self

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -118,6 +118,12 @@ def learn_classifier(
     if structure not in known:
         remedy = "it is learned by gradient: use training 'hybrid'" if structure in SEARCHES else ""
         raise error(f"one of {', '.join(known)}", repr(structure), where="structure", remedy=remedy)
+    if training != "hybrid" and options is not None and options != GradientOptions():
+        given = [f.name for f in fields(options) if getattr(options, f.name) != f.default]
+        remedy = "use training 'hybrid', or leave them out"
+        raise error(
+            "no options of training by gradient", ", ".join(given), where=f"training {training!r}", remedy=remedy
+        )
     if training == "hybrid":
         return _learn_by_gradient(data, structure, options or GradientOptions(), number_format, seed, report)
     graph = STRUCTURES[structure](data, seed)
