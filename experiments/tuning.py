@@ -2,7 +2,8 @@
 
 A grid of settings on digits, letter, satimage (first fold) and usps, for three structures and two lengths of training;
 errors on a fifth of the training rows that was held out, and on the test rows, which were not used to choose. The
-default is the setting whose validation error is, on average, the least multiple of the best one's for its data and structure.
+default is the setting whose validation error is, on average, the least multiple of the best one's for its data and
+structure.
 """
 
 import itertools
