@@ -32,8 +32,9 @@ def rows_of(data):
     return gradient.Rows(jnp.asarray(data.X, jnp.int32), jnp.asarray(data.y, jnp.int32), jnp.ones(len(data)))
 
 
+@pytest.mark.parametrize("per_row", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_step_follows_the_gradient_of_the_loss(seed):
+def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
     """The hand-written gradient equals automatic differentiation of the loss through the normalisation."""
     with jax.enable_x64(True):
         data = random_data(seed, rows=12)
@@ -42,7 +43,8 @@ def test_the_step_follows_the_gradient_of_the_loss(seed):
         state = gradient.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask = jnp.asarray(found.allowed)
-        noise = jax.random.gumbel(jax.random.split(state.key)[1], mask.shape)
+        draws = (12 if per_row else 1, *mask.shape)
+        noise = jax.random.gumbel(jax.random.split(state.key, 3)[1], draws)
         rows, h, tau = rows_of(data), hyper(size_penalty=0.01), 0.7
 
         def loss(rho, prior, logits):
@@ -50,19 +52,19 @@ def test_the_step_follows_the_gradient_of_the_loss(seed):
             theta = rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
             prior = prior - jax.scipy.special.logsumexp(prior)
             z = jnp.where(mask, logits + noise, -jnp.inf)
-            soft = jax.nn.softmax(z / tau, axis=1)
-            hard = jax.nn.one_hot(jnp.argmax(z, axis=1), mask.shape[1])
-            choice = hard + soft - jax.lax.stop_gradient(soft)
+            soft = jax.nn.softmax(z / tau, axis=2)
+            hard = jax.nn.one_hot(jnp.argmax(z, axis=2), mask.shape[1])
+            choice = jnp.broadcast_to(hard + soft - jax.lax.stop_gradient(soft), (12, *mask.shape))
             cell = gradient.cells(rows.X, space, theta.shape)
             entries = theta.reshape(-1, 3)[cell]
-            scores = prior + jnp.einsum("ik,bikc->bc", choice, entries)
+            scores = prior + jnp.einsum("bik,bikc->bc", choice, entries)
             p = jax.nn.softmax(jnp.where(mask, logits, -jnp.inf), axis=1)
             size = 0.01 * (p * space.size).sum()
             return hybrid(scores, rows.y, h.lam, h.gamma, h.eta, h.conditional) + size
 
         values = state.theta.value, state.prior.value, state.logits.value
         wanted = jax.grad(loss, argnums=(0, 1, 2))(*values)
-        after = gradient.train_step(state, rows, space, mask, h, jnp.asarray(0.0), jnp.asarray(tau), False)
+        after = gradient.train_step(state, rows, space, mask, h, jnp.asarray(0.0), jnp.asarray(tau), False, per_row)
         for moments, gradient_ in zip((after.theta, after.prior, after.logits), wanted, strict=True):
             # The first moment of Adam after one step is a tenth of the gradient.
             exists = moments.value > -1e29

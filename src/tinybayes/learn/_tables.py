@@ -22,6 +22,33 @@ def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> gra
 
 def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
     """Keep for each feature the one candidate that it has in the best acyclic choice."""
+    chosen = best_parents(_log_probabilities(logits, mask, parent))
+    return np.asarray(mask & (parent == chosen[:, None]))
+
+
+def ordering_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Keep the candidates that come before their child in one ordering, so that every choice is acyclic.
+
+    The ordering agrees with the best acyclic choice. Where that leaves it open, the feature comes next that loses the
+    least: whose candidates before it already have the largest share of its probability.
+    """
+    weight = _log_probabilities(logits, mask, parent)
+    chosen = best_parents(weight)
+    share = np.exp(weight)
+    features = len(parent)
+    position = np.full(features + 1, features)
+    position[features] = -1  # no parent comes before all
+    kept = share[:, features].copy()
+    for place in range(features):
+        free = (position[:features] == features) & (position[chosen] < features)
+        following = int(np.where(free, kept, -1.0).argmax())
+        position[following] = place
+        kept += share[:, following]
+    return np.asarray(mask & (position[parent] < position[:features, None]))
+
+
+def _log_probabilities(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Return log p(parent of feature) of shape (features, features + 1); the last column is for no parent."""
     features = len(parent)
     z = np.where(mask, logits, -np.inf)
     top = z.max(axis=1, keepdims=True)
@@ -30,8 +57,7 @@ def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np
     for i in range(features):
         for k in np.flatnonzero(mask[i]):
             weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
-    chosen = best_parents(weight)
-    return np.asarray(mask & (parent == chosen[:, None]))
+    return weight
 
 
 def network(

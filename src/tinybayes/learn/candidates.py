@@ -66,14 +66,15 @@ def heuristic(shape: tuple[int, int], k: int, *, ordering: str = "C") -> Candida
     k
         Number of candidates.
     ordering
-        ``"A"``: row by row. ``"B"``: row r with column r, from the corner. ``"C"``: rings from the centre.
+        ``"A"``: row by row. ``"B"``: row r with column r, from the corner. ``"C"``: rings from the centre; of each
+        ring the pixels above, below, left, right, and then the corners.
     """
     rows, columns = shape
     pixels = [(r, c) for r in range(rows) for c in range(columns)]
     keys = {
         "A": lambda r, c: (r, c),
         "B": lambda r, c: (max(r, c), min(r, c), r <= c),
-        "C": lambda r, c: (max(abs(2 * r - rows + 1), abs(2 * c - columns + 1)), r, c),
+        "C": lambda r, c: _ring(2 * r - rows + 1, 2 * c - columns + 1),
     }
     if ordering not in keys:
         raise error("ordering A, B or C", repr(ordering), where="heuristic")
@@ -83,6 +84,24 @@ def heuristic(shape: tuple[int, int], k: int, *, ordering: str = "C") -> Candida
         near = sorted(order[:position], key=lambda q: ((q[0] - r) ** 2 + (q[1] - c) ** 2, order.index(q)))
         chosen[r * columns + c] = [p * columns + q for p, q in near[:k]]
     return _with_none(chosen)
+
+
+def _ring(down: int, right: int) -> tuple[int, ...]:
+    """Return the place in ordering C of the pixel that far (doubled) from the centre."""
+    ring = max(abs(down), abs(right))
+    if abs(down) == abs(right):
+        side = 4
+    elif abs(down) == ring:
+        side = 0 if down < 0 else 1
+    else:
+        side = 2 if right < 0 else 3
+    return ring, side, down, right
+
+
+def with_none(found: Candidates) -> Candidates:
+    """Put "no extra parent" before the one choice of a fixed structure, so that it can be chosen instead."""
+    parent = np.hstack([np.full_like(found.parent, -1), found.parent])
+    return Candidates(parent, np.hstack([found.allowed, found.parent >= 0]), found.ordered)
 
 
 def order_free(features: int, k: int | None = None, *, seed: int = 0) -> Candidates:

@@ -57,6 +57,7 @@ class Hyper(NamedTuple):
     learning_rate: Array
     structure_rate: Array
     size_penalty: Array  # lambda_MS
+    noise: Array  # probability that a feature loses its extra parent for one draw
     scale: Array  # 2**fraction of the fixed-point format
     limit: Array  # largest magnitude it can represent
 
@@ -106,22 +107,34 @@ def initial_state(key: Array, space: Space, max_states: int, classes: int, sprea
 
 
 def train_step(
-    state: State, rows: Rows, space: Space, mask: Array, hyper: Hyper, rate: Array, tau: Array, quantized: bool
+    state: State,
+    rows: Rows,
+    space: Space,
+    mask: Array,
+    hyper: Hyper,
+    rate: Array,
+    tau: Array,
+    quantized: bool,
+    per_row: bool,
 ) -> State:
     """Take one step on one mini-batch for one configuration.
 
-    `mask` says which candidates may be chosen; with a single one there is nothing to search.
+    `mask` says which candidates may be chosen; with a single one there is nothing to search. `per_row` draws a
+    structure for every row; the paper draws one for the whole batch.
     """
     theta, prior, logits = state.parameters
-    key, noise = jax.random.split(state.key)
+    key, noise, loss = jax.random.split(state.key, 3)
     entries = theta.reshape(-1, theta.shape[-1])
     cell = cells(rows.X, space, theta.shape)
     search = mask.shape[1] > 1
     z = logits
     selected = cell[:, :, 0]
     if search:
-        z = jnp.where(mask, logits + jax.random.gumbel(noise, mask.shape), -jnp.inf)
-        selected = jnp.take_along_axis(cell, jnp.argmax(z, axis=1)[None, :, None], axis=2)[:, :, 0]  # (11)
+        draws = len(rows.y) if per_row else 1
+        z = jnp.where(mask, logits + jax.random.gumbel(noise, (draws, *mask.shape)), -jnp.inf)
+        kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.noise
+        choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
+        selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
     scores = class_scores(entries, prior, selected, hyper, quantized)
     g = jax.grad(hybrid)(scores, rows.y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
     d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
@@ -130,9 +143,10 @@ def train_step(
     new_prior = _adam(state.prior, _through_softmax(prior, g.sum(axis=0)), rate, step)
     new_logits = state.logits
     if search:
-        d_choice = jnp.einsum("bc,bikc->ik", g, _read(entries, cell, hyper, quantized))
-        soft = jax.nn.softmax(z / tau, axis=1)  # (13)
-        d_logits = soft * (d_choice - (soft * d_choice).sum(axis=1, keepdims=True)) / tau
+        read = _read(entries, cell, hyper, quantized)
+        d_choice = jnp.einsum("bc,bikc->bik", g, read) if per_row else jnp.einsum("bc,bikc->ik", g, read)[None]
+        soft = jax.nn.softmax(z / tau, axis=2) * kept[:, :, None]  # (13)
+        d_logits = (soft * (d_choice - (soft * d_choice).sum(axis=2, keepdims=True))).sum(axis=0) / tau
         p = jax.nn.softmax(jnp.where(mask, logits, -jnp.inf), axis=1)
         d_size = p * (space.size - (p * space.size).sum(axis=1, keepdims=True))  # R18
         new_logits = _adam(state.logits, d_logits + hyper.size_penalty * d_size, hyper.structure_rate, step)
@@ -177,7 +191,7 @@ def best_choice(logits: Array, mask: Array) -> Array:
     return jnp.argmax(jnp.where(mask, logits, -jnp.inf), axis=-1)
 
 
-@partial(jax.jit, static_argnames=("batch", "quantized"), donate_argnums=0)
+@partial(jax.jit, static_argnames=("batch", "quantized", "per_row"), donate_argnums=0)
 def run_epochs(
     states: State,
     data: Rows,
@@ -191,6 +205,7 @@ def run_epochs(
     *,
     batch: int,
     quantized: bool,
+    per_row: bool = False,
 ) -> State:
     """Train all configurations from epoch `first` up to `last`, in one compiled call.
 
@@ -208,6 +223,8 @@ def run_epochs(
         Rows of a mini-batch; what does not fill one is left out of the epoch.
     quantized
         Whether the tables are seen through the fixed-point format.
+    per_row
+        Whether a structure is drawn for every row, not for every mini-batch.
     """
     count = data.X.shape[0]
     steps = count // batch
@@ -221,7 +238,8 @@ def run_epochs(
             rows = Rows(*(part[index] for part in data))
 
             def one(state: State, space: Space, mask: Array, hyper: Hyper) -> State:
-                return train_step(state, rows, space, mask, hyper, hyper.learning_rate * decay, tau, quantized)
+                rate = hyper.learning_rate * decay
+                return train_step(state, rows, space, mask, hyper, rate, tau, quantized, per_row)
 
             return jax.vmap(one)(states, spaces, masks, hypers), None
 

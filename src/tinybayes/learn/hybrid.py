@@ -6,7 +6,7 @@ configurations of equal shape, splits what does not fit in memory, runs the epoc
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 import jax
@@ -17,12 +17,13 @@ from tinybayes.errors import error
 from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import gradient
 from tinybayes.learn._arrays import find_device
-from tinybayes.learn._tables import acyclic_mask, network, table_space
-from tinybayes.learn.candidates import Candidates
+from tinybayes.learn._tables import acyclic_mask, network, ordering_mask, table_space
+from tinybayes.learn.candidates import Candidates, with_none
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
 
-__all__ = ["Configuration", "Progress", "Trained", "find_device", "train"]
+__all__ = ["Configuration", "Progress", "Trained", "find_device", "noisy", "train"]
 
+FIRM = 60.0  # a preference that no Gumbel noise turns over
 SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 
 
@@ -41,13 +42,18 @@ class Configuration:
     learning_rate
         Of the tables, at the start; it falls by a factor of 1000 over the run.
     structure_rate
-        Of the structure, constant. Zero keeps the choice as drawn from `preference`: noise without learning.
+        Of the structure, constant. Zero keeps `preference`.
     size_penalty
         lambda_MS of resource_efficient_bn_classifiers, eq. 17.
     number_format
         `Fixed` for training through quantised tables; `Float` otherwise.
+    noise
+        Structure noise: the probability that a feature loses its extra parent for one draw, as in dropout. Choice 0 of
+        every feature must be "no extra parent"; `noisy` sees to it.
     preference
         Initial structure logits, shape of the candidates; zero by default.
+    per_row
+        Draw a structure for every row, not (as the paper does) one for all rows of a mini-batch.
     seed
         Of the initial parameters and of the sampled structures.
     """
@@ -60,9 +66,21 @@ class Configuration:
     learning_rate: float = 3e-2
     structure_rate: float = 1e-3
     size_penalty: float = 0.0
+    noise: float = 0.0
     number_format: NumberFormat = field(default_factory=Float)
     preference: np.ndarray | None = None
+    per_row: bool = False
     seed: int = 0
+
+
+def noisy(run: Configuration, noise: float) -> Configuration:
+    """Add structure noise to a configuration; a fixed structure gets "no extra parent" as the other choice."""
+    found = run.candidates
+    if found.parent.shape[1] > 1 or (found.parent < 0).all() or noise == 0:
+        return replace(run, noise=noise)
+    both = with_none(found)
+    firm = np.where(both.parent >= 0, FIRM, 0.0)
+    return replace(run, candidates=both, preference=firm, structure_rate=0.0, noise=noise)
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,7 @@ def train(
     validation: Dataset | None = None,
     test: Dataset | None = None,
     keep_best: bool = False,
-    acyclic_from: float = 0.8,
+    acyclic_from: float = 0.4,
     shuffle_seed: int = 0,
     report: Callable[[Progress], None] | None = None,
     memory: int | None = None,
@@ -135,9 +153,9 @@ def train(
     keep_best
         Return the parameters with the least validation error, not those of the last epoch (early stopping).
     acyclic_from
-        For candidates without an ordering: after this share of the epochs the best choice without cycles is taken,
-        and the rest of the training adapts the tables to it. Infinity leaves the cycles: a pseudo-TAN, whose
-        scores are those of no Bayesian network.
+        For candidates without an ordering: after this share of the epochs the best choice without cycles gives an
+        ordering, and the rest of the training searches among the parents that come earlier in it. Infinity leaves
+        the cycles: a pseudo-TAN, whose scores are those of no Bayesian network.
     shuffle_seed
         Of the order of the rows, the same for all configurations.
     report
@@ -189,7 +207,8 @@ class _Run:
         assert data.target is not None
         classes = data.target.cardinality
         spaces = [table_space(c.candidates, self.states_of, classes) for c in configurations]
-        groups = max(len(space.states) for space in spaces)
+        # A whole number of vector loads in every row of a table: on a GPU an odd number of groups costs half the speed.
+        groups = -(-max(len(space.states) for space in spaces) // 32) * 32
         padded = [s._replace(states=jnp.pad(s.states, (0, groups - len(s.states)), constant_values=1)) for s in spaces]
         self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
         self.masks = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
@@ -224,7 +243,7 @@ class _Run:
         done, stride = 0, 1
         while done < epochs and not interrupted.is_set():
             if done == turn and turn < epochs:
-                self._break_cycles()
+                self._break_cycles(ordering_mask)
             last = min(done + stride, turn if done < turn else epochs)
             began = time.perf_counter()
             self.states = gradient.run_epochs(
@@ -239,6 +258,7 @@ class _Run:
                 shuffle,
                 batch=batch,
                 quantized=self.quantized,
+                per_row=self.configurations[0].per_row,
             )
             jax.block_until_ready(self.states)
             seconds = (time.perf_counter() - began) / (last - done)
@@ -249,16 +269,16 @@ class _Run:
                 self._measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
         if free and acyclic_from <= 1 and (turn >= epochs or done < turn):
-            self._break_cycles()
+            self._break_cycles(acyclic_mask)
             self._measure(done)
         return done == epochs
 
-    def _break_cycles(self) -> None:
-        """Leave each feature only the parent that it has in the best choice without cycles."""
+    def _break_cycles(self, narrow: Callable[..., np.ndarray]) -> None:
+        """Leave each feature only candidates among which no choice has a cycle."""
         logits = np.asarray(self.states.logits.value, dtype=np.float64)
         masks = np.array(self.masks)
         for b, configuration in enumerate(self.configurations):
-            masks[b] = acyclic_mask(logits[b], masks[b], configuration.candidates.parent)
+            masks[b] = narrow(logits[b], masks[b], configuration.candidates.parent)
         self.masks = jnp.asarray(masks)
         self.best = None  # what was best before had cycles
 
@@ -306,7 +326,7 @@ def _hypers(configurations: Sequence[Configuration]) -> gradient.Hyper:
     formats = [c.number_format for c in configurations]
     scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
     limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
-    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty")
+    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise")
     columns = [[getattr(c, name) for c in configurations] for name in names]
     return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
 
@@ -317,7 +337,7 @@ def _parts(
     """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, c in enumerate(configurations):
-        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered
+        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered, c.per_row
         groups.setdefault(shape, []).append(i)
     states = np.array([v.cardinality for v in data.variables])
     assert data.target is not None
@@ -364,6 +384,11 @@ def _check(data: Dataset, configurations: Sequence[Configuration], epochs: int, 
         for name in ("lam", "conditional", "structure_rate", "size_penalty"):
             if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
                 raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
+        if not 0 <= c.noise < 1:
+            raise error("a probability below 1", c.noise, where=f"{where}, noise")
+        if c.noise and (c.candidates.parent[:, 0] >= 0).any():
+            remedy = "make the configuration with tinybayes.learn.hybrid.noisy"
+            raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
         for name in ("gamma", "eta", "learning_rate"):
             if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
                 raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

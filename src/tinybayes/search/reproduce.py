@@ -60,8 +60,10 @@ def reproduce(
         if found is None:
             tell(f"{sweep.name}: not finished; run again to go on")
             continue
-        best, chosen = (100 * found[key]["error"] for key in ("best_on_test", "chosen_on_validation"))
-        tell(f"{sweep.name}: {best:.2f} % chosen on the test rows, {chosen:.2f} % chosen on validation rows")
+        line = f"{sweep.name}: {100 * found['best_on_test']['error']:.2f} % chosen on the test rows"
+        if "chosen_on_validation" in found:
+            line += f", {100 * found['chosen_on_validation']['error']:.2f} % chosen on validation rows"
+        tell(line)
         results.append(found)
     report = {"provenance": provenance(time.monotonic() - began), "file": path.name, "results": results}
     with atomic_path(output / f"{name}.json") as temporary:
@@ -92,4 +94,5 @@ def _commit() -> str | None:
 
 
 def _short(sweep: Sweep) -> Sweep:
-    return replace(sweep, settings=min(sweep.settings, 6), epochs=6, short_epochs=3, finalists=1)
+    short = min(3, sweep.short_epochs)
+    return replace(sweep, settings=min(sweep.settings, 6), epochs=6, short_epochs=short, finalists=1)

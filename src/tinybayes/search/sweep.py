@@ -1,4 +1,4 @@
-"""Random sweeps over structures and hyper-parameters, as the papers run them, in two stages.
+"""Random sweeps over structures and hyper-parameters, as the papers run them, in one or two stages.
 
 Stage 1 trains every setting for a few epochs on nine tenths of the training rows. Stage 2 trains the most promising
 ones for all epochs on all training rows. Two numbers come out: the papers' protocol, the least test error of stage 2
@@ -22,7 +22,7 @@ from tinybayes.learn import candidates
 from tinybayes.learn.candidates import Candidates
 from tinybayes.learn.chow_liu import chow_liu
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.hybrid import Configuration, train
+from tinybayes.learn.hybrid import Configuration, noisy, train
 from tinybayes.learn.structures import naive_bayes, random_tan
 from tinybayes.model import Dataset, Fixed
 
@@ -38,7 +38,11 @@ class Sweep:
     name
         Of the sweep, unique in its file.
     data
-        A named data set; all its folds are run.
+        A named data set.
+    folds
+        How many of its folds are run; 0 for all.
+    row
+        Sweeps of the same data and row are reported together; by default the structure.
     structure
         naive, chow-liu, random, subset, all, heuristic, order-free or pseudo.
     k
@@ -55,10 +59,13 @@ class Sweep:
         Pairs (integer, fraction) of fixed-point formats, taken in turn; empty for floats.
     size_penalties
         Values of lambda_MS, taken in turn.
+    noise, per_row, acyclic_from
+        See `tinybayes.learn.hybrid`: structure noise, a structure for every row, when order-free TAN gets an ordering.
     epochs, batch_size
         Of the full training.
     short_epochs, finalists
-        Epochs of stage 1; how many of its best by test error, and how many by validation error, go on.
+        Epochs of stage 1; how many of its best by test error, and how many by validation error, go on. Without
+        epochs there is no stage 1: all settings go on, and nothing is chosen on validation rows.
     seed
         Of all draws.
     """
@@ -66,6 +73,8 @@ class Sweep:
     name: str
     data: str
     structure: str
+    folds: int = 0
+    row: str = ""
     k: int = 8
     orderings: int = 5
     subsets: int = 5
@@ -76,6 +85,9 @@ class Sweep:
     learning_rates: tuple[float, ...] = (3e-3, 3e-2)
     bits: tuple[tuple[int, int], ...] = ()
     size_penalties: tuple[float, ...] = (0.0,)
+    noise: float = 0.0
+    per_row: bool = False
+    acyclic_from: float = 0.4
     epochs: int = 500
     batch_size: int = 100
     short_epochs: int = 60
@@ -110,9 +122,9 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
     """
     ends = time.monotonic() + seconds
     done = _read_store(store, sweep.name)
-    folds = range(named.n_folds(sweep.data))
-    for stage in (1, 2):
-        chosen = list(range(sweep.settings)) if stage == 1 else _finalists(sweep, done)
+    folds = range(sweep.folds or named.n_folds(sweep.data))
+    for stage in (1, 2) if sweep.short_epochs else (2,):
+        chosen = _finalists(sweep, done) if stage == 2 and sweep.short_epochs else list(range(sweep.settings))
         for fold in folds:
             missing = [i for i in chosen if (stage, fold, i) not in done]
             if not missing:
@@ -156,16 +168,24 @@ def summary(sweep: Sweep, done: dict[tuple[int, int, int], dict[str, Any]]) -> d
     """Compare the finalists: the papers' protocol, and the setting chosen on validation rows."""
     final = _means(done, 2, "test_error")
     short = _means(done, 1, "validation_error")
-    best, selected = min(final, key=final.__getitem__), min(short, key=short.__getitem__)
-    return {
+    best = min(final, key=final.__getitem__)
+    found = {
         "sweep": sweep.name,
         "data": sweep.data,
         "structure": sweep.structure,
+        "row": sweep.row or sweep.structure,
         "runs": len(done),
         "best_on_test": {"error": final[best], "setting": setting(sweep, best)},
-        "chosen_on_validation": {"error": final[selected], "setting": setting(sweep, selected)},
         "finalists": sorted(final.values()),
     }
+    if short:
+        selected = min(short, key=short.__getitem__)
+        found["chosen_on_validation"] = {
+            "error": final[selected],
+            "validation_error": short[selected],
+            "setting": setting(sweep, selected),
+        }
+    return found
 
 
 def _means(done: dict[tuple[int, int, int], dict[str, Any]], stage: int, field: str) -> dict[int, float]:
@@ -205,7 +225,7 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
         batch_size=sweep.batch_size,
         validation=held_out,
         test=test_rows,
-        acyclic_from=float("inf") if sweep.structure == "pseudo" else 0.8,
+        acyclic_from=float("inf") if sweep.structure == "pseudo" else sweep.acyclic_from,
         every=10**9,
         networks=False,
     )
@@ -232,9 +252,12 @@ def _configuration(sweep: Sweep, data: Dataset, index: int, spaces: dict[tuple[i
         eta=chosen["eta"],
         learning_rate=chosen["learning_rate"],
         size_penalty=chosen["size_penalty"],
+        per_row=sweep.per_row,
         seed=sweep.seed + index,
     )
-    return run if chosen["bits"] is None else replace(run, number_format=Fixed(*chosen["bits"]))
+    if chosen["bits"] is not None:
+        run = replace(run, number_format=Fixed(*chosen["bits"]))
+    return noisy(run, sweep.noise)
 
 
 def _candidates(sweep: Sweep, data: Dataset, ordering: int, subset: int) -> Candidates:
