@@ -53,7 +53,7 @@ def subset(features: int, k: int, *, seed: int = 0, subset_seed: int = 0) -> Can
     chosen: list[list[int]] = [[] for _ in range(features)]
     for position, feature in enumerate(order):
         chosen[feature] = generator.permutation(order[:position])[:k].tolist()
-    return _with_none(chosen)
+    return among(chosen)
 
 
 def heuristic(shape: tuple[int, int], k: int, *, ordering: str = "C") -> Candidates:
@@ -83,7 +83,7 @@ def heuristic(shape: tuple[int, int], k: int, *, ordering: str = "C") -> Candida
     for position, (r, c) in enumerate(order):
         near = sorted(order[:position], key=lambda q: ((q[0] - r) ** 2 + (q[1] - c) ** 2, order.index(q)))
         chosen[r * columns + c] = [p * columns + q for p, q in near[:k]]
-    return _with_none(chosen)
+    return among(chosen)
 
 
 def _ring(down: int, right: int) -> tuple[int, ...]:
@@ -111,11 +111,11 @@ def order_free(features: int, k: int | None = None, *, seed: int = 0) -> Candida
     for feature in range(features):
         others = generator.permutation([j for j in range(features) if j != feature])
         chosen.append(others[:k].tolist())
-    return _with_none(chosen, ordered=False)
+    return among(chosen, ordered=False)
 
 
-def _with_none(chosen: list[list[int]], *, ordered: bool = True) -> Candidates:
-    """Put "no extra parent" first and pad."""
+def among(chosen: list[list[int]], *, ordered: bool = True) -> Candidates:
+    """Offer each feature "no extra parent" and those that are listed for it; `ordered` promises that no cycle can arise."""
     width = 1 + max((len(c) for c in chosen), default=0)
     parent = np.full((len(chosen), width), -1)
     allowed = np.zeros_like(parent, dtype=bool)
