@@ -1,4 +1,6 @@
+import inspect
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes import BayesNetClassifier, MDLPDiscretizer, TinybayesError
+from tinybayes.learn import GradientOptions
 
 
 @parametrize_with_checks(
@@ -217,6 +220,9 @@ def test_training_by_gradient_beats_the_closed_form_without_any_flag():
         {"structure": "chow-liu", "bits": (3, 1)},
         {"structure": "naive", "bits": 3},
         {"structure": "naive", "n_configs": 3, "verbose": True},
+        {"structure": "chow-liu", "structure_noise": 0.2},
+        {"structure": "order-free", "structure_noise": 0.2, "early_stopping": True},
+        {"structure": "naive", "n_configs": 2, "early_stopping": True, "validation_fraction": 0.2},
     ],
 )
 def test_options_of_training_by_gradient(options):
@@ -227,6 +233,13 @@ def test_options_of_training_by_gradient(options):
         assert model.model_.cpds[0].format.bits in (3, 4)
     again = BayesNetClassifier(training="hybrid", epochs=60, batch_size=20, random_state=0, **options).fit(X, y)
     assert again.model_ == model.model_
+
+
+def test_every_option_of_training_by_gradient_is_a_parameter():
+    parameters = inspect.signature(BayesNetClassifier).parameters
+    assert {f.name: f.default for f in fields(GradientOptions)}.items() <= {
+        name: parameter.default for name, parameter in parameters.items()
+    }.items()
 
 
 def test_heuristic_structures_need_an_image():
@@ -247,6 +260,8 @@ def test_heuristic_structures_need_an_image():
         ({"gamma": -1}, "gamma: expected a finite number above zero"),
         ({"device": "abacus"}, "device: expected one of cpu"),
         ({"n_configs": 2, "validation_fraction": 2}, "validation_fraction: expected a share"),
+        ({"early_stopping": True, "validation_fraction": 0}, "validation_fraction: expected a share"),
+        ({"structure": "chow-liu", "structure_noise": 1}, "structure_noise: expected a probability below 1"),
         ({"structure": "differentiable", "n_candidates": 0}, "n_candidates: expected at least 1"),
         ({"structure": "differentiable", "training": "ml"}, "use training 'hybrid'"),
     ],

@@ -1,6 +1,6 @@
-"""Section 4.6 of differentiable_tan: does the search find the tree of Chow and Liu? python recovery.py [--epochs 500].
+"""Section 4.6 of differentiable_tan: does the search find the tree of Chow and Liu? python recovery.py.
 
-With lambda = 0 the loss is the negative log-likelihood, whose best tree is known in closed form. The features are ordered
+With lambda = 0 the loss is the negative log-likelihood, whose best tree is known in closed form. Features are ordered
 so that this tree is in the search space, every earlier feature is a candidate (on usps seven random ones beside the
 parent in the tree), and the chosen parents are counted that agree with it.
 """

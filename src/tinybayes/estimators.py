@@ -51,8 +51,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
         For everything drawn at random.
-    n_candidates, bits, size_penalty, lam, gamma, eta, epochs, learning_rate, batch_size, n_configs, \
-validation_fraction, image_shape, ordering, device
+    n_candidates, bits, size_penalty, structure_noise, lam, gamma, eta, epochs, learning_rate, batch_size, n_configs, \
+early_stopping, validation_fraction, image_shape, ordering, device
         Of "hybrid"; see `GradientOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
@@ -92,6 +92,7 @@ validation_fraction, image_shape, ordering, device
         n_candidates: int = 8,
         bits: int | tuple[int, int] | None = None,
         size_penalty: float = 0.0,
+        structure_noise: float = 0.0,
         lam: float = 30.0,
         gamma: float = 10.0,
         eta: float = 10.0,
@@ -99,6 +100,7 @@ validation_fraction, image_shape, ordering, device
         learning_rate: float = 3e-2,
         batch_size: int = 100,
         n_configs: int = 1,
+        early_stopping: bool = False,
         validation_fraction: float = 0.1,
         image_shape: tuple[int, int] | None = None,
         ordering: str = "C",
@@ -115,6 +117,7 @@ validation_fraction, image_shape, ordering, device
         self.n_candidates = n_candidates
         self.bits = bits
         self.size_penalty = size_penalty
+        self.structure_noise = structure_noise
         self.lam = lam
         self.gamma = gamma
         self.eta = eta
@@ -122,6 +125,7 @@ validation_fraction, image_shape, ordering, device
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.n_configs = n_configs
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.image_shape = image_shape
         self.ordering = ordering

@@ -45,19 +45,30 @@ def test_bundled_sets_are_split_without_loss(name):
 
 def test_cut_points_are_found_on_the_training_rows_alone(monkeypatch):
     seen = []
-    original = named.mdlp_all
+    original = named.cut_points
 
-    def spy(columns, y, n_classes):
+    def spy(columns, discretizer, y, **options):
         seen.append((np.array(columns).T, np.array(y)))
-        return original(columns, y, n_classes)
+        return original(columns, discretizer, y, **options)
 
-    monkeypatch.setattr(named, "mdlp_all", spy)
+    monkeypatch.setattr(named, "cut_points", spy)
     train, _ = named.load("wine")
     [(X, y)] = seen
     np.testing.assert_array_equal(y, train.y)
     np.testing.assert_array_equal(encode_matrix(X, train.variables), train.X)
     edges = tinybayes.MDLPDiscretizer().fit(X, y).cut_points_
     assert [v.edges for v in train.variables] == [tuple(e) for e in edges]
+
+
+def test_other_cut_points_can_be_asked_for():
+    train, test = named.load("wine", discretizer="uniform", n_bins=5)
+    assert {v.cardinality for v in train.variables} == {5}
+    plain = named.load("wine").train
+    np.testing.assert_array_equal(train.y, plain.y)  # the same split
+    lowest, highest = (bound(sklearn.datasets.load_wine().data[:, 0]) for bound in (min, max))
+    assert lowest < train.variables[0].edges[0] < train.variables[0].edges[-1] < highest
+    widths = np.diff(train.variables[0].edges)
+    np.testing.assert_allclose(widths, widths[0])
 
 
 def test_the_seed_decides_the_split():

@@ -6,7 +6,7 @@ import pytest
 
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.search.reproduce import reproduce
-from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep, setting
+from tinybayes.search.sweep import Sweep, means, read_store, read_sweeps, run_sweep, setting
 
 SMALL = Sweep(
     name="small", data="iris", structure="naive", settings=4, epochs=4, short_epochs=2, finalists=1, batch_size=20
@@ -45,6 +45,23 @@ def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
     stage1 = [record for record in whole if record["stage"] == 1]
     best = min(stage1, key=lambda r: r["validation_error"])["setting"]
     assert again["chosen_on_validation"]["setting"] == setting(SMALL, best)
+
+
+def test_stores_are_read_by_sweep_and_averaged_over_folds(tmp_path):
+    store = tmp_path / "s.jsonl"
+    assert read_store(store) == {}
+    runs = [("a", 1, 0, 0, 0.3), ("a", 2, 0, 0, 0.1), ("a", 2, 1, 0, 0.3), ("a", 2, 0, 5, 0.7), ("b", 2, 0, 0, 0.9)]
+    names = ("sweep", "stage", "fold", "setting", "test_error")
+    records = [dict(zip(names, run, strict=True)) for run in runs]
+    lines = [json.dumps(record) for record in records]
+    store.write_text("\n".join([lines[0], "{", "3", "{}", *lines[1:]]) + "\n" + lines[0][:-9])
+    found = read_store(store)
+    assert found == {
+        "a": {(r[1], r[2], r[3]): s for r, s in zip(runs[:4], records[:4], strict=True)},
+        "b": {(2, 0, 0): records[4]},
+    }
+    assert means(found["a"], 2, "test_error") == pytest.approx({0: 0.2, 5: 0.7})
+    assert means(found["a"], 1, "test_error") == {0: 0.3}
 
 
 @pytest.mark.parametrize("structure", ["chow-liu", "random", "subset", "all", "order-free", "pseudo"])

@@ -17,8 +17,8 @@ import sklearn.datasets
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tinybayes.data._sources import binary_rows, in_data_dir, raw_rows, reference_fold
+from tinybayes.data.discretize import cut_points
 from tinybayes.data.encode import encode_matrix
-from tinybayes.data.mdlp import mdlp_all
 from tinybayes.errors import FileError, error
 from tinybayes.model import Dataset, State, Variable
 
@@ -98,7 +98,15 @@ def n_folds(name: str) -> int:
     return _FOLDS.get(name, 1)
 
 
-def load(name: str, *, fold: int = 0, seed: int = 0, progress: bool = False) -> Split:
+def load(
+    name: str,
+    *,
+    fold: int = 0,
+    seed: int = 0,
+    discretizer: str | None = None,
+    n_bins: int = 8,
+    progress: bool = False,
+) -> Split:
     """Load a data set, split and discretised.
 
     Parameters
@@ -109,13 +117,16 @@ def load(name: str, *, fold: int = 0, seed: int = 0, progress: bool = False) -> 
         Which split, from 0 to ``n_folds(name) - 1``.
     seed
         Of the split, where the data come without one.
+    discretizer, n_bins
+        ``"mdlp"``, ``"uniform"`` or ``"quantile"``, the latter two with that many bins; by default the papers'
+        discretisation where it is at hand, and MDLP otherwise.
     progress
         Show a bar on standard error while a file is downloaded.
 
     Returns
     -------
     Split
-        For classification, numeric features are discretised by MDLP on the training rows alone, and the variables
+        For classification, numeric features are discretised on the training rows alone, and the variables
         carry the cut points. The density sets have binary variables, no target, and a part ``valid``.
 
     Examples
@@ -128,10 +139,11 @@ def load(name: str, *, fold: int = 0, seed: int = 0, progress: bool = False) -> 
     seed = _whole(seed, 2**32, "seed")
     if name in _DENSITY:
         return _density(name, progress)
-    path = None if name in (*_BUNDLED, "mnist") else in_data_dir(f"classification/{name}.npz")
+    given = discretizer is not None or name in (*_BUNDLED, "mnist")
+    path = None if given else in_data_dir(f"classification/{name}.npz")
     if path is not None:
         return _reference(name, path, fold)
-    return _discretised(name, fold, seed, progress)
+    return _discretised(name, fold, seed, discretizer or "mdlp", n_bins, progress)
 
 
 def load_raw(name: str, *, progress: bool = False) -> tuple[pd.DataFrame, np.ndarray]:
@@ -191,7 +203,7 @@ def _reference(name: str, path: Path, fold: int) -> Split:
     return Split(train, test, None, name, source, table.image_shape)
 
 
-def _discretised(name: str, fold: int, seed: int, progress: bool) -> Split:
+def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int, progress: bool) -> Split:
     X, y, columns, classes, place = _numbers(name, progress)
     folds = n_folds(name)
     if folds == 1:
@@ -202,10 +214,11 @@ def _discretised(name: str, fold: int, seed: int, progress: bool) -> Split:
         train, test = list(splits)[fold]
         how = f"stratified fold {fold + 1} of {folds}"
     train, test = np.sort(train), np.sort(test)
-    edges = mdlp_all(X[train].T, y[train], len(classes))
+    edges = cut_points(list(X[train].T), discretizer, y[train], n_bins=n_bins)
     variables = tuple(Variable.from_edges(c, e.tolist()) for c, e in zip(columns, edges, strict=True))
     rows = Dataset(variables, Variable("class", classes), encode_matrix(X, variables), y)
-    source = f"{place}; {how}, seed {seed}; MDLP cut points of the training rows"
+    cut = "MDLP cut points" if discretizer == "mdlp" else f"{n_bins} bins ({discretizer})"
+    source = f"{place}; {how}, seed {seed}; {cut} of the training rows"
     shape = _BUNDLED[name] if name in _BUNDLED else _TABLES[name].image_shape
     return Split(rows.rows(train), rows.rows(test), None, name, source, shape)
 

@@ -27,6 +27,7 @@ STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
 SEARCHES = ("differentiable", "order-free", "heuristic")
 TRAININGS = ("ml", "hybrid")
 STEPS = 6000  # mini-batches of a training by default
+MEASUREMENTS = 200  # of the validation error in early stopping, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,9 @@ class GradientOptions:
         rows; or the pair (before, after) the binary point.
     size_penalty
         lambda_MS: what an entry of a table costs in the structure search.
+    structure_noise
+        Probability that a feature loses its extra parent for one mini-batch, as in dropout; 0 to below 1. It
+        regularises fixed structures and searches; naive Bayes has nothing to lose.
     lam, gamma, eta
         Weight of the margin loss, wanted log-margin, softness of the maximum.
     epochs, learning_rate, batch_size
@@ -49,8 +53,11 @@ class GradientOptions:
     n_configs
         Above 1: that many random settings of lam, gamma and the learning rate, in the ranges of the papers, trained at
         once; the best on validation rows wins.
+    early_stopping
+        Keep rows for validation and return the parameters that made the fewest errors on them, not the last ones. The
+        error is measured after every epoch, or at 200 of them at most when there are more.
     validation_fraction
-        Share of the rows kept for choosing, when there is something to choose.
+        Share of the rows kept for choosing, when there is something to choose: settings, bits or an epoch.
     image_shape
         Rows and columns of the image, for ``structure="heuristic"``.
     ordering
@@ -62,6 +69,7 @@ class GradientOptions:
     n_candidates: int = 8
     bits: int | tuple[int, int] | None = None
     size_penalty: float = 0.0
+    structure_noise: float = 0.0
     lam: float = 30.0
     gamma: float = 10.0
     eta: float = 10.0
@@ -69,6 +77,7 @@ class GradientOptions:
     learning_rate: float = 3e-2
     batch_size: int = 100
     n_configs: int = 1
+    early_stopping: bool = False
     validation_fraction: float = 0.1
     image_shape: tuple[int, int] | None = None
     ordering: str = "C"
@@ -139,8 +148,10 @@ def _learn_by_gradient(
     report: "Callable[[Progress], None] | None",
 ) -> BayesNet:
     """Train the configurations that the options ask for; of several, return the best on held-out rows."""
-    from tinybayes.learn.hybrid import Configuration, train
+    from tinybayes.learn.hybrid import Configuration, noisy, train
 
+    if not 0 <= options.structure_noise < 1:
+        raise error("a probability below 1", options.structure_noise, where="structure_noise")
     data = concatenate(list(batches(source)))
     base = Configuration(
         candidates=_candidates(data, structure, options, seed),
@@ -151,14 +162,18 @@ def _learn_by_gradient(
         size_penalty=options.size_penalty,
         seed=seed,
     )
-    runs = _configurations(base, options, number_format, seed)
-    training, held_out = (data, None) if len(runs) == 1 else hold_out(data, options.validation_fraction, seed)
+    runs = _configurations(noisy(base, options.structure_noise), options, number_format, seed)
+    choose = options.early_stopping or len(runs) > 1
+    training, held_out = hold_out(data, options.validation_fraction, seed) if choose else (data, None)
+    epochs = _epochs(training, options)
     found = train(
         training,
         runs,
-        epochs=_epochs(training, options),
+        epochs=epochs,
         batch_size=options.batch_size,
         validation=held_out,
+        keep_best=options.early_stopping,
+        every=-(-epochs // MEASUREMENTS) if options.early_stopping else 1,
         shuffle_seed=seed,
         report=report,
         device=options.device,

@@ -5,7 +5,7 @@ configurations of equal shape, splits what does not fit in memory, runs the epoc
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn import _arrays as arrays
+from tinybayes.learn import _plan as plan
 from tinybayes.learn import gradient
 from tinybayes.learn._arrays import find_device
 from tinybayes.learn._tables import acyclic_mask, network, ordering_mask, table_space
@@ -159,24 +160,25 @@ def train(
     shuffle_seed
         Of the order of the rows, the same for all configurations.
     report
-        Called now and then. An interrupt (Ctrl-C) ends the training after the running call; what has been learned
-        so far is returned.
+        Called now and then. An interrupt (Ctrl-C) ends the training after the running call, but not before the first
+        epoch; what has been learned so far is returned.
     memory
         Bytes that the configurations trained at once may take.
     device
         ``"cpu"`` or ``"gpu"``; by default what JAX finds best.
     every
-        Least number of epochs between two measurements on the validation rows; there is always one at the end.
+        Least number of epochs between two measurements on the validation rows, and with `keep_best` their exact
+        number, so that the result does not depend on the speed of the machine. There is always one at the end.
     networks
         False leaves out the networks, for sweeps that only look at errors.
     """
-    _check(data, configurations, epochs, batch_size)
+    plan.check(data, configurations, epochs, batch_size)
     for name, rows in (("validation", validation), ("test", test)):
         if rows is not None and (rows.variables, rows.target) != (data.variables, data.target):
             raise error("the variables of the training rows", "others", where=name, remedy="read it like the data")
     arrays.keep_compiled_code()
     place = find_device(device)
-    parts = list(_parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
+    parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
     results: dict[int, Trained] = {}
     with arrays.interruptible() as interrupted, jax.default_device(place):
         for number, indices in enumerate(parts):
@@ -212,11 +214,11 @@ class _Run:
         padded = [s._replace(states=jnp.pad(s.states, (0, groups - len(s.states)), constant_values=1)) for s in spaces]
         self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
         self.masks = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
-        self.hypers = _hypers(configurations)
+        self.hypers = plan.hypers(configurations)
         self.rows = arrays.to_rows(data)
         self.validation = None if validation is None else arrays.to_blocks(arrays.to_rows(validation))
         self.keep_best = keep_best and validation is not None
-        self.every, self.measured = every, 0
+        self.every, self.measured = max(1, every), 0
         self.history: list[tuple[int, np.ndarray]] = []
         make = jax.vmap(gradient.initial_state, in_axes=(0, 0, None, None))
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
@@ -241,10 +243,12 @@ class _Run:
         turn = min(epochs, max(1, round(acyclic_from * epochs))) if free and acyclic_from <= 1 else epochs
         shuffle = jax.random.key(shuffle_seed)
         done, stride = 0, 1
-        while done < epochs and not interrupted.is_set():
+        while done < epochs and not (done and interrupted.is_set()):
             if done == turn and turn < epochs:
                 self._break_cycles(ordering_mask)
             last = min(done + stride, turn if done < turn else epochs)
+            if self.keep_best:
+                last = min(last, done - done % self.every + self.every)
             began = time.perf_counter()
             self.states = gradient.run_epochs(
                 self.states,
@@ -265,11 +269,13 @@ class _Run:
             if done > 0:  # the first call also compiles
                 stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
             done = last
-            if done == epochs or done - self.measured >= self.every:
+            if done == epochs or self._due(done):
                 self._measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
-        if free and acyclic_from <= 1 and (turn >= epochs or done < turn):
+        if free and acyclic_from <= 1 and done <= turn:  # still without an ordering
             self._break_cycles(acyclic_mask)
+            self._measure(done)
+        elif self.measured < done:  # an interrupt came between two measurements
             self._measure(done)
         return done == epochs
 
@@ -281,6 +287,9 @@ class _Run:
             masks[b] = narrow(logits[b], masks[b], configuration.candidates.parent)
         self.masks = jnp.asarray(masks)
         self.best = None  # what was best before had cycles
+
+    def _due(self, epoch: int) -> bool:
+        return epoch % self.every == 0 if self.keep_best else epoch - self.measured >= self.every
 
     def _measure(self, epoch: int) -> None:
         if self.validation is None:
@@ -322,36 +331,6 @@ class _Run:
         return found
 
 
-def _hypers(configurations: Sequence[Configuration]) -> gradient.Hyper:
-    formats = [c.number_format for c in configurations]
-    scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
-    limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
-    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise")
-    columns = [[getattr(c, name) for c in configurations] for name in names]
-    return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
-
-
-def _parts(
-    data: Dataset, configurations: Sequence[Configuration], batch: int, memory: int
-) -> Iterator[tuple[int, ...]]:
-    """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for i, c in enumerate(configurations):
-        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered, c.per_row
-        groups.setdefault(shape, []).append(i)
-    states = np.array([v.cardinality for v in data.variables])
-    assert data.target is not None
-    classes = data.target.cardinality
-    for indices in groups.values():
-        spaces = [table_space(configurations[i].candidates, states, classes) for i in indices]
-        table = int(states.max()) * max(len(s.states) for s in spaces) * classes
-        rows = batch * spaces[0].parent.size * classes
-        most = max(1, memory // (4 * (6 * table + 2 * rows)))  # parameters, moments, gradient, temporaries
-        count = -(-len(indices) // most)
-        for part in np.array_split(np.array(indices), count):
-            yield tuple(part.tolist())
-
-
 def _teller(
     report: Callable[[Progress], None] | None, epochs: int, part: int, parts: int
 ) -> Callable[[int, float], None]:
@@ -365,30 +344,3 @@ def _teller(
             report(Progress(part * epochs + done, parts * epochs, best, left))
 
     return tell
-
-
-def _check(data: Dataset, configurations: Sequence[Configuration], epochs: int, batch: int) -> None:
-    if data.target is None or data.y is None or not (data.y >= 0).any():
-        raise error("rows with a class", "none", where="data", remedy="name the target column")
-    if not configurations:
-        raise error("at least one configuration", "none", where="configurations")
-    for name, value, least in (("epochs", epochs, 1), ("batch_size", batch, 1)):
-        if value < least:
-            raise error(f"at least {least}", value, where=name)
-    for i, c in enumerate(configurations):
-        where = f"configuration {i}"
-        if len(c.candidates.parent) != len(data.variables):
-            raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
-        if not isinstance(c.number_format, Float | Fixed):
-            raise error("a Float or Fixed format", str(c.number_format), where=where)
-        for name in ("lam", "conditional", "structure_rate", "size_penalty"):
-            if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
-                raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
-        if not 0 <= c.noise < 1:
-            raise error("a probability below 1", c.noise, where=f"{where}, noise")
-        if c.noise and (c.candidates.parent[:, 0] >= 0).any():
-            remedy = "make the configuration with tinybayes.learn.hybrid.noisy"
-            raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
-        for name in ("gamma", "eta", "learning_rate"):
-            if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
-                raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

@@ -27,6 +27,7 @@ from tinybayes.learn.structures import naive_bayes, random_tan
 from tinybayes.model import Dataset, Fixed
 
 Tell = Callable[[str], None]
+Runs = dict[tuple[int, int, int], dict[str, Any]]  # what was stored, by stage, fold and setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Sweep:
         Of the sweep, unique in its file.
     data
         A named data set.
+    discretizer, n_bins
+        How its numbers are cut; by default as `datasets.load` does it.
     folds
         How many of its folds are run; 0 for all.
     row
@@ -73,6 +76,8 @@ class Sweep:
     name: str
     data: str
     structure: str
+    discretizer: str | None = None
+    n_bins: int = 8
     folds: int = 0
     row: str = ""
     k: int = 8
@@ -121,7 +126,7 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
         No new part is begun after this time.
     """
     ends = time.monotonic() + seconds
-    done = _read_store(store, sweep.name)
+    done = read_store(store).get(sweep.name, {})
     folds = range(sweep.folds or named.n_folds(sweep.data))
     for stage in (1, 2) if sweep.short_epochs else (2,):
         chosen = _finalists(sweep, done) if stage == 2 and sweep.short_epochs else list(range(sweep.settings))
@@ -164,10 +169,10 @@ def setting(sweep: Sweep, index: int) -> dict[str, Any]:
     }
 
 
-def summary(sweep: Sweep, done: dict[tuple[int, int, int], dict[str, Any]]) -> dict[str, Any]:
+def summary(sweep: Sweep, done: Runs) -> dict[str, Any]:
     """Compare the finalists: the papers' protocol, and the setting chosen on validation rows."""
-    final = _means(done, 2, "test_error")
-    short = _means(done, 1, "validation_error")
+    final = means(done, 2, "test_error")
+    short = means(done, 1, "validation_error")
     best = min(final, key=final.__getitem__)
     found = {
         "sweep": sweep.name,
@@ -188,8 +193,8 @@ def summary(sweep: Sweep, done: dict[tuple[int, int, int], dict[str, Any]]) -> d
     return found
 
 
-def _means(done: dict[tuple[int, int, int], dict[str, Any]], stage: int, field: str) -> dict[int, float]:
-    """Average over the folds."""
+def means(done: Runs, stage: int, field: str) -> dict[int, float]:
+    """Average a field of the runs of one stage over the folds, for each setting."""
     values: dict[int, list[float]] = {}
     for (of, _, index), record in done.items():
         if of == stage and record[field] is not None:
@@ -197,11 +202,24 @@ def _means(done: dict[tuple[int, int, int], dict[str, Any]], stage: int, field: 
     return {index: float(np.mean(found)) for index, found in values.items()}
 
 
-def _finalists(sweep: Sweep, done: dict[tuple[int, int, int], dict[str, Any]]) -> list[int]:
+def read_store(store: Path) -> dict[str, Runs]:
+    """Read the finished runs of every sweep; a line cut short by a crash is left out and will be run again."""
+    found: dict[str, Runs] = {}
+    for line in store.read_text().splitlines() if store.exists() else []:
+        try:
+            record = json.loads(line)
+            place = record["stage"], record["fold"], record["setting"]
+            found.setdefault(record["sweep"], {})[place] = record
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _finalists(sweep: Sweep, done: Runs) -> list[int]:
     best = set()
     for field in ("test_error", "validation_error"):
-        means = _means(done, 1, field)
-        best |= set(sorted(means, key=means.__getitem__)[: sweep.finalists])
+        found = means(done, 1, field)
+        best |= set(sorted(found, key=found.__getitem__)[: sweep.finalists])
     return sorted(best)
 
 
@@ -213,7 +231,7 @@ class _Result:
 
 
 def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[_Result]:
-    train_rows, test_rows = named.load(sweep.data, fold=fold)
+    train_rows, test_rows = named.load(sweep.data, fold=fold, discretizer=sweep.discretizer, n_bins=sweep.n_bins)
     rows, held_out = hold_out(train_rows, 0.1, sweep.seed) if stage == 1 else (train_rows, None)
     spaces: dict[tuple[int, int], Candidates] = {}  # many settings share one
     runs = [_configuration(sweep, rows, index, spaces) for index in indices]
@@ -279,19 +297,6 @@ def _candidates(sweep: Sweep, data: Dataset, ordering: int, subset: int) -> Cand
         case "order-free" | "pseudo":
             return candidates.order_free(features, None if sweep.k >= features else sweep.k, seed=ordering)
     raise error("a structure that can be swept", repr(sweep.structure), where=f"sweep {sweep.name}")
-
-
-def _read_store(store: Path, name: str) -> dict[tuple[int, int, int], dict[str, Any]]:
-    """Read the finished runs; a line cut short by a crash is left out and will be run again."""
-    done = {}
-    for line in store.read_text().splitlines() if store.exists() else []:
-        try:
-            record = json.loads(line)
-            if record["sweep"] == name:
-                done[record["stage"], record["fold"], record["setting"]] = record
-        except (ValueError, KeyError, TypeError):
-            continue
-    return done
 
 
 def _frozen(value: Any) -> Any:

@@ -1,0 +1,120 @@
+"""Commands on models that are there: evaluate, predict, info, convert."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, watched
+from tinybayes.errors import error
+
+if TYPE_CHECKING:
+    from tinybayes.model import BayesNet
+
+
+def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
+    """Measure the error of a model on a table that has the class column."""
+    from tinybayes.cost import bayes_net_cost
+    from tinybayes.data.readers import as_table
+    from tinybayes.data.tables import EncodedTable
+    from tinybayes.infer import evaluate as measure
+    from tinybayes.report.console import evaluation_table
+
+    net = _classifier(model)
+    assert net.target is not None
+    with watched(as_table(table), "evaluating") as source:
+        result = measure(net, EncodedTable(source, net.variables, net.target))
+    if as_json:
+        figures = {**asdict(result), "confusion": result.confusion.tolist(), "classes": list(net.target.states)}
+        print_json({**figures, "cost": bayes_net_cost(net).to_dict()})
+        return
+    show(evaluation_table(result, net.target))
+    if result.unknown:
+        say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
+    if result.skipped:
+        say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
+    say(f"Price: {bayes_net_cost(net)}.")
+
+
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    output: Annotated[Path, typer.Option("-o", "--output", help="CSV (also .gz) or Parquet; - prints CSV.")],
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the predicted class of every row of a table."""
+    from tinybayes.data.readers import as_table
+    from tinybayes.data.tables import EncodedTable
+    from tinybayes.data.writers import write_frames
+    from tinybayes.infer.predictions import prediction_frames
+
+    if as_json and str(output) == "-":
+        raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
+    net = _classifier(model)
+    with watched(as_table(table), "predicting") as source:
+        # Classes in the table are not looked at: rows to predict may have them or not.
+        data = EncodedTable(source, net.variables)
+        rows = write_frames(prediction_frames(net, data, proba=proba), output)
+    if as_json:
+        print_json({"rows": rows}, output)
+    elif str(output) != "-":
+        say(f"Wrote {rows:,} predictions to {output}.")
+
+
+def info(
+    model: ModelFile,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many variables to list.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Show the variables, the structure and the price of a model."""
+    from tinybayes.cost import bayes_net_cost
+    from tinybayes.deploy import read_model
+    from tinybayes.deploy.native import load_metadata
+    from tinybayes.report.console import model_card
+
+    net = read_model(model)
+    metadata = load_metadata(model) if model.suffix == ".tb" else {}
+    if as_json:
+        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in net.variables]
+        parents = {n.name: [net.nodes[p].name for p in c.parents] for n, c in zip(net.nodes, net.cpds, strict=True)}
+        target = None if net.target is None else {"name": net.target.name, "states": list(net.target.states)}
+        described = {"target": target, "variables": variables, "parents": parents}
+        print_json({**described, "cost": bayes_net_cost(net).to_dict(), "metadata": metadata})
+        return
+    show(model_card(net, limit=limit))
+    if metadata:
+        say(f"Metadata: {json.dumps(metadata)}")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A model: .tb, .bif, .xmlbif or .uai; text also .gz")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The model to write; its suffix says the format.")],
+    target: Annotated[str | None, typer.Option(help="Make this variable the class.")] = None,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise quantised tables (text formats).")] = False,
+    as_json: Json = False,
+) -> None:
+    """Convert a model between file formats."""
+    from tinybayes.deploy import read_model, write_model
+    from tinybayes.model import with_target
+
+    net = read_model(source)
+    if target is not None:
+        net = with_target(net, target)
+    write_model(net, output, normalize=normalize)
+    if as_json:
+        print_json({"variables": len(net.nodes)}, output)
+    else:
+        say(f"Wrote {len(net.nodes):,} variables to {output}.")
+
+
+def _classifier(path: Path) -> "BayesNet":
+    from tinybayes.deploy import read_model
+
+    net = read_model(path)
+    if net.target is None:
+        remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME"
+        raise error("a model with a class variable", "one without", where=str(path), remedy=remedy)
+    return net

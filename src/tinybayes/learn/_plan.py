@@ -1,0 +1,74 @@
+"""Before the first epoch of `hybrid.py`: checks, the parts that are trained at once, hyper-parameters as arrays."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.learn import gradient
+from tinybayes.learn._tables import table_space
+from tinybayes.model import Dataset, Fixed, Float
+
+if TYPE_CHECKING:
+    from tinybayes.learn.hybrid import Configuration
+
+
+def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
+    """Turn what each configuration chooses into arrays with a leading axis of configurations."""
+    formats = [c.number_format for c in configurations]
+    scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise")
+    columns = [[getattr(c, name) for c in configurations] for name in names]
+    return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
+
+
+def parts(
+    data: Dataset, configurations: "Sequence[Configuration]", batch: int, memory: int
+) -> Iterator[tuple[int, ...]]:
+    """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, c in enumerate(configurations):
+        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered, c.per_row
+        groups.setdefault(shape, []).append(i)
+    states = np.array([v.cardinality for v in data.variables])
+    assert data.target is not None
+    classes = data.target.cardinality
+    for indices in groups.values():
+        spaces = [table_space(configurations[i].candidates, states, classes) for i in indices]
+        table = int(states.max()) * max(len(s.states) for s in spaces) * classes
+        rows = batch * spaces[0].parent.size * classes
+        most = max(1, memory // (4 * (6 * table + 2 * rows)))  # parameters, moments, gradient, temporaries
+        count = -(-len(indices) // most)
+        for part in np.array_split(np.array(indices), count):
+            yield tuple(part.tolist())
+
+
+def check(data: Dataset, configurations: "Sequence[Configuration]", epochs: int, batch: int) -> None:
+    """Refuse what cannot be trained, before any work is done."""
+    if data.target is None or data.y is None or not (data.y >= 0).any():
+        raise error("rows with a class", "none", where="data", remedy="name the target column")
+    if not configurations:
+        raise error("at least one configuration", "none", where="configurations")
+    for name, value, least in (("epochs", epochs, 1), ("batch_size", batch, 1)):
+        if value < least:
+            raise error(f"at least {least}", value, where=name)
+    for i, c in enumerate(configurations):
+        where = f"configuration {i}"
+        if len(c.candidates.parent) != len(data.variables):
+            raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
+        if not isinstance(c.number_format, Float | Fixed):
+            raise error("a Float or Fixed format", str(c.number_format), where=where)
+        for name in ("lam", "conditional", "structure_rate", "size_penalty"):
+            if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
+                raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
+        if not 0 <= c.noise < 1:
+            raise error("a probability below 1", c.noise, where=f"{where}, noise")
+        if c.noise and (c.candidates.parent[:, 0] >= 0).any():
+            remedy = "make the configuration with tinybayes.learn.hybrid.noisy"
+            raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
+        for name in ("gamma", "eta", "learning_rate"):
+            if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
+                raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

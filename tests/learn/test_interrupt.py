@@ -1,0 +1,67 @@
+"""Ctrl-C while training by gradient: what has been learned is returned, and it is a network."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from test_arborescence import acyclic
+from test_gradient import CONFIGURATION, easy
+
+from tinybayes.learn import candidates
+from tinybayes.learn import hybrid as driver
+from tinybayes.learn.hybrid import Configuration, train
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def single_epochs(monkeypatch):
+    """Every compiled call runs one epoch, however fast it is."""
+    monkeypatch.setattr(driver, "SECONDS_A_CALL", 0.0)
+
+
+@pytest.mark.parametrize("when", [3, 4, 5])
+def test_an_order_free_search_has_no_cycle_whenever_it_is_interrupted(when, single_epochs):
+    data = easy()
+    # Features that depend on each other both ways, and a preference for exactly that.
+    free = candidates.order_free(6)
+    liked = np.array([1, 0, 3, 2, -1, -1])
+    preference = np.where(free.parent == liked[:, None], 9.0, 0.0)
+    run = Configuration(candidates=free, preference=preference, **CONFIGURATION)
+    (found,) = train(data, [run], epochs=10, batch_size=50, report=lambda p: p.done == when and interrupt())
+    assert not found.complete
+    assert found.net is not None
+    assert acyclic(found.parents)
+
+
+def test_at_least_one_epoch_is_run(monkeypatch):
+    """An interrupt while the arrays are made leaves no network of random numbers."""
+    data = easy(rows=200)
+    seen = []
+    to_rows = driver.arrays.to_rows
+    monkeypatch.setattr(driver.arrays, "to_rows", lambda rows: (interrupt(), to_rows(rows))[1])
+    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    (found,) = train(data, [run], epochs=50, batch_size=50, report=seen.append)
+    assert [p.done for p in seen] == [1]
+    assert not found.complete
+
+
+def test_a_second_interrupt_is_not_held_back():
+    data = easy(rows=200)
+    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        train(data, [run], epochs=50, batch_size=50, report=lambda p: (interrupt(), interrupt()))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_error_is_known_when_no_measurement_was_due():
+    data = easy()
+    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    options = {"validation": easy(seed=1), "test": easy(seed=1), "keep_best": True, "every": 100}
+    (found,) = train(data, [run], epochs=400, batch_size=50, report=lambda p: interrupt(), **options)
+    assert found.history == ((1, pytest.approx(found.validation_error)),)
+    assert found.test_error == pytest.approx(found.validation_error)

@@ -1,0 +1,126 @@
+"""Structure noise: features lose their extra parent now and then, as in dropout."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_gradient import CONFIGURATION, easy, hyper, rows_of, states_of
+
+from tinybayes.errors import TinybayesError
+from tinybayes.learn import candidates, chow_liu, gradient, naive_bayes
+from tinybayes.learn._tables import table_space
+from tinybayes.learn.hybrid import Configuration, noisy, train
+
+NOISE = 0.3
+DRAWS = 2000
+
+
+def configuration(found, **changes):
+    return Configuration(candidates=found, **(CONFIGURATION | changes))
+
+
+def steps(run, data):
+    """Take one step from the same start with each of many keys; return the states after it."""
+    found = run.candidates
+    space = table_space(found, states_of(data), data.target.cardinality)
+    start = gradient.initial_state(jax.random.key(0), space, int(states_of(data).max()), data.target.cardinality)
+    preference = np.zeros(found.parent.shape) if run.preference is None else run.preference
+    start = start._replace(logits=start.logits._replace(value=jnp.asarray(preference, jnp.float32)))
+    mask, h, tau = jnp.asarray(found.allowed), hyper(noise=run.noise), jnp.asarray(1.0)
+
+    def one(key):
+        state = start._replace(key=key)
+        return gradient.train_step(state, rows_of(data), space, mask, h, jnp.asarray(0.0), tau, False, False)
+
+    return jax.vmap(one)(jax.random.split(jax.random.key(1), DRAWS)), space
+
+
+def used_tables(states, space, found):
+    """Which tables a step used, shape (draws, features, choices): those whose entries got a gradient."""
+    moved = (np.asarray(states.theta.first) != 0).any(axis=(1, 3))  # of each group
+    used = np.zeros((len(moved), *found.parent.shape), dtype=bool)
+    ends = np.append(np.asarray(space.offset).reshape(-1)[1:], moved.shape[1]).reshape(found.parent.shape)
+    for i, k in np.argwhere(found.allowed):
+        used[:, i, k] = moved[:, int(space.offset[i, k]) : int(ends[i, k])].any(axis=1)
+    return used
+
+
+def near(share, probability, draws):
+    """Within four standard deviations of a binomial share."""
+    return abs(share - probability) < 4 * np.sqrt(probability * (1 - probability) / draws)
+
+
+def test_the_share_of_lost_parents_is_the_noise():
+    data = easy(rows=60)
+    run = noisy(configuration(candidates.fixed(chow_liu(data))), NOISE)
+    states, space = steps(run, data)
+    used = used_tables(states, space, run.candidates)
+    assert (used.sum(axis=2) == 1).all()  # one table of each feature
+    parented = (run.candidates.parent[:, 1] >= 0).nonzero()[0]
+    assert len(parented) >= 4
+    lost = used[:, parented, 0]
+    for feature in range(len(parented)):
+        assert near(lost[:, feature].mean(), NOISE, DRAWS)
+    # Each feature on its own: two lose theirs together as often as chance has it.
+    assert near((lost[:, 0] & lost[:, 1]).mean(), NOISE**2, DRAWS)
+
+
+def test_without_noise_every_parent_is_kept():
+    data = easy(rows=60)
+    run = noisy(noisy(configuration(candidates.fixed(chow_liu(data))), NOISE), 0.0)
+    states, space = steps(run, data)
+    used = used_tables(states, space, run.candidates)
+    np.testing.assert_array_equal(used[:, :, 1], np.broadcast_to(run.candidates.parent[:, 1] >= 0, used.shape[:2]))
+
+
+def test_a_search_learns_nothing_about_a_feature_that_lost_its_parent():
+    data = easy(rows=60)
+    found = candidates.subset(6, 3)
+    plain, _ = steps(configuration(found), data)
+    noised, space = steps(noisy(configuration(found), NOISE), data)
+    wide = found.allowed.sum(axis=1) > 1
+    moved = [(np.asarray(s.logits.first) != 0).any(axis=2)[:, wide] for s in (plain, noised)]
+    assert moved[0].all()
+    assert near(1 - moved[1].mean(), NOISE, moved[1].size)
+    lost = used_tables(noised, space, found)[:, wide, 0]
+    assert lost[~moved[1]].all()
+
+
+def test_noise_of_zero_changes_nothing():
+    data = easy(rows=100)
+    for found in (candidates.fixed(chow_liu(data)), candidates.subset(6, 3), candidates.order_free(6)):
+        run = configuration(found)
+        assert noisy(run, 0.0) == run
+        assert noisy(run, NOISE) != run
+
+
+def test_naive_bayes_is_left_alone():
+    data = easy(rows=100)
+    run = configuration(candidates.fixed(naive_bayes(data)))
+    changed = noisy(run, NOISE)
+    assert changed.candidates is run.candidates
+    assert changed.preference is None
+    plain, noised = train(data, [run, changed], epochs=5, batch_size=50)
+    for a, b in zip(plain.net.cpds, noised.net.cpds, strict=True):
+        np.testing.assert_allclose(a.table, b.table, atol=1e-6)
+
+
+def test_a_fixed_structure_keeps_its_parents():
+    data = easy(rows=300)
+    tree = candidates.fixed(chow_liu(data))
+    plain = configuration(tree)
+    (still,) = train(data, [plain], epochs=10, batch_size=50)
+    (found,) = train(data, [noisy(plain, 0.6)], epochs=10, batch_size=50)
+    assert found.parents == still.parents == tuple(tree.parent[:, 0].tolist())
+    assert found.net.structure == still.net.structure
+    assert found.net != still.net
+
+
+def test_noise_without_the_other_choice_is_refused():
+    data = easy(rows=60)
+    tree = candidates.fixed(chow_liu(data))
+    with pytest.raises(TinybayesError, match=r"first choice, got a fixed structure; make .*hybrid\.noisy"):
+        train(data, [configuration(tree, noise=0.1)], epochs=1)
+    for noise in (-0.1, 1.0, float("nan")):
+        with pytest.raises(TinybayesError, match="noise: expected a probability below 1"):
+            train(data, [noisy(configuration(tree), noise)], epochs=1)

@@ -1,0 +1,183 @@
+"""The files of sweeps can be read, and the results page can be written from made-up results."""
+
+import json
+import math
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinybayes.data import named
+from tinybayes.search.sweep import read_sweeps, setting, summary
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+FILES = sorted(EXPERIMENTS.rglob("*.toml"))
+MADE = {
+    "date": "2020-01-02T03:04:05+00:00",
+    "seconds": 10.0,
+    "commit": "0123456789abcdef",
+    "python": "3.12.0",
+    "versions": {"jax": "1"},
+    "device": "cpu a",
+    "cores": 2,
+}
+LEVEL = {"letter": 0.1, "satimage": 0.09, "usps": 0.03, "mnist": 0.035}
+KIND = {"naive": 1.4, "chow-liu": 1.1, "random": 1.2, "subset": 1.0, "heuristic": 0.95}
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    import page
+
+    return page
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_files_of_sweeps_can_be_drawn_from(path):
+    sweeps = read_sweeps(path)
+    assert len({sweep.name for sweep in sweeps}) == len(sweeps)
+    for sweep in sweeps:
+        assert sweep.data in named.names()
+        assert sweep.settings % (len(sweep.learning_rates) * max(len(sweep.bits), len(sweep.size_penalties))) == 0
+        for index in (0, sweep.settings - 1):
+            drawn = setting(sweep, index)
+            assert 10 ** sweep.lam[0] * 0.999 <= drawn["lam"] <= 10 ** sweep.lam[1] * 1.001
+            assert drawn["bits"] is None or 1 <= sum(drawn["bits"]) <= 8
+
+
+def made_up(sweep, thin=1):
+    """Runs that look like runs: errors rise away from one lambda and with fewer bits, sizes fall with their price."""
+    generator = np.random.default_rng(len(sweep.name))
+    done = {}
+    for stage in (1, 2) if sweep.short_epochs else (2,):
+        for index in range(0, sweep.settings, thin):
+            drawn = setting(sweep, index)
+            price = math.log10(max(drawn["size_penalty"], 1e-9))
+            free = 1 / (1 + math.exp(2 * (price + 3))) if sweep.structure == "subset" else 0.0
+            width = sum(drawn["bits"]) if drawn["bits"] else 9
+            factor = KIND.get(sweep.structure, 1.0) + 0.5 * (1 - free) * (price > -9) + 2.0 ** (2 - width)
+            factor += 0.05 * (math.log10(drawn["lam"]) - 1.8) ** 2 + 0.1 * generator.random() / (1 + 0.1 * sweep.k)
+            for fold in range(sweep.folds or named.n_folds(sweep.data)):
+                error = min(0.95, LEVEL[sweep.data] * factor * (1 + 0.01 * fold) * (3 - stage) ** 0.1)
+                done[stage, fold, index] = {
+                    "sweep": sweep.name,
+                    "stage": stage,
+                    "fold": fold,
+                    "setting": index,
+                    "validation_error": None if stage == 2 else error * (1 + 0.3 * generator.random()),
+                    "test_error": error,
+                    "parameters": int(4000 * (1 + 8 * free)),
+                }
+    return done
+
+
+def write_results(path, place, thin, provenance):
+    """Write the store and the report of a file of sweeps, as `tinybayes reproduce` does."""
+    place.mkdir(parents=True, exist_ok=True)
+    runs = {sweep: made_up(sweep, thin) for sweep in read_sweeps(path)}
+    lines = [json.dumps(record) for done in runs.values() for record in done.values()]
+    (place / f"{path.stem}.jsonl").write_text("\n".join(lines) + "\n")
+    report = {"provenance": provenance, "results": [summary(sweep, done) for sweep, done in runs.items()]}
+    (place / f"{path.stem}.json").write_text(json.dumps(report))
+    return report["results"]
+
+
+def copy_of_experiments(place, thin=7, results=True):
+    for path in FILES:
+        folder = place / path.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder)
+        if results:
+            write_results(path, folder / "results", thin, [MADE, MADE] if path.stem == "table1" else MADE)
+    if not results:
+        return place
+    agree = [{"data": "letter", "features": 16, "candidates": "all", "agree": [16, 15]}]
+    recovered = {"provenance": MADE, "epochs": 7, "results": agree}
+    (place / "differentiable_tan" / "results" / "recovery.json").write_text(json.dumps(recovered))
+    widths = [{"bits": bits, "integer": 3, "error": 0.1 + 0.5 / bits} for bits in range(1, 9)]
+    result = {"data": "letter", "structure": "naive", "float": 0.1, "rounded": widths}
+    rounding = {"provenance": MADE, "results": [result]}
+    (place / "resource_efficient" / "results" / "rounding.json").write_text(json.dumps(rounding))
+    return place
+
+
+def test_a_page_from_made_up_results(page, tmp_path):
+    experiments, docs = copy_of_experiments(tmp_path / "experiments"), tmp_path / "docs"
+    page.write(experiments, docs)
+    text = (docs / "results.md").read_text()
+    pictures = sorted((docs / "figures").iterdir())
+    assert [f"figures/{path.name}" in text for path in pictures] == [True] * 4
+    assert "Not run yet: `python experiments/defaults.py`" in text
+    assert text.count("Not run yet") == 1
+
+    # Two sweeps share the row of naive Bayes on letter; the store itself says what must stand there.
+    store = experiments / "differentiable_tan" / "results" / "table1.jsonl"
+    runs = [json.loads(line) for line in store.read_text().splitlines()]
+    runs = [run for run in runs if run["sweep"] in ("letter naive", "letter naive, narrowed")]
+    first, last = ([run for run in runs if run["stage"] == stage] for stage in (1, 2))
+    chosen = min(first, key=lambda run: run["validation_error"])
+    same = [r for r in last if (r["sweep"], r["setting"]) == (chosen["sweep"], chosen["setting"])]
+    best, validated = 100 * min(r["test_error"] for r in last), 100 * same[0]["test_error"]
+    assert validated > best
+    assert f"| letter | naive Bayes | {len(runs)} | {best:.2f} | 12.93 | {validated:.2f} |" in text
+    assert "| order-free TAN, structure noise |" in text
+    # The report comes from two runs of ten seconds.
+    assert "20 s on cpu a (2 cores), Python 3.12.0, jax 1, commit 0123456789ab" in " ".join(text.split())
+    assert "| letter | 16 | all | 16, 15 of 16 |" in text
+    assert "| letter | naive Bayes | rounded | 10.00 | 60.00 | 35.00 |" in text
+    assert "satimage (first fold only)" in text
+
+    before = {path: path.read_bytes() for path in (docs / "results.md", *pictures)}
+    page.write(experiments, docs)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_page_without_results(page, tmp_path):
+    page.write(copy_of_experiments(tmp_path / "experiments", results=False), tmp_path / "docs")
+    text = (tmp_path / "docs" / "results.md").read_text()
+    assert text.count("Not run yet") == 7
+    assert "![" not in text
+    assert not (tmp_path / "docs" / "figures").exists()
+
+
+def test_settings_without_all_folds_are_left_out(page, tmp_path):
+    from records import Experiment, on_folds_of
+
+    place = copy_of_experiments(tmp_path)
+    table1 = Experiment(place / "differentiable_tan" / "table1.toml")
+    before = table1.points()
+    lines = table1.store.read_text().splitlines()
+    lost = next(i for i, line in enumerate(lines) if json.loads(line)["fold"] == 4 and json.loads(line)["stage"] == 2)
+    table1.store.write_text("\n".join(lines[:lost] + lines[lost + 1 :]) + "\n")
+    assert len(Experiment(table1.file).points()) == len(before) - 1
+
+    first = on_folds_of(Experiment(place / "resource_efficient" / "figure6.toml"), table1)
+    assert len(first) == len(before)
+    pairs = [(p, q) for p in first for q in before if (p.sweep, p.setting) == (q.sweep, q.setting)]
+    assert {p.sweep.data for p, q in pairs if p.error < q.error} == {"satimage"}  # its later folds are worse
+    assert all(p.error == q.error for p, q in pairs if p.sweep.data != "satimage")
+
+
+numbers = st.floats(0, 10).map(lambda x: round(x, 2))
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30))
+def test_hulls_and_fronts(points):
+    sys.path.insert(0, str(EXPERIMENTS))
+    try:
+        from plots import lower_hull, pareto
+    finally:
+        sys.path.remove(str(EXPERIMENTS))
+    hull = lower_hull(points)
+    x, y = np.array(hull).T
+    assert set(hull) <= set(points)
+    assert (x[0], x[-1]) == (min(points)[0], max(points)[0])
+    assert all(b >= np.interp(a, x, y) - 1e-9 for a, b in points)
+    assert (np.diff(np.diff(y) / np.diff(x)) > -1e-9).all()  # the slopes rise
+    beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
+    assert pareto(points) == sorted(set(points) - beaten)
