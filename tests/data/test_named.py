@@ -61,7 +61,7 @@ def test_cut_points_are_found_on_the_training_rows_alone(monkeypatch):
 
 
 def test_other_cut_points_can_be_asked_for():
-    train, test = named.load("wine", discretizer="uniform", n_bins=5)
+    train, _ = named.load("wine", discretizer="uniform", n_bins=5)
     assert {v.cardinality for v in train.variables} == {5}
     plain = named.load("wine").train
     np.testing.assert_array_equal(train.y, plain.y)  # the same split

@@ -32,7 +32,7 @@ def steps(run, data):
         state = start._replace(key=key)
         return gradient.train_step(state, rows_of(data), space, mask, h, jnp.asarray(0.0), tau, False, False)
 
-    return jax.vmap(one)(jax.random.split(jax.random.key(1), DRAWS)), space
+    return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), DRAWS)), space
 
 
 def used_tables(states, space, found):

@@ -115,7 +115,7 @@ def order_free(features: int, k: int | None = None, *, seed: int = 0) -> Candida
 
 
 def among(chosen: list[list[int]], *, ordered: bool = True) -> Candidates:
-    """Offer each feature "no extra parent" and those that are listed for it; `ordered` promises that no cycle can arise."""
+    """Offer each feature "no extra parent" and the listed ones; `ordered` promises that no choice has a cycle."""
     width = 1 + max((len(c) for c in chosen), default=0)
     parent = np.full((len(chosen), width), -1)
     allowed = np.zeros_like(parent, dtype=bool)

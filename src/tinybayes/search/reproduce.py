@@ -34,13 +34,13 @@ def reproduce(
     path
         A TOML file of sweeps; see `tinybayes.search.sweep.Sweep`.
     output
-        A directory: ``NAME.jsonl`` holds every run, ``NAME.json`` the summary with its provenance.
+        A directory: ``NAME.jsonl`` holds every run, ``NAME.json`` the summary with the provenance of all runs.
     only
         Names, or beginnings of names, of the sweeps to run.
     quick
         A few settings and epochs of each, to see that everything works; kept apart under ``NAME-quick``.
     seconds
-        No new part is begun after this time.
+        No new part is begun after this time; 0 only sums up what is there.
     tell
         Called with a line of text now and then.
     """
@@ -52,11 +52,11 @@ def reproduce(
         sweeps = [_short(sweep) for sweep in sweeps]
     output.mkdir(parents=True, exist_ok=True)
     name = path.stem + ("-quick" if quick else "")
-    began = time.monotonic()
+    began, before = time.monotonic(), _lines(output / f"{name}.jsonl")
     results = []
     for sweep in sweeps:
         left = seconds - (time.monotonic() - began)
-        found = run_sweep(sweep, output / f"{name}.jsonl", tell=tell, seconds=left) if left > 0 else None
+        found = run_sweep(sweep, output / f"{name}.jsonl", tell=tell, seconds=left)
         if found is None:
             tell(f"{sweep.name}: not finished; run again to go on")
             continue
@@ -65,10 +65,26 @@ def reproduce(
             line += f", {100 * found['chosen_on_validation']['error']:.2f} % chosen on validation rows"
         tell(line)
         results.append(found)
-    report = {"provenance": provenance(time.monotonic() - began), "file": path.name, "results": results}
+    made = _earlier(output / f"{name}.json")
+    if _lines(output / f"{name}.jsonl") > before:
+        made.append(provenance(time.monotonic() - began))
+    report = {"provenance": made, "file": path.name, "results": results}
     with atomic_path(output / f"{name}.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1) + "\n")
     return report
+
+
+def _lines(store: Path) -> int:
+    return len(store.read_text().splitlines()) if store.exists() else 0
+
+
+def _earlier(report: Path) -> list[dict[str, Any]]:
+    """Return the provenance of the runs that a report is already made of."""
+    try:
+        found = json.loads(report.read_text())["provenance"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return found if isinstance(found, list) else [found]
 
 
 def provenance(seconds: float) -> dict[str, Any]:
