@@ -1,10 +1,6 @@
-"""Small pieces of `hybrid.py`: data and hyper-parameters as arrays, memory, interrupts, the compiler's cache."""
+"""Small pieces of `hybrid.py`: data and hyper-parameters as arrays, memory, the compiler's cache."""
 
 import os
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import jax
@@ -69,26 +65,6 @@ def better(best: Best, found: Best) -> Best:
         return jnp.where(improved.reshape(-1, *([1] * (old.ndim - 1))), new, old)
 
     return jax.tree.map(pick, found, best)
-
-
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event, so that a compiled call ends and nothing is lost; a second one raises."""
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(number: int, frame: object) -> None:
-        event.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def keep_compiled_code() -> None:

@@ -18,6 +18,7 @@ from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import _plan as plan
 from tinybayes.learn import gradient
 from tinybayes.learn._arrays import find_device
+from tinybayes.learn._interrupts import interruptible
 from tinybayes.learn._tables import acyclic_mask, network, ordering_mask, table_space
 from tinybayes.learn.candidates import Candidates, with_none
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
@@ -180,7 +181,7 @@ def train(
     place = find_device(device)
     parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
     results: dict[int, Trained] = {}
-    with arrays.interruptible() as interrupted, jax.default_device(place):
+    with interruptible() as interrupted, jax.default_device(place):
         for number, indices in enumerate(parts):
             if interrupted.is_set() and results:
                 break

@@ -1,6 +1,7 @@
 """The few frozen types that everything else passes around."""
 
 from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree, with_target
+from tinybayes.model.circuit import Circuit
 from tinybayes.model.cost import Cost
 from tinybayes.model.dataset import MISSING, Dataset
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
@@ -11,6 +12,7 @@ __all__ = [
     "CPD",
     "MISSING",
     "BayesNet",
+    "Circuit",
     "Codebook",
     "Cost",
     "Dataset",

@@ -1,0 +1,166 @@
+"""Circuit nodes of which no two are equal, and the finishing of a circuit made of them.
+
+While a circuit grows, products have two children, and a hash table finds a node by its kind and children. Nodes 0
+and 1 are the constants zero and one, which never become children.
+"""
+
+import numpy as np
+
+from tinybayes._kernels import jit
+
+PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
+ZERO, ONE = 0, 1
+MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+
+@jit
+def grow(array, size):
+    """Return a longer array that starts like this one."""
+    longer = np.empty(size, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@jit
+def _code(what, nodes, count):
+    code = np.uint64(what)
+    for i in range(count):
+        code = (code ^ np.uint64(np.uint32(nodes[i]))) * MIX
+        code ^= code >> SHIFT
+    return code
+
+
+@jit
+def add_node(what, nodes, count, kind, start, children, counts, table):
+    """Return the node of this kind with these children, in this order; it is made when it is new."""
+    mask = np.uint64(len(table) - 1)
+    slot = _code(what, nodes, count) & mask
+    while table[slot] > 0:
+        node = table[slot]
+        first = start[node]
+        if kind[node] == what and start[node + 1] - first == count:
+            i = 0
+            while i < count and children[first + i] == nodes[i]:
+                i += 1
+            if i == count:
+                return np.int32(node)
+        slot = (slot + np.uint64(1)) & mask
+    node = counts[0]
+    table[slot] = node
+    kind[node] = what
+    for i in range(count):
+        children[counts[1] + i] = nodes[i]
+    counts[0] += 1
+    counts[1] += count
+    start[node + 1] = counts[1]
+    return np.int32(node)
+
+
+@jit
+def multiply(a, b, kind, start, children, counts, table):
+    """Return the node of a product; zero and one are worked out."""
+    if a == ZERO or b == ZERO:
+        return np.int32(ZERO)
+    if a == ONE:
+        return np.int32(b)
+    if b == ONE:
+        return np.int32(a)
+    low, high = min(a, b), max(a, b)
+    # As add_node does it, but without an array for the pair: this is where compiling spends its time.
+    code = (np.uint64(PRODUCT) ^ np.uint64(np.uint32(low))) * MIX
+    code = ((code ^ (code >> SHIFT)) ^ np.uint64(np.uint32(high))) * MIX
+    mask = np.uint64(len(table) - 1)
+    slot = (code ^ (code >> SHIFT)) & mask
+    while table[slot] > 0:
+        node = table[slot]
+        first = start[node]
+        if children[first] == low and children[first + 1] == high and kind[node] == PRODUCT:
+            return np.int32(node)
+        slot = (slot + np.uint64(1)) & mask
+    node = counts[0]
+    table[slot] = node
+    kind[node] = PRODUCT
+    children[counts[1]], children[counts[1] + 1] = low, high
+    counts[0] += 1
+    counts[1] += 2
+    start[node + 1] = counts[1]
+    return np.int32(node)
+
+
+@jit
+def products(left, right, kind, start, children, counts, table):
+    """Return the nodes of the products of two arrays of nodes, for which there must be room."""
+    out = np.empty(len(left), np.int32)
+    for i in range(len(left)):
+        out[i] = multiply(left[i], right[i], kind, start, children, counts, table)
+    return out
+
+
+@jit
+def grown_nodes(kind, start, children, counts, table, more):
+    """Return the arrays with room for `more` nodes, each of which has at most as many children."""
+    if counts[0] + more + 1 > len(kind):
+        size = 2 * (counts[0] + more + 1)
+        kind, start = grow(kind, size), grow(start, size + 1)
+    if counts[1] + 3 * more > len(children):
+        children = grow(children, 2 * (counts[1] + 3 * more))
+    if 2 * (counts[0] + more) > len(table):
+        slots = len(table)
+        while slots < 4 * (counts[0] + more):
+            slots *= 2
+        table = np.zeros(slots, np.int32)
+        mask = np.uint64(slots - 1)
+        for node in range(counts[0]):
+            first, count = start[node], start[node + 1] - start[node]
+            if count > 0:
+                slot = _code(kind[node], children[first : first + count], count) & mask
+                while table[slot] > 0:
+                    slot = (slot + np.uint64(1)) & mask
+                table[slot] = node
+    return kind, start, children, table
+
+
+@jit
+def finished(root, kind, start, children, leaf):
+    """Return the part below `root`, children first, the root last; a product in a single product is taken apart.
+
+    Nodes stay in the order in which they were made: a pass then goes through each factor from its start to its end.
+    """
+    n = root + 1
+    parents, last = np.zeros(n, np.int32), np.full(n, -1, np.int32)
+    parents[root] = 1
+    for node in range(root, -1, -1):
+        if parents[node]:
+            for e in range(start[node], start[node + 1]):
+                parents[children[e]] += 1
+                last[children[e]] = node
+    merged = np.zeros(n, np.bool_)
+    for node in range(root):
+        merged[node] = parents[node] == 1 and kind[node] == PRODUCT and kind[last[node]] == PRODUCT
+    number = np.full(n, -1, np.int32)
+    new_kind, new_leaf = np.empty(n, np.uint8), np.empty(n, np.int32)
+    new_start, new_children = np.zeros(n + 1, np.int64), np.empty(start[n], np.int32)
+    inner = np.empty(64, np.int32)
+    made, edges = 0, 0
+    for node in range(n):
+        if not parents[node] or merged[node]:
+            continue
+        depth = 1
+        inner[0] = node
+        while depth:
+            depth -= 1
+            part = inner[depth]
+            if depth + start[part + 1] - start[part] > len(inner):
+                inner = grow(inner, 2 * (depth + start[part + 1] - start[part]))
+            for e in range(start[part + 1] - 1, start[part] - 1, -1):
+                if merged[children[e]]:
+                    inner[depth] = children[e]
+                    depth += 1
+                else:
+                    new_children[edges] = number[children[e]]
+                    edges += 1
+        number[node] = made
+        new_kind[made], new_leaf[made] = kind[node], leaf[node]
+        made += 1
+        new_start[made] = edges
+    return new_kind[:made].copy(), new_start[: made + 1].copy(), new_children[:edges].copy(), new_leaf[:made].copy()

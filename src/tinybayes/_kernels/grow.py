@@ -1,0 +1,478 @@
+"""Greedy splitting of tree distributions, with or without the circuit in the score (LearnAC).
+
+A *part* is a node of the decision tree of one variable: a leaf while ``tested`` is -1. Every leaf owns a stretch of
+its variable's permutation of the rows. A candidate is a pair (leaf, variable); its gain in likelihood is computed once,
+when the leaf appears. Candidates wait in a heap ordered by an upper bound of their score: the gain minus the price of
+the new parameters minus the price of the edges they cost when last looked at. The one on top is looked at again; if it
+is still on top with the number of edges that is true now, it is the best.
+
+Two rules say when a number of edges must be counted anew. *Quick*: when the candidate comes to the top, supposing that
+costs never fall. *Greedy*: when a node changed that lies above the distribution and not above the variable, or the
+other way round; such a candidate goes back to its bound without edges, so that the best split is found for certain.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tinybayes._kernels import jit
+from tinybayes._kernels.growing_circuit import (
+    LIVE,
+    N_EDGES,
+    N_NODES,
+    PARAMETER,
+    ROOT,
+    STAMP,
+    SUM,
+    WORD,
+    add_node,
+    edge_cost,
+)
+from tinybayes._kernels.split_circuit import split
+
+DONE, FULL, PAUSED, REACHED = 0, 1, 2, 3
+UNKNOWN = -(2**30)
+
+
+class Table(NamedTuple):
+    """Distinct rows: columns of codes, weights, and for each row its states that are not the variable's default."""
+
+    columns: np.ndarray
+    weight: np.ndarray
+    begin: np.ndarray
+    entries: np.ndarray  # numbers of states
+    default: np.ndarray  # of each variable, a number of a state
+    first_state: np.ndarray
+
+
+class Parts(NamedTuple):
+    """The decision trees of all variables, one row a node."""
+
+    variable: np.ndarray
+    tested: np.ndarray
+    first: np.ndarray  # the first of its children, which are numbered in order
+    begin: np.ndarray  # of its rows
+    end: np.ndarray
+    parameter: np.ndarray  # its first parameter node in the circuit
+    path: np.ndarray  # the variables tested above, as bits
+    gain: np.ndarray  # for each variable; -inf where it cannot be tested
+    cost: np.ndarray
+    looked: np.ndarray  # when the cost was counted; greedy: 1 while it is known to be right
+
+
+class Heap(NamedTuple):
+    """Candidates by falling key; ``size[0]`` of them."""
+
+    key: np.ndarray
+    item: np.ndarray
+    size: np.ndarray
+
+
+@jit
+def push(heap, key, item):
+    """Add a candidate."""
+    i = heap.size[0]
+    heap.size[0] += 1
+    while i > 0:
+        above = (i - 1) >> 1
+        if heap.key[above] >= key:
+            break
+        heap.key[i], heap.item[i] = heap.key[above], heap.item[above]
+        i = above
+    heap.key[i], heap.item[i] = key, item
+
+
+@jit
+def pop(heap):
+    """Take the first candidate."""
+    key, item = heap.key[0], heap.item[0]
+    heap.size[0] -= 1
+    size = heap.size[0]
+    last_key, last_item = heap.key[size], heap.item[size]
+    i = 0
+    while True:
+        c = 2 * i + 1
+        if c >= size:
+            break
+        if c + 1 < size and heap.key[c + 1] > heap.key[c]:
+            c += 1
+        if heap.key[c] <= last_key:
+            break
+        heap.key[i], heap.item[i] = heap.key[c], heap.item[c]
+        i = c
+    heap.key[i], heap.item[i] = last_key, last_item
+    return key, item
+
+
+@jit
+def leaf_score(counts, smoothing, bayesian):
+    """Log-likelihood of counts under their smoothed estimate, or their log marginal likelihood."""
+    total = counts.sum()
+    k = len(counts)
+    share = smoothing / k
+    score = 0.0
+    if bayesian:
+        score = math.lgamma(smoothing) - math.lgamma(smoothing + total)
+        for n in counts:
+            score += math.lgamma(share + n) - math.lgamma(share)
+        return score
+    for n in counts:
+        if n > 0:
+            score += n * math.log((n + share) / (total + smoothing))
+    return score
+
+
+@jit
+def find_gains(table, rows, parts, part, descendant, smoothing, bayesian, counts):
+    """Compute the gain of testing each variable in a new leaf; `counts` is scratch (states, most states)."""
+    i = parts.variable[part]
+    k = table.first_state[i + 1] - table.first_state[i]
+    column = table.columns[i]
+    whole = np.zeros(k)
+    counts[:, :k] = 0.0
+    for r in rows[i, parts.begin[part] : parts.end[part]]:
+        x, w = column[r], table.weight[r]
+        whole[x] += w
+        for e in range(table.begin[r], table.begin[r + 1]):
+            counts[table.entries[e], x] += w
+    base = leaf_score(whole, smoothing, bayesian)
+    for v in range(len(table.columns)):
+        gain = -np.inf
+        first, last = table.first_state[v], table.first_state[v + 1]
+        tested = (parts.path[part, v // WORD] >> (v % WORD)) & 1
+        if v != i and last - first > 1 and not tested and not descendant[i, v]:
+            usual = table.default[v]
+            counts[usual, :k] = whole
+            for s in range(first, last):
+                if s != usual:
+                    counts[usual, :k] -= counts[s, :k]
+            for j in range(k):
+                counts[usual, j] = max(counts[usual, j], 0.0)  # sums of fractional weights need not cancel
+            gain = -base
+            for s in range(first, last):
+                gain += leaf_score(counts[s, :k], smoothing, bayesian)
+        parts.gain[part, v] = gain
+        parts.cost[part, v] = UNKNOWN
+        parts.looked[part, v] = -1
+
+
+@jit
+def divide_rows(table, rows, parts, part, v, buffer):
+    """Sort the rows of a leaf by the values of a variable, and tell the new leaves where theirs are."""
+    i = parts.variable[part]
+    begin, end = parts.begin[part], parts.end[part]
+    first = parts.first[part]
+    place = begin
+    buffer[: end - begin] = rows[i, begin:end]
+    for s in range(table.first_state[v + 1] - table.first_state[v]):
+        parts.begin[first + s] = place
+        for r in buffer[: end - begin]:
+            if table.columns[v, r] == s:
+                rows[i, place] = r
+                place += 1
+        parts.end[first + s] = place
+
+
+@jit
+def new_parts(table, parts, part, v, numbers):
+    """Make the children of a leaf that is split on a variable."""
+    i = parts.variable[part]
+    first = numbers[0]
+    numbers[0] += table.first_state[v + 1] - table.first_state[v]
+    parts.tested[part], parts.first[part] = v, first
+    for child in range(first, numbers[0]):
+        parts.variable[child] = i
+        parts.tested[child] = -1
+        parts.path[child] = parts.path[part]
+        parts.path[child, v // WORD] |= np.int64(1) << (v % WORD)
+    return first
+
+
+@jit
+def add_arc(descendant, parent, child):
+    """Note that the child, and all below it, are descendants of the parent and of all above it."""
+    if descendant[parent, child]:
+        return
+    for a in range(len(descendant)):
+        if a == parent or descendant[a, parent]:
+            descendant[a, child] = True
+            for d in range(len(descendant)):
+                if descendant[child, d]:
+                    descendant[a, d] = True
+
+
+@jit
+def offer(table, parts, part, heap, edge_price, parameter_price, free_edges):
+    """Put the candidates of a leaf on the heap that may have a positive score."""
+    i = parts.variable[part]
+    k = table.first_state[i + 1] - table.first_state[i]
+    for v in range(len(table.columns)):
+        more = (table.first_state[v + 1] - table.first_state[v] - 1) * (k - 1)
+        key = parts.gain[part, v] - parameter_price * more - edge_price * free_edges
+        if key > 0:
+            push(heap, key, part * len(table.columns) + v)
+
+
+@jit
+def current_key(table, parts, part, v, edge_price, parameter_price):
+    """Return the bound of a candidate's score with the number of edges counted last."""
+    i = parts.variable[part]
+    more = table.first_state[v + 1] - table.first_state[v] - 1
+    more *= table.first_state[i + 1] - table.first_state[i] - 1
+    key = parts.gain[part, v] - parameter_price * more
+    return key if parts.cost[part, v] == UNKNOWN else key - edge_price * parts.cost[part, v]
+
+
+@jit
+def below(g, s, sets, top):
+    """Find the distributions below every node, as bits in `sets`."""
+    g.numbers[STAMP] += 1
+    stamp = g.numbers[STAMP]
+    s.mark[top] = stamp
+    s.place[top] = g.start[top]
+    sets[top] = 0
+    s.stack[0] = top
+    depth = 1
+    while depth:
+        n = s.stack[depth - 1]
+        e = s.place[n]
+        if e < g.start[n] + g.count[n]:
+            c = g.child[e]
+            s.place[n] = e + 1
+            if s.mark[c] != stamp:
+                s.mark[c] = stamp
+                s.place[c] = g.start[c]
+                sets[c] = 0
+                if g.kind[c] == PARAMETER:
+                    sets[c, g.leaf[c] // WORD] = np.int64(1) << (g.leaf[c] % WORD)
+                s.stack[depth] = c
+                depth += 1
+            else:
+                for w in range(sets.shape[1]):
+                    sets[n, w] |= sets[c, w]
+            continue
+        depth -= 1
+        if depth:
+            p = s.stack[depth - 1]
+            for w in range(sets.shape[1]):
+                sets[p, w] |= sets[n, w]
+
+
+@jit
+def forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_price, inside, outside):
+    """Greedy: send back to their bounds all candidates whose cost the split just looked at may change.
+
+    A changed node that is above the distribution but not above the variable, or the other way round, may do so.
+    `inside` is, for each distribution, the scope common to all changed nodes above it; `outside` the union of the
+    scopes of all others.
+    """
+    words = g.scope.shape[1]
+    stamp = g.numbers[STAMP]
+    inside[: numbers[0]] = -1
+    outside[: numbers[0]] = 0
+    for group in range(3):
+        for i in range(s.numbers[group]):
+            n = s.side_d[i] if group == 0 else s.side_v[i] if group == 1 else s.ancestors[i, 0]
+            if group == 1 and s.asked[n] != stamp:
+                continue
+            for part in range(numbers[0]):
+                if parts.tested[part] >= 0:
+                    continue
+                if (sets[n, part // WORD] >> (part % WORD)) & 1:
+                    for w in range(words):
+                        inside[part, w] &= g.scope[n, w]
+                else:
+                    for w in range(words):
+                        outside[part, w] |= g.scope[n, w]
+    for part in range(numbers[0]):
+        if parts.tested[part] >= 0:
+            continue
+        for v in range(len(table.columns)):
+            w, b = v // WORD, v % WORD
+            touched = not (inside[part, w] >> b) & 1 or (outside[part, w] >> b) & 1
+            if touched and parts.looked[part, v] == 1:
+                parts.looked[part, v] = 0
+                parts.cost[part, v] = UNKNOWN
+                key = current_key(table, parts, part, v, edge_price, parameter_price)
+                if key > 0:
+                    push(heap, key, part * len(table.columns) + v)
+
+
+@jit
+def grow(
+    g,
+    s,
+    table,
+    rows,
+    parts,
+    heap,
+    descendant,
+    numbers,
+    progress,
+    steps,
+    sets,
+    scratch,
+    inside,
+    outside,
+    buffer,
+    edge_price,
+    parameter_price,
+    smoothing,
+    bayesian,
+    greedy,
+    with_circuit,
+    max_edges,
+    pause,
+):
+    """Split until nothing improves the score, a pool is full, `max_edges` is reached, or `pause` looks were taken.
+
+    ``numbers`` holds the parts in use, the splits done, and the candidates looked at; ``progress`` the score and the
+    log-likelihood gained so far; ``steps`` the splits as pairs (part, variable).
+    """
+    n_variables = len(table.columns)
+    looks = 0
+    while True:
+        if heap.size[0] == 0:
+            return DONE
+        if heap.size[0] + 4 * numbers[0] * greedy * n_variables + 4 * n_variables > len(heap.key) - 64 * n_variables:
+            return FULL
+        key, item = pop(heap)
+        part, v = item // n_variables, item % n_variables
+        i = parts.variable[part]
+        if parts.tested[part] >= 0 or descendant[i, v]:
+            continue
+        now = current_key(table, parts, part, v, edge_price, parameter_price)
+        if key > now + 1e-9 * (1 + abs(now)) or key < now - 1e-9 * (1 + abs(now)):
+            continue  # an old entry
+        states = table.first_state[i + 1] - table.first_state[i]
+        values = table.first_state[v + 1] - table.first_state[v]
+        written, nodes = 0, 0
+        if with_circuit:
+            fresh = parts.looked[part, v] == (1 if greedy else numbers[1])
+            if not fresh:
+                cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+                numbers[2] += 1
+                looks += 1
+                parts.cost[part, v] = cost
+                parts.looked[part, v] = 1 if greedy else numbers[1]
+                key = current_key(table, parts, part, v, edge_price, parameter_price)
+                if key > 0:
+                    push(heap, key, item)
+                if looks >= pause:
+                    return PAUSED
+                continue
+            if g.numbers[LIVE] + parts.cost[part, v] > max_edges:
+                continue
+            cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+        if not _room(g, parts, heap, numbers, steps, written, nodes + values * states, values, with_circuit):
+            push(heap, key, item)
+            return FULL
+        if with_circuit and greedy:
+            below_region(g, s, sets, table, parts, part, v, states)
+            forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_price, inside, outside)
+        apply(
+            g,
+            s,
+            table,
+            rows,
+            parts,
+            descendant,
+            numbers,
+            steps,
+            scratch,
+            buffer,
+            smoothing,
+            bayesian,
+            with_circuit,
+            part,
+            v,
+        )
+        progress[0] += key
+        progress[1] += parts.gain[part, v]
+        for child in range(parts.first[part], parts.first[part] + values):
+            offer(table, parts, child, heap, edge_price, parameter_price, 0)
+
+
+@jit
+def below_region(g, s, sets, table, parts, part, v, states):
+    """Fill the sets of distributions, and the region of the split again, since both use the same scratch."""
+    below(g, s, sets, g.numbers[ROOT])
+    edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+
+
+@jit
+def _room(g, parts, heap, numbers, steps, written, nodes, values, with_circuit):
+    if numbers[0] + values > len(parts.variable) or numbers[1] >= len(steps):
+        return False
+    if not with_circuit:
+        return True
+    return g.numbers[N_EDGES] + written + 64 <= len(g.child) and g.numbers[N_NODES] + nodes + 64 <= len(g.kind)
+
+
+@jit
+def apply(
+    g, s, table, rows, parts, descendant, numbers, steps, scratch, buffer, smoothing, bayesian, with_circuit, part, v
+):
+    """Do a split: in the tree, in the circuit (after `edge_cost`), in the graph of the network."""
+    i = parts.variable[part]
+    states = table.first_state[i + 1] - table.first_state[i]
+    values = table.first_state[v + 1] - table.first_state[v]
+    first = new_parts(table, parts, part, v, numbers)
+    divide_rows(table, rows, parts, part, v, buffer)
+    if with_circuit:
+        fresh = np.empty(values, np.int32)
+        none = np.empty(0, np.int32)
+        for value in range(values):
+            fresh[value] = g.numbers[N_NODES]
+            parts.parameter[first + value] = g.numbers[N_NODES]
+            for _ in range(states):
+                add_node(g, PARAMETER, first + value, none)
+        split(g, s, parts.parameter[part], states, v, table.first_state[v], values, fresh)
+    add_arc(descendant, v, i)
+    for child in range(first, first + values):
+        find_gains(table, rows, parts, child, descendant, smoothing, bayesian, scratch)
+    steps[numbers[1], 0], steps[numbers[1], 1] = part, v
+    numbers[1] += 1
+
+
+@jit
+def compact(g, new, parts, n_parts, n_states, cardinality):
+    """Copy what is alive into other pools."""
+    renamed = np.full(g.numbers[N_NODES], -1, np.int32)
+    count = n_states
+    for n in range(n_states):
+        renamed[n] = n
+    for part in range(n_parts):
+        if parts.tested[part] < 0:
+            k = cardinality[parts.variable[part]]
+            for j in range(k):
+                renamed[parts.parameter[part] + j] = count + j
+            parts.parameter[part] = count
+            count += k
+    for n in range(n_states, g.numbers[N_NODES]):
+        if g.kind[n] >= SUM and (g.above[n] > 0 or n == g.numbers[ROOT]):
+            renamed[n] = count
+            count += 1
+    edge = 0
+    for n in range(g.numbers[N_NODES]):
+        m = renamed[n]
+        if m < 0:
+            continue
+        new.kind[m], new.leaf[m], new.above[m], new.head[m] = g.kind[n], g.leaf[n], 0, -1
+        new.scope[m] = g.scope[n]
+        new.start[m], new.count[m] = edge, g.count[n]
+        edge += g.count[n]
+    new.numbers[N_NODES], new.numbers[N_EDGES], new.numbers[LIVE] = count, edge, edge
+    new.numbers[ROOT], new.numbers[STAMP] = renamed[g.numbers[ROOT]], g.numbers[STAMP]
+    for n in range(g.numbers[N_NODES]):
+        m = renamed[n]
+        for k in range(g.count[n] if m >= 0 else 0):
+            e, c = new.start[m] + k, renamed[g.child[g.start[n] + k]]
+            new.parent[e], new.child[e] = m, c
+            first = new.head[c]
+            new.later[e], new.earlier[e] = first, -1
+            if first >= 0:
+                new.earlier[first] = e
+            new.head[c] = e
+            new.above[c] += 1

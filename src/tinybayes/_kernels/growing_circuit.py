@@ -1,0 +1,330 @@
+"""A circuit that grows by splits (SplitAC of learning_arithmetic_circuits): what a split costs, and doing it.
+
+Nodes and edges lie in pools. The children of a node are a stretch of the edge pool; all edges that lead to a node form
+a linked list, so that its parents are found. Indicators come first and are numbered by state; parameters, sums and
+products follow. A node knows its *scope*: the variables whose indicators lie below it, as a set of bits.
+
+A split of the distribution D on the variable V copies, for each value v of V, what lies between D or V and their mutual
+ancestors. Scopes make these sets easy to find: going up from the parameters of D, the nodes without V in their scope
+are what must be copied on the side of D, and the first nodes with V in their scope are the mutual ancestors. On the
+side of V, everything below a mutual ancestor that has V in its scope is copied, restricted to one value.
+
+No node has a single child: a copy that would have one is replaced by that child.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tinybayes._kernels import jit
+
+PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
+WORD = 63  # bits used of a word
+N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # places in `numbers`
+
+
+class Graph(NamedTuple):
+    """The pools.
+
+    ``numbers`` holds the used nodes, the used edges, the live edges, the root, and the last stamp given out.
+    """
+
+    kind: np.ndarray
+    start: np.ndarray
+    count: np.ndarray
+    head: np.ndarray  # the first edge that leads here, -1 for none
+    above: np.ndarray  # how many edges lead here
+    leaf: np.ndarray  # of an indicator its state; of a parameter its entry
+    scope: np.ndarray
+    child: np.ndarray
+    parent: np.ndarray
+    later: np.ndarray
+    earlier: np.ndarray
+    numbers: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Working memory; ``mark`` and ``seen`` hold stamps, so that nothing has to be cleared."""
+
+    mark: np.ndarray  # on the side of D, and mutual ancestors
+    seen: np.ndarray  # on the side of V
+    values: np.ndarray  # of a node on the side of V: its values of V; on the side of D: those it is copied for
+    place: np.ndarray  # in the list of its side
+    asked: np.ndarray  # stamped where a node on the side of V is to be copied
+    dead: np.ndarray  # edges to it that will go
+    stack: np.ndarray
+    side_d: np.ndarray
+    side_v: np.ndarray
+    ancestors: np.ndarray  # rows: mutual ancestor, its child above D, its child above V
+    numbers: np.ndarray  # lengths of the three lists
+    copies: np.ndarray
+
+
+@jit
+def add_node(g, kind, leaf, children):
+    """Add a node whose children are given; return its number. Its scope is left empty for leaves."""
+    n = g.numbers[N_NODES]
+    g.numbers[N_NODES] += 1
+    g.kind[n] = kind
+    g.leaf[n] = leaf
+    g.head[n] = -1
+    g.above[n] = 0
+    g.scope[n, :] = 0
+    set_children(g, n, children)
+    return n
+
+
+@jit
+def set_children(g, n, children):
+    """Give a node without children these ones, in fresh room of the pool."""
+    g.start[n] = g.numbers[N_EDGES]
+    g.count[n] = len(children)
+    for c in children:
+        e = g.numbers[N_EDGES]
+        g.numbers[N_EDGES] += 1
+        link(g, e, n, c)
+        for w in range(g.scope.shape[1]):
+            g.scope[n, w] |= g.scope[c, w]
+
+
+@jit
+def link(g, e, parent, child):
+    g.parent[e], g.child[e] = parent, child
+    first = g.head[child]
+    g.later[e], g.earlier[e] = first, -1
+    if first >= 0:
+        g.earlier[first] = e
+    g.head[child] = e
+    g.above[child] += 1
+    g.numbers[LIVE] += 1
+
+
+@jit
+def unlink(g, e):
+    before, after, child = g.earlier[e], g.later[e], g.child[e]
+    if before >= 0:
+        g.later[before] = after
+    else:
+        g.head[child] = after
+    if after >= 0:
+        g.earlier[after] = before
+    g.above[child] -= 1
+    g.numbers[LIVE] -= 1
+
+
+@jit
+def has(g, n, variable):
+    """Tell whether a node has indicators of the variable below it."""
+    return (g.scope[n, variable // WORD] >> (variable % WORD)) & 1
+
+
+@jit
+def find_region(g, s, first_parameter, states, variable, first_state):
+    """Find what a split of the distribution with these parameters on the variable would touch.
+
+    Fills the lists of both sides, children after parents on the side of V reversed (children first), and the mutual
+    ancestors; afterwards ``values`` tells for which values of the variable each node would be copied.
+    """
+    g.numbers[STAMP] += 1
+    stamp = g.numbers[STAMP]
+    side, found, top = 0, 0, 0
+    for j in range(states):
+        s.stack[top] = first_parameter + j
+        top += 1
+    while top:
+        top -= 1
+        n = s.stack[top]
+        e = g.head[n]
+        while e >= 0:
+            p = g.parent[e]
+            if s.mark[p] != stamp:
+                s.mark[p] = stamp
+                s.values[p] = 0
+                if has(g, p, variable):
+                    s.ancestors[found, 0], s.ancestors[found, 1] = p, n
+                    found += 1
+                else:
+                    s.place[p] = side
+                    s.side_d[side] = p
+                    side += 1
+                    s.stack[top] = p
+                    top += 1
+            e = g.later[e]
+    s.numbers[0], s.numbers[1], s.numbers[2] = side, 0, found
+    equal = True
+    whole = 0
+    for a in range(found):
+        m = s.ancestors[a, 0]
+        v = -1
+        for e in range(g.start[m], g.start[m] + g.count[m]):
+            if has(g, g.child[e], variable):
+                v = g.child[e]
+                break
+        s.ancestors[a, 2] = v
+        if g.kind[v] == INDICATOR:
+            values = np.int64(1) << (g.leaf[v] - first_state)
+        else:
+            _values_below(g, s, v, variable, first_state, stamp)
+            values = s.values[v]
+        s.values[m] = values
+        equal = equal and (a == 0 or values == whole)
+        whole |= values
+    if equal:
+        for i in range(side):
+            s.values[s.side_d[i]] = whole
+    else:
+        _spread_values(g, s, variable, stamp)
+    return stamp
+
+
+@jit
+def _values_below(g, s, top_node, variable, first_state, stamp):
+    """Walk down from a node along the variable; list every node once, children first, with its values."""
+    if s.seen[top_node] == stamp:
+        return
+    s.seen[top_node] = stamp
+    s.values[top_node] = 0
+    s.dead[top_node] = 0
+    s.stack[0] = top_node
+    s.place[top_node] = g.start[top_node]  # the next edge to look at, until the node is listed
+    depth = 1
+    while depth:
+        n = s.stack[depth - 1]
+        e = s.place[n]
+        if e < g.start[n] + g.count[n]:
+            c = g.child[e]
+            s.place[n] = e + 1
+            if not has(g, c, variable):
+                continue
+            if g.kind[c] == INDICATOR:
+                s.values[n] |= np.int64(1) << (g.leaf[c] - first_state)
+            elif s.seen[c] == stamp:
+                s.values[n] |= s.values[c]
+            else:
+                s.seen[c] = stamp
+                s.values[c] = 0
+                s.dead[c] = 0
+                s.place[c] = g.start[c]
+                s.stack[depth] = c
+                depth += 1
+            continue
+        depth -= 1
+        if depth:
+            s.values[s.stack[depth - 1]] |= s.values[n]
+        s.place[n] = s.numbers[1]
+        s.side_v[s.numbers[1]] = n
+        s.numbers[1] += 1
+
+
+@jit
+def _spread_values(g, s, variable, stamp):
+    """Give the nodes on the side of D the values of the mutual ancestors above them."""
+    for a in range(s.numbers[2]):
+        m, n = s.ancestors[a, 0], s.ancestors[a, 1]
+        if g.kind[n] == PARAMETER or s.values[n] | s.values[m] == s.values[n]:
+            continue
+        s.values[n] |= s.values[m]
+        s.stack[0] = n
+        depth = 1
+        while depth:
+            depth -= 1
+            n = s.stack[depth]
+            for e in range(g.start[n], g.start[n] + g.count[n]):
+                c = g.child[e]
+                if s.mark[c] == stamp and g.kind[c] >= SUM and s.values[c] | s.values[n] != s.values[c]:
+                    s.values[c] |= s.values[n]
+                    s.stack[depth] = c
+                    depth += 1
+
+
+@jit
+def count_bits(bits):
+    """Return how many bits are set."""
+    found = 0
+    while bits:
+        bits &= bits - 1
+        found += 1
+    return found
+
+
+@jit
+def _copy_edges(g, s, n, variable, bit):
+    """Edges of the copy of a node on the side of V for one value; 0 where it is replaced by its only child."""
+    kept = 0
+    for e in range(g.start[n], g.start[n] + g.count[n]):
+        c = g.child[e]
+        if not has(g, c, variable) or (g.kind[c] != INDICATOR and s.values[c] & bit):
+            kept += 1
+    return kept if kept > 1 else 0
+
+
+@jit
+def edge_cost(g, s, first_parameter, states, variable, first_state):
+    """Return the edges that a split adds, and the edges and the nodes that it writes at most."""
+    stamp = find_region(g, s, first_parameter, states, variable, first_state)
+    added, written, nodes = 0, 0, 0
+    for i in range(s.numbers[0]):
+        n = s.side_d[i]
+        times = count_bits(s.values[n])
+        added += g.count[n] * (times - 1)
+        written += g.count[n] * times
+        nodes += times
+    for a in range(s.numbers[2]):
+        m, v = s.ancestors[a, 0], s.ancestors[a, 2]
+        times = count_bits(s.values[m])
+        if times > 1:  # with a single value nothing on the side of V needs to be restricted
+            # The mutual ancestor becomes the sum itself where it has no other children.
+            added += 4 * times - (2 if g.count[m] == 2 else 1)
+            written += 4 * times
+            nodes += times + 1
+            s.dead[v] += 1
+            s.asked[v] = stamp
+    for i in range(s.numbers[1] - 1, -1, -1):  # parents first
+        n = s.side_v[i]
+        if s.asked[n] != stamp:
+            continue
+        dying = s.dead[n] == g.above[n]
+        for e in range(g.start[n], g.start[n] + g.count[n]):
+            c = g.child[e]
+            if g.kind[c] >= SUM and has(g, c, variable):
+                s.asked[c] = stamp
+                s.dead[c] += dying
+        left = s.values[n]
+        while left:
+            bit = left & -left
+            left ^= bit
+            edges = _copy_edges(g, s, n, variable, bit)
+            added += edges
+            written += edges
+            nodes += 1
+        if dying:
+            added -= g.count[n]
+    return added, written, nodes
+
+
+@jit
+def list_nodes(g, s):
+    """List all nodes below the root in ``side_d``, children first; return how many there are."""
+    g.numbers[STAMP] += 1
+    stamp = g.numbers[STAMP]
+    root = g.numbers[ROOT]
+    s.mark[root] = stamp
+    s.place[root] = g.start[root]
+    s.stack[0] = root
+    depth, length = 1, 0
+    while depth:
+        n = s.stack[depth - 1]
+        e = s.place[n]
+        if e < g.start[n] + g.count[n]:
+            c = g.child[e]
+            s.place[n] = e + 1
+            if s.mark[c] != stamp:
+                s.mark[c] = stamp
+                s.place[c] = g.start[c]
+                s.stack[depth] = c
+                depth += 1
+            continue
+        depth -= 1
+        s.side_d[length] = n
+        length += 1
+    return length

@@ -1,0 +1,323 @@
+"""Exact queries of a circuit, for rows of evidence at once.
+
+Evidence is a row of codes, one for each variable and the class last, -1 where nothing was observed; what was not
+observed is summed out. Time and memory are linear in the edges of the circuit.
+"""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes._kernels.circuit_plan import log_coefficients, make_homes, make_plan, plan_sizes
+from tinybayes._kernels.circuits import ROWS, many_rows, one_row
+from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, rows_log, up_log
+from tinybayes._kernels.threads import for_blocks, thread_count
+from tinybayes.errors import error
+from tinybayes.infer.circuit_properties import require
+from tinybayes.model import Circuit
+
+_FEW = 4  # rows that are passed one by one
+_NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
+
+
+def log_evidence(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Return the log-probability of each row of evidence: of a complete row its log-likelihood.
+
+    Parameters
+    ----------
+    circuit
+        A smooth and decomposable circuit.
+    X
+        Codes, shape (rows, variables); the column of the class may be left out.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows,)
+        Minus infinity for evidence that is impossible.
+    """
+    return _passes(circuit, X)[0]
+
+
+def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Return the posterior probability of every state of every variable, given each row of evidence.
+
+    Parameters
+    ----------
+    circuit, X
+        As for `log_evidence`.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, states of all variables)
+        The states of variable ``v`` are the columns ``circuit.first_state[v]`` to ``circuit.first_state[v + 1]``.
+
+    Raises
+    ------
+    TinybayesError
+        When a row of evidence has the probability zero.
+    """
+    X = checked_rows(circuit, X)
+    posterior = np.empty((len(X), int(circuit.first_state[-1])))
+    _possible(_passes(circuit, X, posterior=posterior)[0])
+    return posterior
+
+
+def conditional(
+    circuit: Circuit, query_rows: np.ndarray, evidence_rows: np.ndarray, *, log: bool = False
+) -> np.ndarray:
+    """Return ``P(query | evidence)`` for each pair of rows.
+
+    Parameters
+    ----------
+    circuit
+        A smooth and decomposable circuit.
+    query_rows, evidence_rows
+        Codes, -1 where a variable belongs to neither. A query that contradicts its evidence has the probability zero.
+    log
+        Return log-probabilities.
+
+    Raises
+    ------
+    TinybayesError
+        When a row of evidence has the probability zero.
+    """
+    query, evidence = checked_rows(circuit, query_rows), checked_rows(circuit, evidence_rows)
+    if len(query) != len(evidence):
+        raise error(f"{len(evidence)} rows, one for each row of evidence", len(query), where="query rows")
+    given = _possible(_passes(circuit, evidence)[0])
+    both = _passes(circuit, np.where(query >= 0, query, evidence))[0]
+    both[((query >= 0) & (evidence >= 0) & (query != evidence)).any(axis=1)] = -np.inf
+    return both - given if log else np.exp(both - given)
+
+
+def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Complete each row of evidence in the most probable way.
+
+    Parameters
+    ----------
+    circuit
+        A smooth, decomposable and deterministic circuit.
+    X
+        As for `log_evidence`.
+
+    Returns
+    -------
+    rows, log_probability
+        The complete rows, and the log-probability of each; of equally probable ones any.
+
+    Raises
+    ------
+    TinybayesError
+        When a row of evidence has the probability zero.
+    """
+    require(circuit, "deterministic")
+    X, plan = checked_rows(circuit, X), plan_of(circuit)
+    rows, log_probability = np.empty_like(X), np.empty(len(X))
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        best_rows(plan.log, X[part], plan.first_state, plan.state_variable, rows[part], log_probability[part])
+
+    for_blocks(work, len(X), _share(len(X)))
+    _possible(log_probability)
+    return rows, log_probability
+
+
+def sample(circuit: Circuit, n: int, seed: int, evidence: np.ndarray | None = None) -> np.ndarray:
+    """Draw rows exactly from the distribution of a circuit, given a row of evidence or none.
+
+    Parameters
+    ----------
+    circuit
+        A smooth and decomposable circuit.
+    n
+        How many rows.
+    seed
+        The same seed gives the same rows.
+    evidence
+        Codes, -1 where nothing was observed.
+
+    Returns
+    -------
+    ndarray of int32, shape (n, variables)
+    """
+    plan = plan_of(circuit)
+    row = np.full(len(circuit.nodes), -1) if evidence is None else np.asarray(evidence)
+    row = checked_rows(circuit, row.reshape(1, -1))[0]
+    value = np.empty(len(plan.log[0]) - 1)
+    fill_log(row, plan.first_state, value)
+    up_log(plan.log, int(plan.first_state[-1]), value)
+    _possible(value[-1:])
+    if n < 0:
+        raise error("a number of rows that is not negative", n, where="sample")
+    rows = np.empty((n, len(row)), dtype=np.int32)
+    draw_rows(plan.log, value, plan.first_state, plan.state_variable, seed % 2**32, rows)
+    return rows
+
+
+def expected_counts(circuit: Circuit, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return how often each parameter is expected to be used, given rows of evidence: the E step of EM.
+
+    A parameter that stands for several (see `compile_circuit`) has the counts of all of them.
+
+    Parameters
+    ----------
+    circuit, X
+        As for `log_evidence`.
+    weight
+        The weight of each row; one when None.
+
+    Returns
+    -------
+    ndarray of float64, one entry for each entry of the circuit's table
+
+    Raises
+    ------
+    TinybayesError
+        When a row of evidence has the probability zero.
+    """
+    X, plan = checked_rows(circuit, X), plan_of(circuit)
+    weights = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if weights.shape != (len(X),) or not np.isfinite(weights).all():
+        raise error(f"{len(X)} finite weights, one for each row", f"shape {weights.shape}", where="weight")
+    logs, flow = _passes(circuit, X, weight=weights)
+    _possible(logs)
+    terms = np.repeat(np.arange(len(flow)), np.diff(plan.first_entry))
+    return np.bincount(plan.entry, weights=flow[terms], minlength=len(circuit.table))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A circuit laid out for the kernels (`_kernels/circuit_plan.py` describes the arrays)."""
+
+    linear: tuple[np.ndarray, ...]
+    log: tuple[np.ndarray, ...]
+    widest: int
+    places: int
+    first_entry: np.ndarray
+    entry: np.ndarray
+    first_state: np.ndarray
+    state_variable: np.ndarray
+    scale: np.ndarray
+    buffers: threading.local
+
+
+def plan_of(circuit: Circuit) -> Plan:
+    """Return the plan of a circuit; it is kept with the circuit, which never changes."""
+    kept: Plan | None = circuit.__dict__.get("_plan")
+    if kept is None:
+        require(circuit, "decomposable", "smooth")
+        kept = circuit.__dict__["_plan"] = _make_plan(circuit)
+    return kept
+
+
+def _make_plan(circuit: Circuit) -> Plan:
+    first_state = circuit.first_state
+    graph, states = (circuit.kind, circuit.offsets, circuit.children), int(first_state[-1])
+    sizes = plan_sizes(*graph, states)
+    first_term, first_child, child, first_entry, entry = make_plan(*graph, circuit.leaf, states, *sizes)
+    logs = log_coefficients(first_entry, entry, circuit.log_parameters)
+    home, target, places = make_homes(first_term, first_child, child, states)
+    slots = np.arange(len(home), dtype=np.uint32)
+    log_plan = (first_term, first_child, child, logs)
+    linear = (first_term, first_child, child, np.exp(logs), target, home, slots)
+    widest = max(int(np.diff(first_child).max(initial=1)), 1)
+    cards = np.diff(first_state)
+    # Without evidence the posteriors are the probabilities of the states, which the scales make up for.
+    none, prior = np.full((1, len(cards)), -1, dtype=np.int32), np.empty((1, states))
+    rows_log(log_plan, widest, none, first_state, np.empty(1), prior, _NO_TERMS, _NO_TERMS)
+    with np.errstate(divide="ignore"):
+        scale = np.exp2(np.clip(np.rint(-np.log2(prior[0])), 0, 300))
+    scale[~((prior[0] > 0) & np.isfinite(scale))] = 1.0
+    variable = np.repeat(np.arange(len(cards)), cards)
+    return Plan(linear, log_plan, widest, places, first_entry, entry, first_state, variable, scale, threading.local())
+
+
+def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Check shape and range of evidence; add a missing column of the class."""
+    X = np.asarray(X)
+    columns, features = len(circuit.nodes), len(circuit.variables)
+    if X.ndim != 2 or X.shape[1] not in (columns, features) or X.dtype.kind not in "iu":
+        raise error(f"integer codes with {columns} columns", f"{X.dtype} of shape {X.shape}", where="evidence")
+    cards = np.diff(circuit.first_state)[: X.shape[1]]
+    if X.size and (X.min() < -1 or (X.max(axis=0) >= cards).any()):
+        raise error("codes from -1 to the number of states less one", "others", where="evidence")
+    if X.shape[1] < columns:
+        X = np.column_stack([X, np.full(len(X), -1)])
+    return np.ascontiguousarray(X, dtype=np.int32)
+
+
+def _passes(
+    circuit: Circuit, X: np.ndarray, posterior: np.ndarray | None = None, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-probabilities of rows and the flows of terms; write posteriors where a place is given."""
+    plan, X = plan_of(circuit), checked_rows(circuit, X)
+    logs = np.empty(len(X))
+    if len(X) <= _FEW and weight is None:
+        _few_rows(plan, X, logs, posterior)
+        flow = _NO_TERMS
+    else:
+        flow = _many_rows(plan, X, logs, posterior, weight)
+    if (left := np.flatnonzero(np.isnan(logs))).size:  # they left the range of doubles, or are impossible
+        part, places, flows = np.empty(len(left)), _NO_ROWS, np.zeros_like(flow)
+        if posterior is not None:
+            places = np.empty((len(left), posterior.shape[1]))
+        rows_log(
+            plan.log, plan.widest, X[left], plan.first_state, part, places, _NO_TERMS if weight is None else weight[left], flows
+        )
+        logs[left] = part
+        flow = flow + flows
+        if posterior is not None:
+            posterior[left] = places
+    return logs, flow
+
+
+def _few_rows(plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray | None) -> None:
+    if not hasattr(plan.buffers, "value"):
+        plan.buffers.value, plan.buffers.slope = np.empty(len(plan.linear[0]) - 1), np.zeros(plan.places)
+    value, slope = plan.buffers.value, plan.buffers.slope
+    for r in range(len(X)):
+        place = _NO_TERMS if posterior is None else posterior[r]
+        row = (X[r], plan.first_state, plan.scale)
+        logs[r] = one_row(plan.linear, plan.widest, *row, value, slope, place, posterior is not None)
+
+
+def _many_rows(
+    plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray | None, weight: np.ndarray | None
+) -> np.ndarray:
+    total = np.zeros(0 if weight is None else len(plan.linear[3]))
+    lock = threading.Lock()
+
+    def work(start: int, stop: int) -> None:
+        part, flow = slice(start, stop), np.zeros_like(total)
+        weights = _NO_TERMS if weight is None else weight[part]
+        places = _NO_ROWS if posterior is None else posterior[part]
+        many_rows(
+            plan.linear, plan.widest, plan.places, X[part], plan.first_state, plan.scale, logs[part], places, weights, flow
+        )
+        if weight is not None:
+            with lock:
+                total[:] += flow
+
+    for_blocks(work, len(X), _share(len(X)))
+    return total
+
+
+def _share(rows: int) -> int:
+    """Return how many rows a thread takes at a time: whole blocks, and a few times as many shares as threads."""
+    shares = 4 * thread_count() if thread_count() > 1 else 1
+    return max(-(-rows // shares // ROWS) * ROWS, ROWS)
+
+
+def _possible(logs: np.ndarray) -> np.ndarray:
+    if (impossible := np.flatnonzero(logs == -np.inf)).size:
+        raise error(
+            "evidence with a probability above zero",
+            "zero: no assignment of the variables agrees with it",
+            where=f"evidence, row {impossible[0]}",
+            remedy="take back one of the observations",
+        )
+    return logs
+
+

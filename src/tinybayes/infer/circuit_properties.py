@@ -1,0 +1,108 @@
+"""What a circuit must be for its answers to be right, checked node by node."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes._kernels.circuit_checks import PRODUCT, SUM, check_scopes, possible_states, tell_apart
+from tinybayes.errors import error
+from tinybayes.model import Circuit
+
+_WORD = 64
+
+
+@dataclass(frozen=True)
+class Property:
+    """Whether a circuit has a property; true or false by itself.
+
+    Parameters
+    ----------
+    holds
+        Whether it has.
+    reason
+        Where and why it has not; empty when it has.
+    node
+        The first node that breaks it, or None.
+    """
+
+    holds: bool
+    reason: str = ""
+    node: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+def is_smooth(circuit: Circuit) -> Property:
+    """Tell whether the children of every sum have the same variables, so that missing values are summed out."""
+    node, edge = _scopes(circuit, SUM)
+    if node < 0:
+        return Property(True)
+    child = circuit.children[edge]
+    return Property(False, f"node {node}: a sum whose child {child} has other variables than those before it", node)
+
+
+def is_decomposable(circuit: Circuit) -> Property:
+    """Tell whether the children of every product have no variable in common, so that sums can go through it."""
+    node, edge = _scopes(circuit, PRODUCT)
+    if node < 0:
+        return Property(True)
+    child = circuit.children[edge]
+    return Property(False, f"node {node}: a product whose child {child} shares a variable with those before it", node)
+
+
+def is_deterministic(circuit: Circuit) -> Property:
+    """Tell whether at most one child of every sum is not zero for a complete row, so that maxima can be traced.
+
+    Two children count as exclusive when there is a variable of which no state allows both. In a decomposable circuit
+    this is what exclusive means, unless parameters happen to be zero.
+    """
+    sizes = np.where(circuit.kind == SUM, np.diff(circuit.offsets), 0)
+    first_pair = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
+    apart = np.zeros(int(first_pair[-1]), dtype=bool)
+    graph = (circuit.kind, circuit.offsets, circuit.children)
+    for low, masks in _masks(circuit.first_state):
+        bits = possible_states(*graph, circuit.leaf, low, masks)
+        tell_apart(*graph, masks, bits, first_pair, apart)
+    if apart.all():
+        return Property(True)
+    node = int(np.searchsorted(first_pair, np.argmin(apart), side="right")) - 1
+    return Property(False, f"node {node}: a sum of which two children may both be other than zero", node)
+
+
+def require(circuit: Circuit, *properties: str) -> None:
+    """Raise unless a circuit has the properties; what was found is kept with the circuit, which never changes."""
+    known: dict[str, Property] = circuit.__dict__.setdefault("_properties", {})
+    for name in properties:
+        if name not in known:
+            known[name] = _CHECKS[name](circuit)
+        if not known[name]:
+            raise error(f"a {name} circuit", known[name].reason, where="circuit")
+
+
+_CHECKS = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
+
+
+def _scopes(circuit: Circuit, what: int) -> tuple[int, int]:
+    cards = np.diff(circuit.first_state)
+    variable = np.repeat(np.arange(len(cards)), cards)
+    words = -(-len(cards) // _WORD)
+    node, edge = check_scopes(circuit.kind, circuit.offsets, circuit.children, circuit.leaf, variable, words, what)
+    return int(node), int(edge)
+
+
+def _masks(first_state: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Group variables whose states fit in a word of 64 bits, larger ones in several: first state, bits of each."""
+    groups: list[list[tuple[int, int]]] = [[]]
+    for start, stop in zip(first_state[:-1].tolist(), first_state[1:].tolist(), strict=True):
+        if groups[-1] and stop - groups[-1][0][0] > _WORD:
+            groups.append([])
+        groups[-1].append((start, stop))
+    masks = []
+    for group in groups:
+        low = group[0][0]
+        words = -(-(group[-1][1] - low) // _WORD)
+        bits = [((1 << (stop - start)) - 1) << (start - low) for start, stop in group]
+        full = 2**_WORD - 1
+        masks.append((low, np.array([[b >> _WORD * w & full for w in range(words)] for b in bits], dtype=np.uint64)))
+    return masks

@@ -1,0 +1,208 @@
+"""Pools and results of `learn_ac`: arrays for the kernels on one side, a network and a circuit on the other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes._kernels.grow import Parts, Table
+from tinybayes._kernels.growing_circuit import (
+    INDICATOR,
+    N_NODES,
+    PARAMETER,
+    PRODUCT,
+    ROOT,
+    SUM,
+    WORD,
+    Graph,
+    Scratch,
+    add_node,
+    list_nodes,
+)
+from tinybayes.errors import error
+from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The distinct rows of a data set, with the class as the last variable."""
+
+    table: Table
+
+
+def distinct_rows(data: Dataset) -> Rows:
+    """Collapse equal rows to one with their weight, and list the states that are not a variable's most common one."""
+    columns = data.X if data.target is None else np.column_stack([data.X, data.y])
+    weight = np.ones(len(columns)) if data.weight is None else data.weight
+    known = weight > 0
+    columns, weight = columns[known], weight[known].astype(float)
+    if not len(columns):
+        raise error("at least one row", "none", where="data")
+    if (columns < 0).any():
+        row, variable = np.argwhere(columns < 0)[0]
+        remedy = "leave out the rows with missing values, or fill them in"
+        raise error("rows without missing values", f"row {row}, variable {variable}", where="data", remedy=remedy)
+    cardinality = np.array([node.cardinality for node in data.nodes])
+    if cardinality.max() > WORD - 1:
+        wide = data.nodes[int(cardinality.argmax())]
+        raise error(f"at most {WORD - 1} states", wide.cardinality, where=f"variable {wide.name!r}")
+    columns = np.ascontiguousarray(columns, dtype=np.uint8)
+    key = columns.view(np.dtype((np.void, columns.shape[1]))).ravel()
+    _, index, inverse = np.unique(key, return_index=True, return_inverse=True)
+    rows = columns[index]
+    total = np.bincount(inverse.ravel(), weights=weight)
+    first_state = np.concatenate([[0], np.cumsum(cardinality)])
+    counts = [np.bincount(rows[:, i], weights=total, minlength=k) for i, k in enumerate(cardinality)]
+    usual = np.array([c.argmax() for c in counts])
+    other = rows != usual
+    begin = np.concatenate([[0], np.cumsum(other.sum(axis=1))])
+    entries = (rows.astype(np.int64) + first_state[:-1])[other].astype(np.int32)
+    return Rows(
+        Table(
+            np.ascontiguousarray(rows.T),
+            total,
+            begin,
+            entries,
+            (usual + first_state[:-1]).astype(np.int64),
+            first_state,
+        )
+    )
+
+
+def parts(variables: int, room: int) -> Parts:
+    """Make trees of one leaf for each variable."""
+    words = -(-variables // WORD)
+    numbers = [np.full(room, -1, np.int32) for _ in range(3)]
+    places = [np.zeros(room, np.int32) for _ in range(3)]
+    path = np.zeros((room, words), np.int64)
+    gain = np.full((room, variables), -np.inf)
+    return Parts(
+        *numbers, *places, path, gain, np.zeros((room, variables), np.int32), np.zeros((room, variables), np.int32)
+    )
+
+
+def enlarged_parts(old: Parts, room: int) -> Parts:
+    """Return the same trees with more room."""
+    new = parts(old.gain.shape[1], room)
+    for before, after in zip(old, new, strict=True):
+        after[: len(before)] = before
+    return new
+
+
+def graph(nodes: int, edges: int, words: int) -> Graph:
+    """Make empty pools."""
+    small = [np.zeros(nodes, np.int32) for _ in range(5)]
+    lists = [np.zeros(edges, np.int32) for _ in range(4)]
+    return Graph(np.zeros(nodes, np.int8), *small, np.zeros((nodes, words), np.int64), *lists, np.zeros(5, np.int64))
+
+
+def scratch(g: Graph, most: int) -> Scratch:
+    """Make the working memory for pools of this size."""
+    nodes = len(g.kind)
+    stamps = [np.zeros(nodes, np.int32) for _ in range(2)]
+    middle = [np.zeros(nodes, np.int32) for _ in range(3)]
+    lists = [np.zeros(nodes + 64, np.int32) for _ in range(3)]
+    return Scratch(
+        *stamps,
+        np.zeros(nodes, np.int64),
+        *middle,
+        *lists,
+        np.zeros((nodes, 3), np.int32),
+        np.zeros(3, np.int64),
+        np.zeros(nodes * most, np.int32),
+    )
+
+
+def independent(rows: Rows, trees: Parts) -> Graph:
+    """Build the circuit of independent variables: a product of sums over (indicator times parameter)."""
+    first = rows.table.first_state
+    variables, states = len(first) - 1, int(first[-1])
+    g = graph(64 * states + 4096, 256 * states + 4096, -(-variables // WORD))
+    none = np.empty(0, np.int32)
+    for v in range(variables):
+        for s in range(first[v], first[v + 1]):
+            n = add_node(g, INDICATOR, s, none)
+            g.scope[n, v // WORD] = np.int64(1) << np.int64(v % WORD)
+    sums = []
+    for v in range(variables):
+        trees.parameter[v] = g.numbers[N_NODES]
+        own = [add_node(g, PARAMETER, v, none) for _ in range(first[v], first[v + 1])]
+        terms = [
+            add_node(g, PRODUCT, -1, np.array([s, p], np.int32))
+            for s, p in zip(range(first[v], first[v + 1]), own, strict=True)
+        ]
+        sums.append(terms[0] if len(terms) == 1 else add_node(g, SUM, -1, np.array(terms, np.int32)))
+    g.numbers[ROOT] = sums[0] if len(sums) == 1 else add_node(g, PRODUCT, -1, np.array(sums, np.int32))
+    return g
+
+
+def log_likelihood(rows: Rows, smoothing: float) -> float:
+    """Return the log-likelihood of independent variables."""
+    table = rows.table
+    total = 0.0
+    for v, column in enumerate(table.columns):
+        k = int(table.first_state[v + 1] - table.first_state[v])
+        counts = np.bincount(column, weights=table.weight, minlength=k)
+        total += float((counts * np.log((counts + smoothing / k) / (counts.sum() + smoothing))).sum())
+    return total
+
+
+def network(
+    data: Dataset, rows: Rows, trees: Parts, order: np.ndarray, smoothing: float
+) -> tuple[BayesNet, dict[int, int]]:
+    """Turn the trees into a network; also return, for each leaf, its first entry in the tables put end to end."""
+    cpds, offsets, entry = [], {}, 0
+    for root, node in enumerate(data.nodes):
+        tree, leaves = _decision_tree(rows, trees, root)
+        k = node.cardinality
+        counts = np.empty((len(leaves), k))
+        for row, part in enumerate(leaves):
+            own = order[root, trees.begin[part] : trees.end[part]]
+            counts[row] = np.bincount(rows.table.columns[root, own], weights=rows.table.weight[own], minlength=k)
+            offsets[part] = entry + k * row
+        log_parameters = np.log((counts + smoothing / k) / (counts.sum(axis=1, keepdims=True) + smoothing))
+        parents = tuple(sorted({int(v) for v in tree.split if v >= 0}))
+        storage = Float(64)
+        cpds.append(CPD(parents, storage.encode(log_parameters), storage, tree if parents else None))
+        entry += counts.size
+    return BayesNet(data.variables, data.target, tuple(cpds)), offsets
+
+
+def _decision_tree(rows: Rows, trees: Parts, root: int) -> tuple[DecisionTree, list[int]]:
+    """Return the tree of a variable, and its leaves in the order of their rows."""
+    first_state = rows.table.first_state
+    order = [root]
+    for part in order:  # breadth first, so that children come after their node
+        v = trees.tested[part]
+        if v >= 0:
+            order.extend(range(trees.first[part], trees.first[part] + int(first_state[v + 1] - first_state[v])))
+    place = {part: i for i, part in enumerate(order)}
+    split, first, row = (np.full(len(order), -1) for _ in range(3))
+    children: list[int] = []
+    leaves: list[int] = []
+    for i, part in enumerate(order):
+        v = split[i] = trees.tested[part]
+        if v < 0:
+            row[i] = len(leaves)
+            leaves.append(part)
+            continue
+        first[i] = len(children)
+        children += [place[trees.first[part] + s] for s in range(int(first_state[v + 1] - first_state[v]))]
+    return DecisionTree(split, first, np.array(children, dtype=np.int32), row), leaves
+
+
+def circuit(net: BayesNet, offsets: dict[int, int], g: Graph, s: Scratch, trees: Parts) -> Circuit:
+    """Copy the live circuit, children first; its parameters are the tables of the network put end to end."""
+    order = s.side_d[: list_nodes(g, s)].copy()
+    name = np.full(len(g.kind), -1)
+    name[order] = np.arange(len(order))
+    counts = np.where(g.kind[order] >= SUM, g.count[order], 0)
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(begin[-1]) - np.repeat(begin[:-1], counts)
+    children = name[g.child[np.repeat(g.start[order], counts) + within]]
+    leaf = np.where(g.kind[order] == INDICATOR, g.leaf[order], -1)
+    own = np.flatnonzero(g.kind[order] == PARAMETER)
+    part = g.leaf[order[own]]
+    leaf[own] = np.array([offsets[p] for p in part.tolist()]) + order[own] - trees.parameter[part]
+    entries = np.concatenate([cpd.table.ravel() for cpd in net.cpds])
+    kind = g.kind[order].astype(np.uint8)
+    return Circuit(net.variables, net.target, kind, begin, children, leaf, entries, net.cpds[0].format)
