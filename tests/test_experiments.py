@@ -15,7 +15,7 @@ from tinybayes.data import named
 from tinybayes.search.sweep import read_sweeps, setting, summary
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
-FILES = sorted(EXPERIMENTS.rglob("*.toml"))
+FILES = sorted(path for path in EXPERIMENTS.rglob("*.toml") if "[[sweep]]" in path.read_text())
 MADE = {
     "date": "2020-01-02T03:04:05+00:00",
     "seconds": 10.0,

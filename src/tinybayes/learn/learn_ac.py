@@ -289,7 +289,9 @@ class _State:
         a, v = np.nonzero(key > 0)
         order = np.argsort(-key[a, v], kind="stable")
         keys, items = key[a, v][order], (leaves[a] * variables + v)[order]
-        room = 3 * len(self.parts.variable) * variables * (2 if self.greedy else 1) + 4096
+        room = 2 * len(keys) + 256 * variables + 4096
+        if self.greedy:  # a split may send all candidates back to their bounds
+            room += 8 * len(self.parts.variable) * variables
         self.heap = kernel.Heap(np.resize(keys, room), np.resize(items, room), np.array([len(keys)]))
         if not len(keys):
             self.heap = kernel.Heap(np.zeros(room), np.zeros(room, np.int64), np.zeros(1, np.int64))

@@ -1,0 +1,95 @@
+"""Queries of Table 5 and Figure 1: python experiments/learning_arithmetic_circuits/queries.py [--only kdd] [--quick].
+
+For each data set the circuit that models.py chose on the validation rows (quick) answers exactly; the tree-CPD network
+that it chose is asked by Gibbs sampling in the four settings of the paper. The accuracy is the mean log-probability of
+what the test row has in the query variables, per query variable; the time is CPU time a query.
+"""
+
+import argparse
+import json
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from models import learn
+
+from tinybayes import datasets
+from tinybayes.infer.circuit import conditional
+from tinybayes.infer.gibbs import GIBBS_SETTINGS, gibbs
+from tinybayes.infer.queries import Queries, random_queries
+from tinybayes.learn.learn_ac import Grown
+from tinybayes.search.reproduce import provenance
+
+HERE = Path(__file__).parent
+
+
+def ask(model: Grown, queries: Queries, setting: str) -> np.ndarray:
+    """Return the log-probability of every query."""
+    if setting == "exact":
+        assert model.circuit is not None
+        return np.asarray(conditional(model.circuit, queries.asked, queries.evidence, log=True))
+    found = gibbs(model.net, queries, **GIBBS_SETTINGS[setting]).log_probability
+    assert found is not None
+    return found.value
+
+
+def single(model: Grown, queries: Queries, count: int = 200) -> float:
+    """Return the milliseconds of an exact query that is asked alone."""
+    assert model.circuit is not None
+    began = time.process_time()
+    for i in range(count):
+        conditional(model.circuit, queries.asked[i : i + 1], queries.evidence[i : i + 1])
+    return 1000 * (time.process_time() - began) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", help="a data set; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="few queries, results not kept")
+    options = parser.parse_args()
+    plan = tomllib.loads((HERE / "queries.toml").read_text())
+    limit = tomllib.loads((HERE / "models.toml").read_text())["limit"]
+    chosen = json.loads((HERE / "results" / "models.json").read_text())["table4"]
+    began = time.monotonic()
+    results: list[dict[str, Any]] = []
+    for name in options.only or plan["data"]:
+        split = datasets.load(name)
+        models = {}
+        for kind, learner in (("circuit", "quick"), ("trees", "trees")):
+            [best] = [r for r in chosen if (r["data"], r["learner"]) == (name, learner)]
+            models[kind] = learn(split.train, learner, best["edge_price"], best["parameter_price"], limit)
+        for share in plan["shares"]:
+            for setting, count in plan["counts"].items():
+                count = min(5, count) if options.quick else count
+                queries = random_queries(split.test.X, *share, count=count, seed=plan["seed"])
+                model = models["circuit" if setting == "exact" else "trees"]
+                if setting == "exact":
+                    ask(model, random_queries(split.test.X, *share, count=2), setting)  # compiles
+                cpu = time.process_time()
+                found = ask(model, queries, setting)
+                cpu = time.process_time() - cpu
+                asked = (queries.asked >= 0).sum(axis=1)
+                accuracy = found / np.maximum(asked, 1)
+                result = {
+                    "data": name,
+                    "query": share[0],
+                    "evidence": share[1],
+                    "setting": setting,
+                    "queries": len(queries),
+                    "accuracy": round(float(accuracy.mean()), 5),
+                    "error": round(float(accuracy.std() / np.sqrt(len(accuracy))), 5),
+                    "cpu_ms": round(1000 * cpu / len(queries), 4),
+                }
+                if setting == "exact":
+                    result["alone_ms"] = round(single(model, queries), 4)
+                results.append(result)
+                print(result, flush=True)
+    if not options.quick:
+        report = {"provenance": provenance(time.monotonic() - began), "results": results}
+        (HERE / "results" / "queries.json").write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Growing circuits that survive the end of their process: checkpoints of `learn_ac`.
+
+A checkpoint holds the splits done so far, and the numbers of edges that candidates cost when they were last looked at,
+which the quick method relies on. The splits are repeated and the costs put back, so that the growth goes on as if it
+had never ended. The file is a safetensors file: reading it executes nothing.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as safetensors_bytes
+
+from tinybayes._kernels import grow as kernel
+from tinybayes.errors import FileError, error
+from tinybayes.files import atomic_path
+from tinybayes.learn import _growing as pools
+from tinybayes.learn._growing import Rows
+from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.learn_ac import LOOKS, Grown, Growth, _check, _State
+from tinybayes.model import Dataset
+
+VERSION = "1"
+EVERY = 5.0  # seconds between two writings of the file
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where a growth stands: its splits, and for candidates (as numbers) the cost and when it was counted."""
+
+    splits: np.ndarray
+    candidate: np.ndarray
+    cost: np.ndarray
+    looked: np.ndarray
+
+
+def learn_ac_resumable(
+    data: Dataset,
+    path: str | os.PathLike[str],
+    *,
+    edge_price: float = 0.1,
+    parameter_price: float = 0.0,
+    method: str = "quick",
+    smoothing: float = 1.0,
+    max_edges: int | None = None,
+    seconds: float = float("inf"),
+    report: Callable[[Growth], None] | None = None,
+    every: float = EVERY,
+) -> Grown:
+    """Learn a circuit as `learn_ac` does, with a checkpoint in a file that is taken up again when it is there.
+
+    Parameters
+    ----------
+    data, edge_price, parameter_price, method, smoothing, max_edges, seconds, report
+        As for `learn_ac`. The limits may differ from those of the run that wrote the checkpoint; data, prices, method
+        and smoothing may not.
+    path
+        The file. It is written anew every few seconds and at the end, whole or not at all.
+    every
+        Seconds between two writings.
+    """
+    if method not in ("quick", "greedy"):
+        raise error("'quick' or 'greedy'", repr(method), where="method")
+    _check(edge_price, parameter_price, smoothing, max_edges, seconds)
+    rows = pools.distinct_rows(data)
+    prices = {"edge_price": float(edge_price), "parameter_price": float(parameter_price)}
+    about = {"data": _digest(data, rows), "method": method, "smoothing": float(smoothing), **prices}
+    state = _State(rows, edge_price, parameter_price, method == "greedy", smoothing, False, max_edges)
+    began = written = time.monotonic()
+    if Path(path).exists():
+        _restore(state, read_checkpoint(path, about), path)
+    looks, complete = LOOKS, False
+    with interruptible() as interrupted:
+        while not complete and not interrupted.is_set():
+            started = time.monotonic()
+            complete = state.run(looks)
+            now = time.monotonic()
+            if report is not None:
+                report(state.growth(now - began))
+            if now - written > every:
+                write_checkpoint(path, _snapshot(state), about)
+                written = now
+            if now - began > seconds:
+                break
+            looks = _next_looks(looks, now - started)
+    write_checkpoint(path, _snapshot(state), about)
+    net, offsets = pools.network(data, rows, state.parts, state.order, smoothing)
+    circuit = pools.circuit(net, offsets, state.graph, state.scratch, state.parts)
+    splits = state.steps[: state.numbers[1]].copy()
+    return Grown(net, circuit, state.growth(time.monotonic() - began), splits, complete, int(state.numbers[2]))
+
+
+def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, about: dict[str, Any]) -> None:
+    """Write a checkpoint, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file.
+    snapshot
+        Where the growth stands.
+    about
+        What it belongs to, as plain numbers and strings by name; a reader must give the same.
+    """
+    named = {name: np.ascontiguousarray(array) for name, array in vars(snapshot).items()}
+    header = {"tinybayes_checkpoint": VERSION, "about": json.dumps(about, sort_keys=True)}
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(safetensors_bytes(named, header))
+
+
+def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snapshot:
+    """Read a checkpoint, and raise a `FileError` unless it belongs to `about`."""
+    where, other = str(path), "choose another file, or remove this one to begin anew"
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        found = json.loads(header["about"]) if header.get("tinybayes_checkpoint") == VERSION else None
+    except (OSError, SafetensorError, KeyError, ValueError) as problem:
+        raise error("a checkpoint", f"{problem}", where=where, remedy=other, kind=FileError) from problem
+    if not isinstance(found, dict) or set(arrays) != set(Snapshot.__dataclass_fields__):
+        raise error("a checkpoint of this version", "another file", where=where, remedy=other, kind=FileError)
+    if found.get("data") != about["data"]:
+        raise error("a checkpoint of the same data", "one of other data", where=where, remedy=other, kind=FileError)
+    for name, value in about.items():
+        if found.get(name) != value:
+            got, remedy = f"one with {found.get(name)}", f"use the same, {other}"
+            raise error(f"a checkpoint with {name} {value}", got, where=where, remedy=remedy, kind=FileError)
+    return Snapshot(**arrays)
+
+
+def _next_looks(looks: int, seconds: float) -> int:
+    """Return how many candidates to look at before the next report: about half a second's worth."""
+    return int(np.clip(looks * 0.5 / max(seconds, 1e-3), LOOKS, 10**7))
+
+
+def _digest(data: Dataset, rows: Rows) -> str:
+    """Return a hash of what the learner sees: the variables, and the distinct rows with their weights."""
+    variables = [[node.name, list(node.states), node.edges] for node in data.nodes]
+    digest = hashlib.sha256(json.dumps([variables, data.target is None]).encode())
+    for array in (rows.table.columns, rows.table.weight):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _snapshot(state: _State) -> Snapshot:
+    count = int(state.numbers[0])
+    cost = state.parts.cost[:count]
+    known = np.flatnonzero((cost != kernel.UNKNOWN) & (state.parts.tested[:count, None] < 0))
+    looked = state.parts.looked[:count].ravel()[known]
+    return Snapshot(state.steps[: state.numbers[1]].copy(), known, cost.ravel()[known], looked)
+
+
+def _restore(state: _State, found: Snapshot, path: str | os.PathLike[str]) -> None:
+    """Repeat the splits and put the costs back."""
+    state.repeat(found.splits)
+    count, variables = int(state.numbers[0]), len(state.cardinality)
+    limits = (found.candidate.shape == found.cost.shape == found.looked.shape, found.candidate.ndim == 1)
+    if not all(limits) or (
+        found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables
+    ):
+        raise error("costs of known candidates", "others", where=str(path), kind=FileError)
+    for array, values, none in ((state.parts.cost, found.cost, kernel.UNKNOWN), (state.parts.looked, found.looked, -1)):
+        array[:count] = none
+        array[:count].reshape(-1)[found.candidate] = values
+    state._rebuild_heap()
