@@ -12,6 +12,7 @@ import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
 from tinybayes._kernels import grow as kernel
+from tinybayes._kernels.tree_parts import leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.learn import _growing as pools
@@ -78,7 +79,9 @@ def test_the_circuit_is_the_network_polynomial(seed, method, edge_price):
         matching = [r for r in assignments(net) if all(p in (-1, x) for p, x in zip(partial, r, strict=True))]
         wanted = sum(math.exp(oracle.log_joint(net, list(r))) for r in matching)
         assert evaluate(circuit, partial) == pytest.approx(wanted, rel=1e-10)
-    assert is_smooth(circuit) and is_decomposable(circuit) and is_deterministic(circuit)
+    assert is_smooth(circuit)
+    assert is_decomposable(circuit)
+    assert is_deterministic(circuit)
     assert circuit.n_edges == found.growth.edges
 
 
@@ -109,7 +112,9 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         net, offsets = pools.network(data, rows, state.parts, state.order, 1.0)
         circuit = pools.circuit(net, offsets, state.graph, state.scratch, state.parts)
         assert circuit.n_edges == state.graph.numbers[kernel.LIVE]
-        assert is_smooth(circuit) and is_decomposable(circuit) and is_deterministic(circuit)
+        assert is_smooth(circuit)
+        assert is_decomposable(circuit)
+        assert is_deterministic(circuit)
         X = np.array(list(assignments(net)))
         chosen = X[generator.integers(len(X), size=12)]
         wanted = [oracle.log_joint(net, row) for row in chosen.tolist()]
@@ -172,7 +177,8 @@ def test_gains_are_differences_of_likelihood():
     data = dependent(1, rows=90, features=4)
     found = learn_tree_cpds(data, parameter_price=0.3)
     before = learn_tree_cpds(data, parameter_price=1e9)
-    assert len(before.splits) == 0 and before.circuit is None
+    assert len(before.splits) == 0
+    assert before.circuit is None
     gained = len(data) * (found.growth.log_likelihood - before.growth.log_likelihood)
     direct = sum(oracle.log_joint(found.net, r) - oracle.log_joint(before.net, r) for r in data.X.tolist())
     assert gained == pytest.approx(direct)
@@ -186,7 +192,7 @@ def test_the_bayesian_score_is_the_marginal_likelihood():
     for x in sequence:
         p *= (seen[x] + 2 / 3) / (seen.sum() + 2)
         seen[x] += 1
-    assert kernel.leaf_score(counts, 2.0, True) == pytest.approx(math.log(p))
+    assert leaf_score(counts, 2.0, True) == pytest.approx(math.log(p))
     data = dependent(5, rows=200, features=4)
     assert len(learn_ac(data, edge_price=0.1, bayesian=True).splits) > 0
 
@@ -217,12 +223,14 @@ def test_limits_and_resuming():
     whole = learn_ac(data, edge_price=0.05)
     small = learn_ac(data, edge_price=0.05, max_edges=whole.circuit.n_edges // 2)
     assert small.circuit.n_edges <= whole.circuit.n_edges // 2
-    assert whole.complete and len(small.splits) < len(whole.splits)
+    assert whole.complete
+    assert len(small.splits) < len(whole.splits)
     # Greedy depends on the circuit alone, so that it goes on as if nothing had happened; quick also remembers costs.
     greedy = learn_ac(data, edge_price=0.05, method="greedy")
     resumed = learn_ac(data, edge_price=0.05, method="greedy", splits=greedy.splits[:5])
     assert resumed.splits.tolist() == greedy.splits.tolist()
-    assert resumed.net == greedy.net and resumed.circuit.n_edges == greedy.circuit.n_edges
+    assert resumed.net == greedy.net
+    assert resumed.circuit.n_edges == greedy.circuit.n_edges
     assert resumed.growth.score == pytest.approx(greedy.growth.score)
     again = learn_ac(data, edge_price=0.05, splits=whole.splits)
     assert again.splits[: len(whole.splits)].tolist() == whole.splits.tolist()
@@ -248,7 +256,8 @@ def test_an_interrupt_returns_the_circuit_so_far():
         os.kill(os.getpid(), signal.SIGINT)
 
     found = learn_ac(data, edge_price=0.001, method="greedy", report=report)
-    assert len(seen) == 1 and not found.complete
+    assert len(seen) == 1
+    assert not found.complete
     assert found.circuit.n_edges == seen[0].edges
 
 

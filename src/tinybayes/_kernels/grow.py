@@ -1,18 +1,14 @@
 """Greedy splitting of tree distributions, with or without the circuit in the score (LearnAC).
 
-A *part* is a node of the decision tree of one variable: a leaf while ``tested`` is -1. Every leaf owns a stretch of
-its variable's permutation of the rows. A candidate is a pair (leaf, variable); its gain in likelihood is computed once,
-when the leaf appears. Candidates wait in a heap ordered by an upper bound of their score: the gain minus the price of
-the new parameters minus the price of the edges they cost when last looked at. The one on top is looked at again; if it
-is still on top with the number of edges that is true now, it is the best.
+A candidate is a pair (leaf, variable); its gain in likelihood is computed once (`tree_parts.py`). Candidates wait in a
+heap ordered by an upper bound of their score: the gain minus the price of the new parameters minus the price of the
+edges they cost when last looked at. The one on top is looked at again; if it is still on top with the number of edges
+that is true now, it is the best.
 
 Two rules say when a number of edges must be counted anew. *Quick*: when the candidate comes to the top, supposing that
 costs never fall. *Greedy*: when a node changed that lies above the distribution and not above the variable, or the
 other way round; such a candidate goes back to its bound without edges, so that the best split is found for certain.
 """
-
-import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,187 +25,21 @@ from tinybayes._kernels.growing_circuit import (
     add_node,
     edge_cost,
 )
+from tinybayes._kernels.heap import pop, push
 from tinybayes._kernels.split_circuit import split
+from tinybayes._kernels.tree_parts import UNKNOWN, add_arc, divide_rows, find_gains, new_parts
 
-DONE, FULL, PAUSED, REACHED = 0, 1, 2, 3
-UNKNOWN = -(2**30)
-
-
-class Table(NamedTuple):
-    """Distinct rows: columns of codes, weights, and for each row its states that are not the variable's default."""
-
-    columns: np.ndarray
-    weight: np.ndarray
-    begin: np.ndarray
-    entries: np.ndarray  # numbers of states
-    default: np.ndarray  # of each variable, a number of a state
-    first_state: np.ndarray
-
-
-class Parts(NamedTuple):
-    """The decision trees of all variables, one row a node."""
-
-    variable: np.ndarray
-    tested: np.ndarray
-    first: np.ndarray  # the first of its children, which are numbered in order
-    begin: np.ndarray  # of its rows
-    end: np.ndarray
-    parameter: np.ndarray  # its first parameter node in the circuit
-    path: np.ndarray  # the variables tested above, as bits
-    gain: np.ndarray  # for each variable; -inf where it cannot be tested
-    cost: np.ndarray
-    looked: np.ndarray  # when the cost was counted; greedy: 1 while it is known to be right
-
-
-class Heap(NamedTuple):
-    """Candidates by falling key; ``size[0]`` of them."""
-
-    key: np.ndarray
-    item: np.ndarray
-    size: np.ndarray
+DONE, FULL, PAUSED = 0, 1, 2
 
 
 @jit
-def push(heap, key, item):
-    """Add a candidate."""
-    i = heap.size[0]
-    heap.size[0] += 1
-    while i > 0:
-        above = (i - 1) >> 1
-        if heap.key[above] >= key:
-            break
-        heap.key[i], heap.item[i] = heap.key[above], heap.item[above]
-        i = above
-    heap.key[i], heap.item[i] = key, item
-
-
-@jit
-def pop(heap):
-    """Take the first candidate."""
-    key, item = heap.key[0], heap.item[0]
-    heap.size[0] -= 1
-    size = heap.size[0]
-    last_key, last_item = heap.key[size], heap.item[size]
-    i = 0
-    while True:
-        c = 2 * i + 1
-        if c >= size:
-            break
-        if c + 1 < size and heap.key[c + 1] > heap.key[c]:
-            c += 1
-        if heap.key[c] <= last_key:
-            break
-        heap.key[i], heap.item[i] = heap.key[c], heap.item[c]
-        i = c
-    heap.key[i], heap.item[i] = last_key, last_item
-    return key, item
-
-
-@jit
-def leaf_score(counts, smoothing, bayesian):
-    """Log-likelihood of counts under their smoothed estimate, or their log marginal likelihood."""
-    total = counts.sum()
-    k = len(counts)
-    share = smoothing / k
-    score = 0.0
-    if bayesian:
-        score = math.lgamma(smoothing) - math.lgamma(smoothing + total)
-        for n in counts:
-            score += math.lgamma(share + n) - math.lgamma(share)
-        return score
-    for n in counts:
-        if n > 0:
-            score += n * math.log((n + share) / (total + smoothing))
-    return score
-
-
-@jit
-def find_gains(table, rows, parts, part, descendant, smoothing, bayesian, counts):
-    """Compute the gain of testing each variable in a new leaf; `counts` is scratch (states, most states)."""
-    i = parts.variable[part]
-    k = table.first_state[i + 1] - table.first_state[i]
-    column = table.columns[i]
-    whole = np.zeros(k)
-    counts[:, :k] = 0.0
-    for r in rows[i, parts.begin[part] : parts.end[part]]:
-        x, w = column[r], table.weight[r]
-        whole[x] += w
-        for e in range(table.begin[r], table.begin[r + 1]):
-            counts[table.entries[e], x] += w
-    base = leaf_score(whole, smoothing, bayesian)
-    for v in range(len(table.columns)):
-        gain = -np.inf
-        first, last = table.first_state[v], table.first_state[v + 1]
-        tested = (parts.path[part, v // WORD] >> (v % WORD)) & 1
-        if v != i and last - first > 1 and not tested and not descendant[i, v]:
-            usual = table.default[v]
-            counts[usual, :k] = whole
-            for s in range(first, last):
-                if s != usual:
-                    counts[usual, :k] -= counts[s, :k]
-            for j in range(k):
-                counts[usual, j] = max(counts[usual, j], 0.0)  # sums of fractional weights need not cancel
-            gain = -base
-            for s in range(first, last):
-                gain += leaf_score(counts[s, :k], smoothing, bayesian)
-        parts.gain[part, v] = gain
-        parts.cost[part, v] = UNKNOWN
-        parts.looked[part, v] = -1
-
-
-@jit
-def divide_rows(table, rows, parts, part, v, buffer):
-    """Sort the rows of a leaf by the values of a variable, and tell the new leaves where theirs are."""
-    i = parts.variable[part]
-    begin, end = parts.begin[part], parts.end[part]
-    first = parts.first[part]
-    place = begin
-    buffer[: end - begin] = rows[i, begin:end]
-    for s in range(table.first_state[v + 1] - table.first_state[v]):
-        parts.begin[first + s] = place
-        for r in buffer[: end - begin]:
-            if table.columns[v, r] == s:
-                rows[i, place] = r
-                place += 1
-        parts.end[first + s] = place
-
-
-@jit
-def new_parts(table, parts, part, v, numbers):
-    """Make the children of a leaf that is split on a variable."""
-    i = parts.variable[part]
-    first = numbers[0]
-    numbers[0] += table.first_state[v + 1] - table.first_state[v]
-    parts.tested[part], parts.first[part] = v, first
-    for child in range(first, numbers[0]):
-        parts.variable[child] = i
-        parts.tested[child] = -1
-        parts.path[child] = parts.path[part]
-        parts.path[child, v // WORD] |= np.int64(1) << (v % WORD)
-    return first
-
-
-@jit
-def add_arc(descendant, parent, child):
-    """Note that the child, and all below it, are descendants of the parent and of all above it."""
-    if descendant[parent, child]:
-        return
-    for a in range(len(descendant)):
-        if a == parent or descendant[a, parent]:
-            descendant[a, child] = True
-            for d in range(len(descendant)):
-                if descendant[child, d]:
-                    descendant[a, d] = True
-
-
-@jit
-def offer(table, parts, part, heap, edge_price, parameter_price, free_edges):
+def offer(table, parts, part, heap, parameter_price):
     """Put the candidates of a leaf on the heap that may have a positive score."""
     i = parts.variable[part]
     k = table.first_state[i + 1] - table.first_state[i]
     for v in range(len(table.columns)):
         more = (table.first_state[v + 1] - table.first_state[v] - 1) * (k - 1)
-        key = parts.gain[part, v] - parameter_price * more - edge_price * free_edges
+        key = parts.gain[part, v] - parameter_price * more
         if key > 0:
             push(heap, key, part * len(table.columns) + v)
 
@@ -391,7 +221,7 @@ def grow(
         progress[0] += key
         progress[1] += parts.gain[part, v]
         for child in range(parts.first[part], parts.first[part] + values):
-            offer(table, parts, child, heap, edge_price, parameter_price, 0)
+            offer(table, parts, child, heap, parameter_price)
 
 
 @jit

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.grow import Parts, Table
 from tinybayes._kernels.growing_circuit import (
     INDICATOR,
     N_NODES,
@@ -18,6 +17,7 @@ from tinybayes._kernels.growing_circuit import (
     add_node,
     list_nodes,
 )
+from tinybayes._kernels.tree_parts import Parts, Table
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
 

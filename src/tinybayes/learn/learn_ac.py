@@ -18,6 +18,8 @@ import numpy as np
 
 from tinybayes._kernels import grow as kernel
 from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, PARAMETER, WORD
+from tinybayes._kernels.heap import Heap
+from tinybayes._kernels.tree_parts import find_gains
 from tinybayes.errors import error
 from tinybayes.learn import _growing as pools
 from tinybayes.learn._growing import Rows
@@ -194,7 +196,7 @@ class _State:
         self.parts.end[:variables] = count
         self.parts.variable[:variables] = np.arange(variables)
         for v in range(variables):
-            kernel.find_gains(rows.table, self.order, self.parts, v, self.descendant, smoothing, bayesian, self.counts)
+            find_gains(rows.table, self.order, self.parts, v, self.descendant, smoothing, bayesian, self.counts)
         self.start = pools.log_likelihood(rows, smoothing)
         self.start_edges = int(self.graph.numbers[LIVE]) if self.with_circuit else 0
         self._rebuild_heap()
@@ -292,9 +294,9 @@ class _State:
         room = 2 * len(keys) + 256 * variables + 4096
         if self.greedy:  # a split may send all candidates back to their bounds
             room += 8 * len(self.parts.variable) * variables
-        self.heap = kernel.Heap(np.resize(keys, room), np.resize(items, room), np.array([len(keys)]))
+        self.heap = Heap(np.resize(keys, room), np.resize(items, room), np.array([len(keys)]))
         if not len(keys):
-            self.heap = kernel.Heap(np.zeros(room), np.zeros(room, np.int64), np.zeros(1, np.int64))
+            self.heap = Heap(np.zeros(room), np.zeros(room, np.int64), np.zeros(1, np.int64))
         parts = len(self.parts.variable) if self.greedy else 1
         words = self.graph.scope.shape[1]
         self.sets = np.zeros((len(self.graph.kind) if self.greedy else 1, -(-parts // WORD)), np.int64)

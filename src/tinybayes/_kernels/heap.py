@@ -1,0 +1,51 @@
+"""A heap of candidates with the largest key first, in arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tinybayes._kernels import jit
+
+
+class Heap(NamedTuple):
+    """Candidates by falling key; ``size[0]`` of them."""
+
+    key: np.ndarray
+    item: np.ndarray
+    size: np.ndarray
+
+
+@jit
+def push(heap, key, item):
+    """Add a candidate."""
+    i = heap.size[0]
+    heap.size[0] += 1
+    while i > 0:
+        above = (i - 1) >> 1
+        if heap.key[above] >= key:
+            break
+        heap.key[i], heap.item[i] = heap.key[above], heap.item[above]
+        i = above
+    heap.key[i], heap.item[i] = key, item
+
+
+@jit
+def pop(heap):
+    """Take the first candidate."""
+    key, item = heap.key[0], heap.item[0]
+    heap.size[0] -= 1
+    size = heap.size[0]
+    last_key, last_item = heap.key[size], heap.item[size]
+    i = 0
+    while True:
+        c = 2 * i + 1
+        if c >= size:
+            break
+        if c + 1 < size and heap.key[c + 1] > heap.key[c]:
+            c += 1
+        if heap.key[c] <= last_key:
+            break
+        heap.key[i], heap.item[i] = heap.key[c], heap.item[c]
+        i = c
+    heap.key[i], heap.item[i] = last_key, last_item
+    return key, item
