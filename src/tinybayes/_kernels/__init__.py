@@ -11,11 +11,11 @@ from typing import Any
 import numba
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile without object mode, cached on disk where a place can be written to, outside the interpreter lock."""
     compiled: Callable[..., Any]
     try:
-        compiled = numba.njit(function, cache=True, nogil=True)
+        compiled = numba.njit(function, cache=True, nogil=True, **options)
     except RuntimeError:  # neither beside the file nor in the home directory, as in many containers
-        compiled = numba.njit(function, nogil=True)
+        compiled = numba.njit(function, nogil=True, **options)
     return compiled

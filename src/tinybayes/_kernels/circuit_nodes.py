@@ -9,6 +9,7 @@ import numpy as np
 from tinybayes._kernels import jit
 
 PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
+FOLLOWED = 4  # while a circuit grows: a product whose second child is one of sums
 ZERO, ONE = 0, 1
 MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
@@ -57,6 +58,29 @@ def add_node(what, nodes, count, kind, start, children, counts, table):
 
 
 @jit
+def _pair(what, left, right, kind, start, children, counts, table):
+    """Do what `add_node` does for two children, without an array for them: here compiling spends its time."""
+    code = (np.uint64(what) ^ np.uint64(np.uint32(left))) * MIX
+    code = ((code ^ (code >> SHIFT)) ^ np.uint64(np.uint32(right))) * MIX
+    mask = np.uint64(len(table) - 1)
+    slot = (code ^ (code >> SHIFT)) & mask
+    while table[slot] > 0:
+        node = table[slot]
+        first = start[node]
+        if children[first] == left and children[first + 1] == right and kind[node] == what:
+            return np.int32(node)
+        slot = (slot + np.uint64(1)) & mask
+    node = counts[0]
+    table[slot] = node
+    kind[node] = what
+    children[counts[1]], children[counts[1] + 1] = left, right
+    counts[0] += 1
+    counts[1] += 2
+    start[node + 1] = counts[1]
+    return np.int32(node)
+
+
+@jit
 def multiply(a, b, kind, start, children, counts, table):
     """Return the node of a product; zero and one are worked out."""
     if a == ZERO or b == ZERO:
@@ -65,26 +89,22 @@ def multiply(a, b, kind, start, children, counts, table):
         return np.int32(b)
     if b == ONE:
         return np.int32(a)
-    low, high = min(a, b), max(a, b)
-    # As add_node does it, but without an array for the pair: this is where compiling spends its time.
-    code = (np.uint64(PRODUCT) ^ np.uint64(np.uint32(low))) * MIX
-    code = ((code ^ (code >> SHIFT)) ^ np.uint64(np.uint32(high))) * MIX
-    mask = np.uint64(len(table) - 1)
-    slot = (code ^ (code >> SHIFT)) & mask
-    while table[slot] > 0:
-        node = table[slot]
-        first = start[node]
-        if children[first] == low and children[first + 1] == high and kind[node] == PRODUCT:
-            return np.int32(node)
-        slot = (slot + np.uint64(1)) & mask
-    node = counts[0]
-    table[slot] = node
-    kind[node] = PRODUCT
-    children[counts[1]], children[counts[1] + 1] = low, high
-    counts[0] += 1
-    counts[1] += 2
-    start[node + 1] = counts[1]
-    return np.int32(node)
+    return _pair(PRODUCT, min(a, b), max(a, b), kind, start, children, counts, table)
+
+
+@jit
+def append(context, total, kind, start, children, counts, table):
+    """Return the product of a node that stands for a context, and of a sum that does not depend on it.
+
+    Sums that follow each other are multiplied among themselves first, since other contexts need the same ones.
+    """
+    if context <= ONE or total <= ONE:
+        return multiply(context, total, kind, start, children, counts, table)
+    if kind[context] == FOLLOWED:
+        first = start[context]
+        total = multiply(children[first + 1], total, kind, start, children, counts, table)
+        context = children[first]
+    return _pair(FOLLOWED, context, total, kind, start, children, counts, table)
 
 
 @jit
@@ -136,7 +156,7 @@ def finished(root, kind, start, children, leaf):
                 last[children[e]] = node
     merged = np.zeros(n, np.bool_)
     for node in range(root):
-        merged[node] = parents[node] == 1 and kind[node] == PRODUCT and kind[last[node]] == PRODUCT
+        merged[node] = parents[node] == 1 and kind[node] >= PRODUCT and kind[last[node]] >= PRODUCT
     number = np.full(n, -1, np.int32)
     new_kind, new_leaf = np.empty(n, np.uint8), np.empty(n, np.int32)
     new_start, new_children = np.zeros(n + 1, np.int64), np.empty(start[n], np.int32)
@@ -160,7 +180,7 @@ def finished(root, kind, start, children, leaf):
                     new_children[edges] = number[children[e]]
                     edges += 1
         number[node] = made
-        new_kind[made], new_leaf[made] = kind[node], leaf[node]
+        new_kind[made], new_leaf[made] = min(kind[node], PRODUCT), leaf[node]
         made += 1
         new_start[made] = edges
     return new_kind[:made].copy(), new_start[: made + 1].copy(), new_children[:edges].copy(), new_leaf[:made].copy()

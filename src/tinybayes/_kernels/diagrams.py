@@ -9,7 +9,7 @@ the variable that is eliminated next has the largest of those that are left, so 
 import numpy as np
 
 from tinybayes._kernels import jit
-from tinybayes._kernels.circuit_nodes import MIX, SHIFT, SUM, ZERO, add_node, grow, grown_nodes, multiply
+from tinybayes._kernels.circuit_nodes import MIX, SHIFT, SUM, ZERO, add_node, append, grow, grown_nodes, multiply
 
 LEAF = 2**30  # the level of a circuit node: below all variables
 DONE, TOO_LARGE = 0, 1
@@ -156,7 +156,7 @@ def _sum_out(refs, width, count, merges, first, child, work, outside, varies, ki
             terms[found] = work[0, s]
             found += 1
     inside = add_node(SUM, terms, found, kind, start, children, counts, table)
-    return multiply(inside, outside[0], kind, start, children, counts, table)
+    return append(outside[0], inside, kind, start, children, counts, table)
 
 
 @jit

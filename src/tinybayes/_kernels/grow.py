@@ -222,6 +222,9 @@ def grow(
         progress[1] += parts.gain[part, v]
         for child in range(parts.first[part], parts.first[part] + values):
             offer(table, parts, child, heap, parameter_price)
+        looks += not with_circuit
+        if looks >= pause:
+            return PAUSED
 
 
 @jit

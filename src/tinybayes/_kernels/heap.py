@@ -1,4 +1,4 @@
-"""A heap of candidates with the largest key first, in arrays."""
+"""A heap of candidates with the largest key first, in arrays; of equal keys the smaller number comes first."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ def push(heap, key, item):
     heap.size[0] += 1
     while i > 0:
         above = (i - 1) >> 1
-        if heap.key[above] >= key:
+        if heap.key[above] > key or (heap.key[above] == key and heap.item[above] <= item):
             break
         heap.key[i], heap.item[i] = heap.key[above], heap.item[above]
         i = above
@@ -41,9 +41,10 @@ def pop(heap):
         c = 2 * i + 1
         if c >= size:
             break
-        if c + 1 < size and heap.key[c + 1] > heap.key[c]:
-            c += 1
-        if heap.key[c] <= last_key:
+        d = c + 1
+        if d < size and (heap.key[d] > heap.key[c] or (heap.key[d] == heap.key[c] and heap.item[d] < heap.item[c])):
+            c = d
+        if heap.key[c] < last_key or (heap.key[c] == last_key and heap.item[c] >= last_item):
             break
         heap.key[i], heap.item[i] = heap.key[c], heap.item[c]
         i = c

@@ -40,7 +40,7 @@ def _remove(v, near, degree):
 
 
 @jit
-def _next(near, degree, beside, cards, weighted, noise, alive, changed, score, size):
+def _next(near, degree, beside, cards, depth, weighted, noise, alive, changed, score, size):
     """Return the variable to eliminate; scores that cannot win are not brought up to date."""
     best = -1
     for stale in range(2):
@@ -53,6 +53,7 @@ def _next(near, degree, beside, cards, weighted, noise, alive, changed, score, s
                     continue
                 fill, size[v] = _score(v, near, degree, beside, cards, weighted)
                 score[v] = fill * np.exp(noise * np.random.standard_normal())
+                size[v] -= 1e-9 * (depth[v] + noise * np.random.standard_normal())  # decides among equal ones
                 changed[v] = False
             if best < 0 or score[v] < score[best] or (score[v] == score[best] and size[v] < size[best]):
                 best = v
@@ -60,18 +61,18 @@ def _next(near, degree, beside, cards, weighted, noise, alive, changed, score, s
 
 
 @jit
-def _greedy(near, degree, beside, cards, weighted, noise, limit, order):
+def _greedy(near, degree, beside, cards, depth, weighted, noise, limit, order):
     """Write an order and return the logarithm of the sum of the sizes of its cliques; the graph is used up.
 
-    Eliminates next the variable that adds the least to the graph, of equal ones that with the smallest clique. What
-    is added is multiplied by log-normal noise. Gives up with infinity when the sum exceeds `limit`.
+    Eliminates next the variable that adds the least to the graph, of equal ones that with the smallest clique, of
+    those the deepest. What is added is multiplied by log-normal noise. Gives up with infinity when the sum exceeds `limit`.
     """
     n = len(cards)
     score, size = np.empty(n), np.empty(n)
     alive, changed = np.ones(n, np.bool_), np.ones(n, np.bool_)
     total = -np.inf
     for k in range(n):
-        best = _next(near, degree, beside, cards, weighted, noise, alive, changed, score, size)
+        best = _next(near, degree, beside, cards, depth, weighted, noise, alive, changed, score, size)
         order[k] = best
         alive[best] = False
         total = np.logaddexp(total, size[best])
@@ -92,15 +93,15 @@ def _greedy(near, degree, beside, cards, weighted, noise, limit, order):
 
 
 @jit
-def greedy_orders(beside, cards, weighted, noise, slack, seed):
+def greedy_orders(beside, cards, depth, weighted, noise, slack, seed):
     """Return an order for each entry of `weighted` and `noise`, with the logarithm of its total size.
 
     Parameters
     ----------
     beside
         The graph, as a matrix of booleans.
-    cards
-        The numbers of states.
+    cards, depth
+        The numbers of states; and of variables that are otherwise equal, the deepest goes first.
     weighted, noise
         For each order whether an edge weighs the product of its ends' numbers of states, or one; and the noise.
     slack
@@ -119,6 +120,6 @@ def greedy_orders(beside, cards, weighted, noise, slack, seed):
     least = np.inf
     for t in range(len(noise)):
         graph = near.copy(), degree.copy(), beside.copy()
-        totals[t] = _greedy(*graph, cards, weighted[t], noise[t], least + slack, orders[t])
+        totals[t] = _greedy(*graph, cards, depth, weighted[t], noise[t], least + slack, orders[t])
         least = min(least, totals[t])
     return orders, totals

@@ -62,7 +62,7 @@ def learn_ac_resumable(
         As for `learn_ac`. The limits may differ from those of the run that wrote the checkpoint; data, prices, method
         and smoothing may not.
     path
-        The file. It is written anew every few seconds and at the end, whole or not at all.
+        The file. It is written at the first report, every few seconds and at the end, whole or not at all.
     every
         Seconds between two writings.
     """
@@ -73,7 +73,7 @@ def learn_ac_resumable(
     prices = {"edge_price": float(edge_price), "parameter_price": float(parameter_price)}
     about = {"data": _digest(data, rows), "method": method, "smoothing": float(smoothing), **prices}
     state = _State(rows, edge_price, parameter_price, method == "greedy", smoothing, False, max_edges)
-    began = written = time.monotonic()
+    began, written = time.monotonic(), float("-inf")  # the first report writes, and so tells of a bad place early
     if Path(path).exists():
         _restore(state, read_checkpoint(path, about), path)
     looks, complete = LOOKS, False

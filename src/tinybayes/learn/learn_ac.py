@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels import grow as kernel
-from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, PARAMETER, WORD
+from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, WORD
 from tinybayes._kernels.heap import Heap
 from tinybayes._kernels.tree_parts import find_gains
 from tinybayes.errors import error
@@ -224,7 +224,7 @@ class _State:
                 raise error("splits of an earlier growth on the same data", (part, v), where="splits")
             i = self.parts.variable[part]
             cost = 0
-            self._make_room()
+            self._make_room_for_one()
             if with_circuit:
                 place = self.parts.parameter[part]
                 while True:
@@ -253,29 +253,38 @@ class _State:
         score = float(base + self.progress[0])
         return Growth(int(self.numbers[1]), edges, score, float((self.start + self.progress[1]) / total), seconds)
 
-    def _make_room(self) -> None:
-        most = int(self.cardinality.max())
+    def _make_room_for_one(self) -> bool:
+        """See to it that the trees and the list of splits have room for a split; tell whether they had to grow."""
+        most, grew = int(self.cardinality.max()), False
         if self.numbers[0] + 4 * most > len(self.parts.variable):
             self.parts = pools.enlarged_parts(self.parts, 2 * len(self.parts.variable) + 4 * most)
+            grew = True
         if self.numbers[1] + 1 >= len(self.steps):
             self.steps = np.resize(self.steps, (2 * len(self.steps), 2))
-        used, nodes = self.graph.numbers[N_EDGES], self.graph.numbers[N_NODES]
-        if self.with_circuit and (2 * used > len(self.graph.child) or 2 * nodes > len(self.graph.kind)):
-            self._enlarge_graph()
+            grew = True
+        return grew
+
+    def _make_room(self) -> None:
+        """Enlarge what is full: the trees, the heap, or else the circuit."""
+        other = self._make_room_for_one()
+        before = len(self.heap.key)
         self._rebuild_heap()
+        if self.with_circuit and not other and len(self.heap.key) <= before:
+            self._enlarge_graph()
+            self._rebuild_heap()
 
     def _fits(self, edges: int, nodes: int) -> bool:
         g = self.graph
         return bool(g.numbers[N_EDGES] + edges + 64 <= len(g.child) and g.numbers[N_NODES] + nodes + 64 <= len(g.kind))
 
     def _enlarge_graph(self) -> None:
-        """Copy what is alive into fresh pools, at least four times as large."""
-        g = self.graph
-        live = int(((g.above > 0) & (g.kind >= PARAMETER)).sum())
-        nodes = 4 * live + 64 * int(self.rows.table.first_state[-1]) + 4096
-        edges = max(4 * int(g.numbers[LIVE]) + 4096, len(g.child))
-        new = pools.graph(max(nodes, len(g.kind)), edges, g.scope.shape[1])
-        states = int(self.rows.table.first_state[-1])
+        """Copy what is alive into fresh pools: as large as before where most was dead, else twice as large."""
+        g, states = self.graph, int(self.rows.table.first_state[-1])
+        live = int((g.above > 0).sum()) + int(self.numbers[0]) * int(self.cardinality.max()) + states
+        crowded = 4 * live > len(g.kind) or 4 * int(g.numbers[LIVE]) > len(g.child)
+        idle = 2 * int(g.numbers[N_EDGES]) < len(g.child)  # then a single split wants more than half of the pool
+        factor = 2 if crowded or idle else 1
+        new = pools.graph(factor * len(g.kind), factor * len(g.child), g.scope.shape[1])
         kernel.compact(g, new, self.parts, self.numbers[0], states, self.cardinality)
         self.graph = new
         self.scratch = pools.scratch(new, int(self.cardinality.max()))
