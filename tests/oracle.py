@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tinybayes.model import BayesNet, Dataset
+from tinybayes.model import BayesNet, Circuit, Dataset
 
 
 def log_parameter(net: BayesNet, node: int, row: list[int]) -> float:
@@ -79,3 +79,37 @@ def best_tree_weight(weight: np.ndarray) -> float:
         a, b = [v for v in range(n) if degree[v] == 1]
         best = max(best, total + weight[a, b])
     return best
+
+
+def joint(net: BayesNet) -> tuple[np.ndarray, np.ndarray]:
+    """Every assignment of all nodes with its log-probability."""
+    rows = list(itertools.product(*(range(node.cardinality) for node in net.nodes)))
+    return np.array(rows), np.array([log_joint(net, list(row)) for row in rows])
+
+
+def log_sum(terms: np.ndarray) -> float:
+    top = max(terms, default=-math.inf)
+    return top if top == -math.inf else top + math.log(sum(math.exp(t - top) for t in terms))
+
+
+def agreeing(rows: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+    """Which assignments agree with a row of evidence, -1 where nothing was observed."""
+    return ((rows == evidence) | (np.asarray(evidence) < 0)).all(axis=1)
+
+
+def circuit_value(circuit: Circuit, row: list[int]) -> list[float]:
+    """The value of every node of a circuit for a row of evidence, by the definition."""
+    kinds, values = circuit.kind.tolist(), []
+    indicators = [
+        1.0 if known < 0 or state == known else 0.0
+        for node, known in zip(circuit.nodes, row, strict=True)
+        for state in range(node.cardinality)
+    ]
+    for n, kind in enumerate(kinds):
+        below = [values[c] for c in circuit.children[circuit.offsets[n] : circuit.offsets[n + 1]]]
+        leaf = int(circuit.leaf[n])
+        if kind == 0:
+            values.append(math.exp(circuit.format.decode(circuit.table)[leaf]))
+        else:
+            values.append(indicators[leaf] if kind == 1 else sum(below) if kind == 2 else math.prod(below))
+    return values

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinybayes.model import CPD, BayesNet, DecisionTree, Float, NumberFormat, Variable
+from tinybayes.model import CPD, BayesNet, Circuit, DecisionTree, Float, NumberFormat, Variable
 
 
 def cpd(
@@ -150,3 +150,35 @@ def random_tree(rng: np.random.Generator, sizes: dict[int, int]) -> DecisionTree
             row.append(rows)
             rows += 1
     return DecisionTree(split, first, children, row)
+
+
+def hand_circuit() -> Circuit:
+    """A mixture over the class of two independent features, with a zero and a shared product, node by node.
+
+    Nodes 7 to 14 with nothing observed: 1/2, 1/2, 1, 1, 1/2, 1/4, 3/4, 1; with a=1: 0, 1/2, 1, 1/2, 1/2, 1/4, 3/8,
+    5/8; with a=0: 1/2, 0, 0, 1/2, 0, 0, 3/8, 3/8. So P(a=1) = 5/8 and P(c=x | a=1) = 2/5.
+    """
+    a, c = Variable("a", (0, 1)), Variable("c", ("x", "y"))
+    kind, leaf, below = [], [], []
+
+    def node(what: int, which: int = -1, children: Sequence[int] = ()) -> int:
+        kind.append(what)
+        leaf.append(which)
+        below.append(list(children))
+        return len(kind) - 1
+
+    lambdas = [node(1, i) for i in range(4)]  # a=0, a=1, c=x, c=y: nodes 0 to 3
+    quarter, three, half = (node(0, i) for i in range(3))  # nodes 4 to 6
+    left, right = node(3, children=[lambdas[0], half]), node(3, children=[lambdas[1], half])  # nodes 7 and 8
+    one = node(3, children=[lambdas[1]])  # node 9, a product of one: given c=x, a is 1
+    both = node(2, children=[left, right])  # node 10
+    kept = node(3, children=[right])  # node 11, used by nothing
+    x = node(3, children=[lambdas[2], quarter, one])  # node 12
+    y = node(3, children=[lambdas[3], three, both])  # node 13
+    node(2, children=[x, y])  # node 14
+    assert kept == 11
+    offsets = np.cumsum([0, *map(len, below)])
+    children = np.array([n for some in below for n in some])
+    logs = np.log([1 / 4, 3 / 4, 1 / 2])
+    arrays = (np.array(kind), offsets, children, np.array(leaf), Float(64).encode(logs))
+    return Circuit((a,), c, *arrays, Float(64))

@@ -10,19 +10,41 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tinybayes.compress import to_format
-    from tinybayes.cost import bayes_net_cost
+    from tinybayes.cost import bayes_net_cost, circuit_cost
     from tinybayes.data import named as datasets
     from tinybayes.data.mdlp import MDLPDiscretizer
     from tinybayes.data.tables import open_dataset, read_dataset
     from tinybayes.data.variables import Rules
     from tinybayes.deploy import load, read_model, save, write_model
     from tinybayes.errors import FileError, TinybayesError
-    from tinybayes.estimators import BayesNetClassifier
-    from tinybayes.infer import class_scores, evaluate, predict_codes
+    from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity
+    from tinybayes.infer import (
+        GIBBS_SETTINGS,
+        Queries,
+        as_circuit,
+        ask,
+        class_scores,
+        compile_circuit,
+        conditional,
+        estimate,
+        evaluate,
+        expected_counts,
+        gibbs,
+        is_decomposable,
+        is_deterministic,
+        is_smooth,
+        log_evidence,
+        marginals,
+        most_probable,
+        predict_codes,
+        random_queries,
+        sample,
+    )
     from tinybayes.learn import chow_liu, learn_classifier, maximum_likelihood, naive_bayes, random_tan
     from tinybayes.model import (
         CPD,
         BayesNet,
+        Circuit,
         Codebook,
         Cost,
         Dataset,
@@ -36,18 +58,40 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "compress": ["to_format"],
-    "cost": ["bayes_net_cost"],
+    "cost": ["bayes_net_cost", "circuit_cost"],
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
     "data.variables": ["Rules"],
     "deploy": ["load", "read_model", "save", "write_model"],
     "errors": ["FileError", "TinybayesError"],
-    "estimators": ["BayesNetClassifier"],
-    "infer": ["class_scores", "evaluate", "predict_codes"],
+    "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"],
+    "infer": [
+        "GIBBS_SETTINGS",
+        "Queries",
+        "as_circuit",
+        "ask",
+        "class_scores",
+        "compile_circuit",
+        "conditional",
+        "estimate",
+        "evaluate",
+        "expected_counts",
+        "gibbs",
+        "is_decomposable",
+        "is_deterministic",
+        "is_smooth",
+        "log_evidence",
+        "marginals",
+        "most_probable",
+        "predict_codes",
+        "random_queries",
+        "sample",
+    ],
     "learn": ["chow_liu", "learn_classifier", "maximum_likelihood", "naive_bayes", "random_tan"],
     "model": [
         "CPD",
         "BayesNet",
+        "Circuit",
         "Codebook",
         "Cost",
         "Dataset",
@@ -63,8 +107,12 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CPD",
+    "GIBBS_SETTINGS",
     "BayesNet",
     "BayesNetClassifier",
+    "Circuit",
+    "CircuitClassifier",
+    "CircuitDensity",
     "Codebook",
     "Cost",
     "Dataset",
@@ -73,24 +121,41 @@ __all__ = [
     "Fixed",
     "Float",
     "MDLPDiscretizer",
+    "Queries",
     "Rules",
     "Structure",
     "TinybayesError",
     "Variable",
+    "as_circuit",
+    "ask",
     "bayes_net_cost",
     "chow_liu",
+    "circuit_cost",
     "class_scores",
+    "compile_circuit",
+    "conditional",
     "datasets",
+    "estimate",
     "evaluate",
+    "expected_counts",
+    "gibbs",
+    "is_decomposable",
+    "is_deterministic",
+    "is_smooth",
     "learn_classifier",
     "load",
+    "log_evidence",
+    "marginals",
     "maximum_likelihood",
+    "most_probable",
     "naive_bayes",
     "open_dataset",
     "predict_codes",
+    "random_queries",
     "random_tan",
     "read_dataset",
     "read_model",
+    "sample",
     "save",
     "to_format",
     "with_target",

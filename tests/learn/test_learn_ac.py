@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
-from tinybayes._kernels import grow as kernel
+from tinybayes._kernels.growing_circuit import LIVE, edge_cost
 from tinybayes._kernels.tree_parts import leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.learn import _growing as pools
-from tinybayes.learn.learn_ac import _State, learn_ac, learn_tree_cpds
+from tinybayes.learn._growth import State
+from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
 from tinybayes.model import Dataset, Variable
 
 
@@ -91,7 +92,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
     """Random valid splits, not only good ones: the cost said beforehand is the number of edges added."""
     data = dependent(seed, rows=60, features=5, binary=binary)
     rows = pools.distinct_rows(data)
-    state = _State(rows, 0.1, 0.0, False, 1.0, False, None)
+    state = State(rows, 0.1, 0.0, False, 1.0, False, None)
     generator = np.random.default_rng(seed)
     for _ in range(8):
         count = int(state.numbers[0])
@@ -103,15 +104,15 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
             break
         pick = generator.integers(len(a))
         part = int(leaves[a[pick]])
-        before = int(state.graph.numbers[kernel.LIVE])
+        before = int(state.graph.numbers[LIVE])
         states = state.cardinality[state.parts.variable[part]]
         place = state.parts.parameter[part], states, int(v[pick]), rows.table.first_state[v[pick]]
-        cost, _, _ = kernel.edge_cost(state.graph, state.scratch, *place)
+        cost, _, _ = edge_cost(state.graph, state.scratch, *place)
         state.repeat(np.array([[part, v[pick]]]))
-        assert state.graph.numbers[kernel.LIVE] - before == cost
+        assert state.graph.numbers[LIVE] - before == cost
         net, offsets = pools.network(data, rows, state.parts, state.order, 1.0)
         circuit = pools.circuit(net, offsets, state.graph, state.scratch, state.parts)
-        assert circuit.n_edges == state.graph.numbers[kernel.LIVE]
+        assert circuit.n_edges == state.graph.numbers[LIVE]
         assert is_smooth(circuit)
         assert is_decomposable(circuit)
         assert is_deterministic(circuit)
@@ -125,7 +126,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
 def best_score(data, prices, splits):
     """Score of the network after given splits, by growing it anew; the parts of the greedy oracle."""
     rows = pools.distinct_rows(data)
-    state = _State(rows, prices[0], prices[1], True, 1.0, False, None)
+    state = State(rows, prices[0], prices[1], True, 1.0, False, None)
     state.repeat(np.array(splits, dtype=int).reshape(-1, 2))
     return state
 
@@ -148,7 +149,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
                 if not np.isfinite(state.parts.gain[part, v]) or state.descendant[i, v]:
                     continue
                 place = state.parts.parameter[part], state.cardinality[i], v, state.rows.table.first_state[v]
-                cost, _, _ = kernel.edge_cost(state.graph, state.scratch, *place)
+                cost, _, _ = edge_cost(state.graph, state.scratch, *place)
                 more = (state.cardinality[i] - 1) * (state.cardinality[v] - 1)
                 score = state.parts.gain[part, v] - prices[0] * cost - prices[1] * more
                 if score > best + 1e-9:
@@ -224,6 +225,7 @@ def test_limits_and_resuming():
     small = learn_ac(data, edge_price=0.05, max_edges=whole.circuit.n_edges // 2)
     assert small.circuit.n_edges <= whole.circuit.n_edges // 2
     assert whole.complete
+    assert not small.complete
     assert len(small.splits) < len(whole.splits)
     # Greedy depends on the circuit alone, so that it goes on as if nothing had happened; quick also remembers costs.
     greedy = learn_ac(data, edge_price=0.05, method="greedy")

@@ -15,7 +15,7 @@ PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
 
 @jit
 def plan_sizes(kind, offsets, children, states):
-    """Return the slot of every node (-1 without one), and the numbers of slots, terms, children and parameters."""
+    """Return the slot of every node (-1 without one), the numbers of slots and terms, and a bound on the children."""
     n = len(kind)
     uses, inside = np.zeros(n, np.int32), np.zeros(n, np.bool_)
     for node in range(n):
@@ -29,7 +29,7 @@ def plan_sizes(kind, offsets, children, states):
         if kind[node] == SUM or root or (kind[node] == PRODUCT and not (uses[node] == 1 and inside[node])):
             slot[node] = slots
             slots += 1
-    terms = below = parameters = 0
+    terms = below = 0
     for node in range(n):
         if slot[node] < 0:
             continue

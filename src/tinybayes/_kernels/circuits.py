@@ -2,8 +2,9 @@
 
 The arrays of a plan are described in `circuit_plan.py`; here they come as a tuple. Values and derivatives of a block
 have the rows as their last axis, of the fixed length ROWS, so that each step is a few vector instructions on whole
-cache lines. Derivatives, and values that are not needed again, are kept in the slots' homes, which fit in the cache. An observed state's indicator is not one but a power of two that makes up for its
-probability, so that long rows do not underflow; rows that do all the same have a root outside of LEAST..MOST.
+cache lines. Derivatives, and values that are not needed again, are kept in the slots' homes, which fit in the cache.
+An observed state's indicator is not one but a power of two that makes up for its probability, so that long rows do not
+underflow; rows that do all the same have a root outside of LEAST..MOST.
 """
 
 import numpy as np
@@ -198,6 +199,16 @@ def one_row(plan, widest, row, first_state, scale, value, slope, posterior, want
         down_one(plan, states, value, slope, np.empty(widest))
         _posterior(row, first_state, slope, root, posterior)
     return np.log(root) - log_scale
+
+
+@jit
+def each_row(plan, widest, places, X, first_state, scale, log_evidence, posterior):
+    """Do what `one_row` does for each of many rows: for circuits so large that blocks of rows leave the cache."""
+    want = len(posterior) > 0
+    value, slope = np.empty(len(plan[6]) if want else places), np.zeros(places if want else 0)
+    for r in range(len(X)):
+        place = posterior[r] if want else value
+        log_evidence[r] = one_row(plan, widest, X[r], first_state, scale, value, slope, place, want)
 
 
 @jit

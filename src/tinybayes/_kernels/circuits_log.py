@@ -139,13 +139,13 @@ def draw_rows(plan, value, first_state, state_variable, seed, out):
     first_term, first_child, child, log_coefficient = plan
     states, slots = first_state[len(first_state) - 1], len(first_term) - 1
     stack = np.empty(slots, np.int32)
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     for r in range(len(out)):
         stack[0], top = slots - 1, 1
         while top > 0:
             v = stack[top - 1]
             chosen = first_term[v]
-            left = np.random.random()
+            left = np.random.random()  # noqa: NPY002
             for t in range(first_term[v], first_term[v + 1]):
                 part = np.exp(_log_term(t, first_child, child, log_coefficient, value) - value[v])
                 if part > 0.0:

@@ -70,18 +70,21 @@ def _rehash_tests(level, first, child, count, cards, slots):
 
 
 @jit
+def _slots(least):
+    """Return a power of two that is not smaller."""
+    slots = 16
+    while slots < least:
+        slots *= 2
+    return slots
+
+
+@jit
 def table_diagram(refs, levels, cards):
     """Turn a full table, the deepest level running fastest, into a diagram: its root and three arrays."""
     size = np.zeros(2, np.int64)
-    room, spread = 16, 16
-    for axis in range(len(levels)):
-        room += len(refs)
-        spread += len(refs)
-    slots = 16
-    while slots < 2 * room:
-        slots *= 2
+    room = spread = 16 + len(levels) * len(refs)
     level, first = np.empty(room, np.int32), np.empty(room, np.int64)
-    child, table = np.empty(spread, np.int32), np.full(slots, -1, np.int32)
+    child, table = np.empty(spread, np.int32), np.full(_slots(2 * room), -1, np.int32)
     now = refs.copy()
     for axis in range(len(levels) - 1, -1, -1):
         z = levels[axis]
@@ -160,6 +163,60 @@ def _sum_out(refs, width, count, merges, first, child, work, outside, varies, ki
 
 
 @jit
+def _lowest(refs, width, level):
+    """Return the level at which references branch next, and whether one of them is zero."""
+    lowest, zero = np.int64(LEAF), False
+    for j in range(width):
+        zero |= refs[j] == ZERO
+        lowest = min(lowest, np.int64(_level(refs[j], level)))
+    return lowest, zero
+
+
+@jit
+def _branch(refs, width, z, s, level, first, child, out):
+    """Write where references go on when the variable at level `z` has the state `s`."""
+    for j in range(width):
+        inner = _level(refs[j], level) == z
+        out[j] = child[first[-1 - refs[j]] + s] if inner else refs[j]
+
+
+@jit
+def _choose(refs, width, z, level, first, child, out):
+    """Write for each state of the variable at level `z` where its own reference goes on."""
+    for s in range(width):
+        inner = _level(refs[s], level) == z
+        out[s] = child[first[-1 - refs[s]] + s] if inner else refs[s]
+
+
+@jit
+def _remember(refs, width, result, known, keys, results, seen):
+    """Keep the result for a tuple of references, and return arrays with room for the next."""
+    seen[_find(refs, width, keys, seen)] = known
+    keys[known * width : (known + 1) * width] = refs[:width]
+    results[known] = result
+    known += 1
+    if 2 * known > len(seen):
+        seen = np.full(4 * len(seen), -1, np.int32)
+        for m in range(known):
+            seen[_find(keys[m * width : (m + 1) * width], width, keys, seen)] = m
+    if known == len(results):
+        results, keys = grow(results, 2 * known), grow(keys, 2 * known * max(width, 1))
+    return known, keys, results, seen
+
+
+@jit
+def _with_room(level, first, child, size, tests, cards, states):
+    """Return the arrays of a diagram with room for another node."""
+    if size[0] + 2 > len(level):
+        level, first = grow(level, 2 * len(level)), grow(first, 2 * len(first))
+    if size[1] + 2 * states > len(child):
+        child = grow(child, 2 * len(child))
+    if 2 * size[0] > len(tests):
+        tests = _rehash_tests(level, first, child, size[0], cards, 4 * len(tests))
+    return level, first, child, tests
+
+
+@jit
 def combine(roots, merges, level, first, child, cards, z, depth, most, kind, start, children, counts, table):
     """Multiply diagrams and sum the variable at level `z`, the deepest, out; or choose among them by it.
 
@@ -185,98 +242,63 @@ def combine(roots, merges, level, first, child, cards, z, depth, most, kind, sta
     status, root, level, first, child, and the circuit, whose arrays may have moved.
     """
     width = len(roots)
-    most_states = cards.max() if len(cards) else 1
+    states = cards.max()
     choose = len(merges) == width
     # The diagram that is made. When choosing, what lies below goes into it as it is.
-    room = 2 * len(level) + 64 if choose else 1024
-    new_level, new_first = np.empty(room, np.int32), np.empty(room, np.int64)
-    new_child = np.empty(2 * len(child) + 64 * most_states if choose else 1024 * most_states, np.int32)
-    size = np.zeros(2, np.int64)
-    if choose:
-        new_level[: len(level)], new_first[: len(level)], new_child[: len(child)] = level, first, child
-        size[0], size[1] = len(level), len(child)
-    slots = 4096
-    while slots < 4 * room:
-        slots *= 2
-    tests = _rehash_tests(new_level, new_first, new_child, size[0], cards, slots)
+    size = np.array([len(level), len(child)]) if choose else np.zeros(2, np.int64)
+    new_level, new_first = grow(level[: size[0]], 2 * size[0] + 1024), grow(first[: size[0]], 2 * size[0] + 1024)
+    new_child = grow(child[: size[1]], 2 * size[1] + 1024 * states)
+    tests = _rehash_tests(new_level, new_first, new_child, size[0], cards, _slots(4 * len(new_level)))
     # What was computed before: tuples of references and their results.
     keys, results, known = np.empty(1024 * max(width, 1), np.int32), np.empty(1024, np.int32), 0
     seen = np.full(4096, -1, np.int32)
-    # One frame for each level on the way down.
+    # One frame for each level on the way down: its references, its level (-1: not looked at), state and results.
     frames, split = np.empty((depth, max(width, 1)), np.int32), np.full(depth, -1, np.int64)
-    state, below = np.zeros(depth, np.int64), np.empty((depth, most_states), np.int32)
-    work = np.empty((width + 1, max(most_states, width)), np.int32)
+    state, below = np.zeros(depth, np.int64), np.empty((depth, states), np.int32)
+    work = np.empty((width + 1, max(states, width)), np.int32)
     outside, varies = np.empty(max(width, 1), np.int32), np.empty(max(width, 1), np.bool_)
     frames[0, :width] = roots
     top = 0
-    result = np.int32(ZERO)
     while True:
         refs = frames[top]
-        ready = False
         if split[top] < 0:
-            zero = False
-            deepest = np.int64(LEAF)
-            for j in range(width):
-                zero |= refs[j] == ZERO
-                deepest = min(deepest, np.int64(_level(refs[j], level)))
-            if zero and not choose:
-                result, ready = np.int32(ZERO), True
-            else:
-                slot = _find(refs, width, keys, seen)
-                if seen[slot] >= 0:
-                    result, ready = results[seen[slot]], True
-                elif deepest >= z:
-                    if choose:
-                        for s in range(width):
-                            inner = _level(refs[s], level) == z
-                            work[0, s] = child[first[-1 - refs[s]] + s] if inner else refs[s]
-                        result = _add_test(z, work[0], width, new_level, new_first, new_child, size, tests)
-                    else:
-                        kind, start, children, table = grown_nodes(
-                            kind, start, children, counts, table, (width + 2) * (most_states + 1)
-                        )
-                        result = _sum_out(
-                            refs, width, cards[z], merges, first, child, work, outside, varies,
-                            kind, start, children, counts, table,
-                        )  # fmt: skip
-                    split[top] = LEAF
-                else:
-                    split[top], state[top] = deepest, 0
-        if not ready and split[top] < LEAF:
-            now, s = split[top], state[top]
-            if s < cards[now]:
-                state[top] += 1
-                for j in range(width):
-                    inner = _level(refs[j], level) == now
-                    frames[top + 1, j] = child[first[-1 - refs[j]] + s] if inner else refs[j]
-                top += 1
-                split[top] = -1
-                continue
-            result = _add_test(now, below[top], cards[now], new_level, new_first, new_child, size, tests)
-        if not ready:  # new: remember it, and keep room for the next
+            split[top], zero = _lowest(refs, width, level)
+            state[top] = 0
             slot = _find(refs, width, keys, seen)
-            seen[slot] = known
-            keys[known * width : (known + 1) * width] = refs[:width]
-            results[known] = result
-            known += 1
-            if 2 * known > len(seen):
-                seen = np.full(4 * len(seen), -1, np.int32)
-                for m in range(known):
-                    seen[_find(keys[m * width : (m + 1) * width], width, keys, seen)] = m
-            if known == len(results):
-                results, keys = grow(results, 2 * known), grow(keys, 2 * known * max(width, 1))
-            if size[0] + 2 > len(new_level):
-                new_level, new_first = grow(new_level, 2 * len(new_level)), grow(new_first, 2 * len(new_first))
-            if size[1] + 2 * most_states > len(new_child):
-                new_child = grow(new_child, 2 * len(new_child))
-            if 2 * size[0] > len(tests):
-                tests = _rehash_tests(new_level, new_first, new_child, size[0], cards, 4 * len(tests))
-            if counts[1] > most or size[1] > most or known * max(width, 1) > 2 * most:
-                arrays = (new_level[:0], new_first[:0], new_child[:0])
-                return TOO_LARGE, result, arrays[0], arrays[1], arrays[2], kind, start, children, table
+            if zero and not choose:
+                result, new = np.int32(ZERO), False
+            elif seen[slot] >= 0:
+                result, new = results[seen[slot]], False
+            elif split[top] < z:
+                continue
+            elif choose:
+                _choose(refs, width, z, level, first, child, work[0])
+                result, new = _add_test(z, work[0], width, new_level, new_first, new_child, size, tests), True
+            else:
+                more = (width + 2) * (states + 1)
+                kind, start, children, table = grown_nodes(kind, start, children, counts, table, more)
+                nodes = (kind, start, children, counts, table)
+                result = _sum_out(refs, width, cards[z], merges, first, child, work, outside, varies, *nodes)
+                new = True
+        elif state[top] < cards[split[top]]:
+            _branch(refs, width, split[top], state[top], level, first, child, frames[top + 1])
+            state[top] += 1
+            top += 1
+            split[top] = -1
+            continue
+        else:
+            now = split[top]
+            result = _add_test(now, below[top], cards[now], new_level, new_first, new_child, size, tests)
+            new = True
+        if new:
+            known, keys, results, seen = _remember(refs, width, result, known, keys, results, seen)
+            arrays = (new_level, new_first, new_child, size, tests, cards, states)
+            new_level, new_first, new_child, tests = _with_room(*arrays)
+            if counts[1] > most or size[1] > most or known * width > 2 * most:
+                return TOO_LARGE, result, new_level, new_first, new_child, kind, start, children, table
         if top == 0:
             break
         top -= 1
         below[top, state[top] - 1] = result
-    new_level, new_first, new_child = new_level[: size[0]].copy(), new_first[: size[0]].copy(), new_child[: size[1]].copy()
-    return DONE, result, new_level, new_first, new_child, kind, start, children, table
+    made = (new_level[: size[0]].copy(), new_first[: size[0]].copy(), new_child[: size[1]].copy())
+    return DONE, result, made[0], made[1], made[2], kind, start, children, table

@@ -45,7 +45,10 @@ def _refresh(net, chain, v, logs):
     for s in range(states):
         logs[s] = log_entry[entry + s]
     for k in range(net.first_child[v], net.first_child[v + 1]):
-        c, stride, turn = net.child[k], net.child_stride[k], net.first_turn[k]
+        c = net.child[k]
+        if not has(net.path, chain.path[c], v):
+            continue  # the row of the child does not depend on the variable, the others being as they are
+        stride = net.child_stride[k]
         if stride > 0:
             entry = chain.entry[c] + x[c] - x[v] * stride
             for s in range(states):
@@ -53,28 +56,25 @@ def _refresh(net, chain, v, logs):
             continue
         if chain.turn_version[k] != chain.version[c]:
             _look_ahead(net, chain, v, k)
-        if chain.turn[turn] >= 0:
-            for s in range(states):
-                logs[s] += log_entry[chain.turn[turn + s] + x[c]]
+        turn = net.first_turn[k]
+        for s in range(states):
+            logs[s] += log_entry[chain.turn[turn + s] + x[c]]
     _normalize(logs, states, chain.chance, net.first_state[v])
 
 
 @inlined
 def _look_ahead(net, chain, v, k):
-    """Find the row that a child with a tree has for each state of the variable; -1 where it is the same for all."""
+    """Find the row that a child with a tree would have for each state of the variable."""
     x, c, turn = chain.x, net.child[k], net.first_turn[k]
     now = x[v]
+    for s in range(net.states[v]):
+        if s == now:
+            chain.turn[turn + s] = chain.entry[c]
+        else:
+            x[v] = s
+            chain.turn[turn + s] = net.leaf_entry[_other_leaf(net, chain, c, v)]
+    x[v] = now
     chain.turn_version[k] = chain.version[c]
-    if not has(net.path, chain.path[c], v):
-        chain.turn[turn] = -1
-    else:
-        for s in range(net.states[v]):
-            if s == now:
-                chain.turn[turn + s] = chain.entry[c]
-            else:
-                x[v] = s
-                chain.turn[turn + s] = net.leaf_entry[_other_leaf(net, chain, c, v)]
-        x[v] = now
 
 
 @inlined

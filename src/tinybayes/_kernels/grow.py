@@ -67,7 +67,7 @@ def below(g, s, sets, top):
     while depth:
         n = s.stack[depth - 1]
         e = s.place[n]
-        if e < g.start[n] + g.count[n]:
+        if e < g.start[n] + g.degree[n]:
             c = g.child[e]
             s.place[n] = e + 1
             if s.mark[c] != stamp:
@@ -157,8 +157,9 @@ def grow(
 ):
     """Split until nothing improves the score, a pool is full, `max_edges` is reached, or `pause` looks were taken.
 
-    ``numbers`` holds the parts in use, the splits done, and the candidates looked at; ``progress`` the score and the
-    log-likelihood gained so far; ``steps`` the splits as pairs (part, variable).
+    ``numbers`` holds the parts in use, the splits done, the candidates looked at, and whether `max_edges` kept one from
+    being split; ``progress`` the score and the log-likelihood gained so far; ``steps`` the splits as pairs (part,
+    variable).
     """
     n_variables = len(table.columns)
     looks = 0
@@ -193,6 +194,7 @@ def grow(
                     return PAUSED
                 continue
             if g.numbers[LIVE] + parts.cost[part, v] > max_edges:
+                numbers[3] = 1
                 continue
             cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
         if not _room(g, parts, heap, numbers, steps, written, nodes + values * states, values, with_circuit):
@@ -294,13 +296,13 @@ def compact(g, new, parts, n_parts, n_states, cardinality):
             continue
         new.kind[m], new.leaf[m], new.above[m], new.head[m] = g.kind[n], g.leaf[n], 0, -1
         new.scope[m] = g.scope[n]
-        new.start[m], new.count[m] = edge, g.count[n]
-        edge += g.count[n]
+        new.start[m], new.degree[m] = edge, g.degree[n]
+        edge += g.degree[n]
     new.numbers[N_NODES], new.numbers[N_EDGES], new.numbers[LIVE] = count, edge, edge
     new.numbers[ROOT], new.numbers[STAMP] = renamed[g.numbers[ROOT]], g.numbers[STAMP]
     for n in range(g.numbers[N_NODES]):
         m = renamed[n]
-        for k in range(g.count[n] if m >= 0 else 0):
+        for k in range(g.degree[n] if m >= 0 else 0):
             e, c = new.start[m] + k, renamed[g.child[g.start[n] + k]]
             new.parent[e], new.child[e] = m, c
             first = new.head[c]

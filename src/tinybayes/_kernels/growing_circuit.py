@@ -31,7 +31,7 @@ class Graph(NamedTuple):
 
     kind: np.ndarray
     start: np.ndarray
-    count: np.ndarray
+    degree: np.ndarray
     head: np.ndarray  # the first edge that leads here, -1 for none
     above: np.ndarray  # how many edges lead here
     leaf: np.ndarray  # of an indicator its state; of a parameter its entry
@@ -78,7 +78,7 @@ def add_node(g, kind, leaf, children):
 def set_children(g, n, children):
     """Give a node without children these ones, in fresh room of the pool."""
     g.start[n] = g.numbers[N_EDGES]
-    g.count[n] = len(children)
+    g.degree[n] = len(children)
     for c in children:
         e = g.numbers[N_EDGES]
         g.numbers[N_EDGES] += 1
@@ -156,7 +156,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
     for a in range(found):
         m = s.ancestors[a, 0]
         v = -1
-        for e in range(g.start[m], g.start[m] + g.count[m]):
+        for e in range(g.start[m], g.start[m] + g.degree[m]):
             if has(g, g.child[e], variable):
                 v = g.child[e]
                 break
@@ -191,7 +191,7 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
     while depth:
         n = s.stack[depth - 1]
         e = s.place[n]
-        if e < g.start[n] + g.count[n]:
+        if e < g.start[n] + g.degree[n]:
             c = g.child[e]
             s.place[n] = e + 1
             if not has(g, c, variable):
@@ -229,7 +229,7 @@ def _spread_values(g, s, variable, stamp):
         while depth:
             depth -= 1
             n = s.stack[depth]
-            for e in range(g.start[n], g.start[n] + g.count[n]):
+            for e in range(g.start[n], g.start[n] + g.degree[n]):
                 c = g.child[e]
                 if s.mark[c] == stamp and g.kind[c] >= SUM and s.values[c] | s.values[n] != s.values[c]:
                     s.values[c] |= s.values[n]
@@ -251,7 +251,7 @@ def count_bits(bits):
 def _copy_edges(g, s, n, variable, bit):
     """Edges of the copy of a node on the side of V for one value; 0 where it is replaced by its only child."""
     kept = 0
-    for e in range(g.start[n], g.start[n] + g.count[n]):
+    for e in range(g.start[n], g.start[n] + g.degree[n]):
         c = g.child[e]
         if not has(g, c, variable) or (g.kind[c] != INDICATOR and s.values[c] & bit):
             kept += 1
@@ -266,15 +266,15 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
     for i in range(s.numbers[0]):
         n = s.side_d[i]
         times = count_bits(s.values[n])
-        added += g.count[n] * (times - 1)
-        written += g.count[n] * times
+        added += g.degree[n] * (times - 1)
+        written += g.degree[n] * times
         nodes += times
     for a in range(s.numbers[2]):
         m, v = s.ancestors[a, 0], s.ancestors[a, 2]
         times = count_bits(s.values[m])
         if times > 1:  # with a single value nothing on the side of V needs to be restricted
             # The mutual ancestor becomes the sum itself where it has no other children.
-            added += 4 * times - (2 if g.count[m] == 2 else 1)
+            added += 4 * times - (2 if g.degree[m] == 2 else 1)
             written += 4 * times
             nodes += times + 1
             s.dead[v] += 1
@@ -284,7 +284,7 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
         if s.asked[n] != stamp:
             continue
         dying = s.dead[n] == g.above[n]
-        for e in range(g.start[n], g.start[n] + g.count[n]):
+        for e in range(g.start[n], g.start[n] + g.degree[n]):
             c = g.child[e]
             if g.kind[c] >= SUM and has(g, c, variable):
                 s.asked[c] = stamp
@@ -298,7 +298,7 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
             written += edges
             nodes += 1
         if dying:
-            added -= g.count[n]
+            added -= g.degree[n]
     return added, written, nodes
 
 
@@ -315,7 +315,7 @@ def list_nodes(g, s):
     while depth:
         n = s.stack[depth - 1]
         e = s.place[n]
-        if e < g.start[n] + g.count[n]:
+        if e < g.start[n] + g.degree[n]:
             c = g.child[e]
             s.place[n] = e + 1
             if s.mark[c] != stamp:

@@ -52,8 +52,8 @@ def _next(near, degree, beside, cards, depth, weighted, noise, alive, changed, s
                 if best >= 0 and score[best] == 0.0 and degree[v] > degree[best]:
                     continue
                 fill, size[v] = _score(v, near, degree, beside, cards, weighted)
-                score[v] = fill * np.exp(noise * np.random.standard_normal())
-                size[v] -= 1e-9 * (depth[v] + noise * np.random.standard_normal())  # decides among equal ones
+                score[v] = fill * np.exp(noise * np.random.standard_normal())  # noqa: NPY002
+                size[v] -= 1e-9 * (depth[v] + noise * np.random.standard_normal())  # noqa: NPY002
                 changed[v] = False
             if best < 0 or score[v] < score[best] or (score[v] == score[best] and size[v] < size[best]):
                 best = v
@@ -65,7 +65,8 @@ def _greedy(near, degree, beside, cards, depth, weighted, noise, limit, order):
     """Write an order and return the logarithm of the sum of the sizes of its cliques; the graph is used up.
 
     Eliminates next the variable that adds the least to the graph, of equal ones that with the smallest clique, of
-    those the deepest. What is added is multiplied by log-normal noise. Gives up with infinity when the sum exceeds `limit`.
+    those the deepest. What is added is multiplied by log-normal noise. Gives up with infinity when the sum exceeds
+    `limit`.
     """
     n = len(cards)
     score, size = np.empty(n), np.empty(n)
@@ -109,7 +110,7 @@ def greedy_orders(beside, cards, depth, weighted, noise, slack, seed):
         is infinite.
     """
     n = len(cards)
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     degree, near = np.zeros(n, np.int64), np.empty((n, n), np.int32)
     for a in range(n):
         for b in range(n):

@@ -52,7 +52,7 @@ def _order_side_d(g, s, stamp):
         while depth:
             n = s.stack[depth - 1]
             e = s.place[n]
-            if e < g.start[n] + g.count[n]:
+            if e < g.start[n] + g.degree[n]:
                 c = g.child[e]
                 s.place[n] = e + 1
                 if g.kind[c] >= SUM and s.mark[c] == stamp and s.seen[c] != stamp:
@@ -74,8 +74,8 @@ def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, sta
         for v in range(cardinality):
             if not (s.values[n] >> v) & 1:
                 continue
-            children = s.stack[: g.count[n]]
-            for k in range(g.count[n]):
+            children = s.stack[: g.degree[n]]
+            for k in range(g.degree[n]):
                 c = g.child[g.start[n] + k]
                 if first_parameter <= c < first_parameter + states:
                     c = new_parameters[v] + c - first_parameter
@@ -96,7 +96,7 @@ def _copy_side_v(g, s, variable, first_state, cardinality, stamp):
             if not (s.values[n] >> v) & 1:
                 continue
             kept = 0
-            for e in range(g.start[n], g.start[n] + g.count[n]):
+            for e in range(g.start[n], g.start[n] + g.degree[n]):
                 c = g.child[e]
                 if not has(g, c, variable):
                     s.stack[kept] = c
@@ -131,14 +131,14 @@ def _join(g, s, a, first_parameter, first_state, cardinality, new_parameters):
             three[2] = below
             products[terms] = add_node(g, PRODUCT, -1, three)
             terms += 1
-    if not single and g.count[m] == 2:
+    if not single and g.degree[m] == 2:
         for e in range(g.start[m], g.start[m] + 2):
             unlink(g, e)
         g.kind[m] = SUM
         set_children(g, m, products[:terms])
         return
     joined = below if single else add_node(g, SUM, -1, products[:terms])
-    last = g.start[m] + g.count[m] - 1
+    last = g.start[m] + g.degree[m] - 1
     for e in range(g.start[m], last + 1):
         if g.child[e] == d:
             unlink(g, e)
@@ -153,13 +153,13 @@ def _join(g, s, a, first_parameter, first_state, cardinality, new_parameters):
                 moved = g.child[last]
                 unlink(g, last)
                 link(g, e, m, moved)
-            g.count[m] -= 1
+            g.degree[m] -= 1
             break
 
 
 @jit
 def _cut_off(g, n):
     """Take away the edges to the children of a node that nothing leads to any more."""
-    for e in range(g.start[n], g.start[n] + g.count[n]):
+    for e in range(g.start[n], g.start[n] + g.degree[n]):
         unlink(g, e)
-    g.count[n] = 0
+    g.degree[n] = 0

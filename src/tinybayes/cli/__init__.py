@@ -6,9 +6,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from tinybayes import __version__
+from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.examples import demo, reproduce
 from tinybayes.cli.learning import fit
 from tinybayes.cli.models import convert, evaluate, info, predict
+from tinybayes.cli.query import query
 from tinybayes.errors import TinybayesError
 
 __all__ = ["app", "main"]
@@ -24,8 +26,10 @@ app = typer.Typer(
 for command, example in (
     (demo, "demo -o digits.tb"),
     (fit, "fit iris.csv --target species --structure naive -o iris.tb"),
+    (learn_circuit, "learn-circuit survey.csv --edge-cost 0.1 -o survey.tb"),
     (evaluate, "evaluate iris.tb test.csv"),
     (predict, "predict iris.tb new.csv --proba -o labels.csv"),
+    (query, 'query alarm.bif.gz "HR=HIGH | CVP=LOW"'),
     (info, "info digits.tb"),
     (convert, "convert alarm.bif.gz alarm.tb"),
     (reproduce, "reproduce experiments/differentiable_tan/table1.toml --quick"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, ARFF, npz or .data; text also .gz")
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .tb, .bif, .xmlbif or .uai")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .tb, .bif, .xmlbif, .uai or .ac")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
 
 
@@ -52,10 +52,10 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_output(path: Path) -> None:
+def check_output(path: Path, option: str = "--output") -> None:
     """Fail before the work, not after it."""
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise error("a file in a directory that exists", str(path), where="--output", remedy="create the directory")
+        raise error("a file in a directory that exists", str(path), where=option, remedy="create the directory")
 
 
 @contextmanager

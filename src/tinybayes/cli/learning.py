@@ -104,7 +104,7 @@ def fit(
     )
     cuts = None if discretizer == "none" else discretizer
     rules = Rules(discretizer=cuts, n_bins=bins, max_states=max_states, seed=seed)
-    rows = _read(table, target, weight, drop or [], rules, in_memory=by_gradient)
+    rows = read_rows(table, target, weight, drop or [], rules, in_memory=by_gradient)
     added = 1.0 if smoothing is None else smoothing
     net, end = _learn(rows, structure, training, added, seed, options)
     result = evaluate(net, rows)
@@ -125,8 +125,10 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _read(table: Path, target: str, weight: str | None, drop: list[str], rules: "Rules", *, in_memory: bool) -> "Data":
-    """Open the table; the gradient passes over it many times, and so needs it in memory."""
+def read_rows(
+    table: Path, target: str | None, weight: str | None, drop: list[str], rules: "Rules", *, in_memory: bool
+) -> "Data":
+    """Open the table; learners that pass over it many times need it in memory."""
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import open_dataset
 

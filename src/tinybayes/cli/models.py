@@ -73,47 +73,53 @@ def info(
     from tinybayes.cost import bayes_net_cost
     from tinybayes.deploy import read_model
     from tinybayes.deploy.native import load_metadata
+    from tinybayes.model import Circuit
+    from tinybayes.report.circuits import circuit_card, describe_circuit
     from tinybayes.report.console import model_card
 
-    net = read_model(model)
+    found = read_model(model)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
     if as_json:
-        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in net.variables]
-        parents = {n.name: [net.nodes[p].name for p in c.parents] for n, c in zip(net.nodes, net.cpds, strict=True)}
-        target = None if net.target is None else {"name": net.target.name, "states": list(net.target.states)}
-        described = {"target": target, "variables": variables, "parents": parents}
-        print_json({**described, "cost": bayes_net_cost(net).to_dict(), "metadata": metadata})
+        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in found.variables]
+        target = None if found.target is None else {"name": found.target.name, "states": list(found.target.states)}
+        described = {"target": target, "variables": variables}
+        if isinstance(found, Circuit):
+            print_json({**described, **describe_circuit(found), "metadata": metadata})
+            return
+        nodes = found.nodes
+        parents = {n.name: [nodes[p].name for p in c.parents] for n, c in zip(nodes, found.cpds, strict=True)}
+        print_json({**described, "parents": parents, "cost": bayes_net_cost(found).to_dict(), "metadata": metadata})
         return
-    show(model_card(net, limit=limit))
+    show(circuit_card(found, limit=limit) if isinstance(found, Circuit) else model_card(found, limit=limit))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A model: .tb, .bif, .xmlbif or .uai; text also .gz")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="A model: .tb, .bif, .xmlbif, .uai or .ac; text also .gz")
+    ],
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The model to write; its suffix says the format.")],
     target: Annotated[str | None, typer.Option(help="Make this variable the class.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Normalise quantised tables (text formats).")] = False,
     as_json: Json = False,
 ) -> None:
     """Convert a model between file formats."""
-    from tinybayes.deploy import read_model, write_model
+    from tinybayes.deploy import read_model, read_network, write_model
     from tinybayes.model import with_target
 
-    net = read_model(source)
-    if target is not None:
-        net = with_target(net, target)
-    write_model(net, output, normalize=normalize)
+    model = read_model(source) if target is None else with_target(read_network(source), target)
+    write_model(model, output, normalize=normalize)
     if as_json:
-        print_json({"variables": len(net.nodes)}, output)
+        print_json({"variables": len(model.nodes)}, output)
     else:
-        say(f"Wrote {len(net.nodes):,} variables to {output}.")
+        say(f"Wrote {len(model.nodes):,} variables to {output}.")
 
 
 def _classifier(path: Path) -> "BayesNet":
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_network
 
-    net = read_model(path)
+    net = read_network(path)
     if net.target is None:
         remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME"
         raise error("a model with a class variable", "one without", where=str(path), remedy=remedy)

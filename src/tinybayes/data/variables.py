@@ -31,6 +31,8 @@ class Rules:
         Bins of ``"uniform"`` and ``"quantile"``.
     max_states
         A column with more distinct values than this is refused: it is an identifier or a measurement, not a state.
+    keep_values
+        Whole numbers with at most so many distinct values in a column are states as they stand, and are not cut.
     sample_rows
         When the table comes in several batches, cut points are found on a uniform sample of this many rows.
     seed
@@ -40,11 +42,12 @@ class Rules:
     discretizer: Discretizer = "auto"
     n_bins: int = 8
     max_states: int = 1000
+    keep_values: int = 0
     sample_rows: int = 200_000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("max_states", 1), ("sample_rows", 1), ("seed", 0)):
+        for name, least in (("max_states", 1), ("keep_values", 0), ("sample_rows", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise error(f"a whole number from {least}", repr(value), where=name)
@@ -74,10 +77,11 @@ def matrix_variables(X: np.ndarray, weight: np.ndarray | None, rules: Rules) -> 
 
     The same as `learn_variables`, in one pass over the matrix; None where the matrix or the rules are others.
     """
-    if rules.discretizer is not None or X.dtype.kind not in "iu" or not X.size:
+    if X.dtype.kind not in "iu" or not X.size:
         return None
     lowest, highest = int(X.min()), int(X.max())
-    if highest - lowest >= min(LOOK_UP_RANGE, rules.max_states):
+    limit = rules.max_states if rules.discretizer is None else rules.keep_values
+    if highest - lowest >= min(LOOK_UP_RANGE, limit):
         return None
     seen = np.zeros((X.shape[1], highest - lowest + 1), dtype=bool)
     mark_values(X, weight, lowest, seen)
@@ -140,6 +144,7 @@ class _Summary:
     declared: dict[str, tuple[State, ...]]
     states: dict[str, dict[State, None]] = field(default_factory=dict)
     numeric: dict[str, bool] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)  # columns of numbers that are not states as they stand
     classes: dict[State, None] = field(default_factory=dict)
     has_class: bool = False
     pieces: list[Part] = field(default_factory=list)
@@ -189,8 +194,13 @@ class _Summary:
         if not numeric or self.discretizer is None:
             seen.update(dict.fromkeys(distinct_values(column)))
             self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
-        else:
-            seen[0] = None  # marks that a number was seen
+        elif name not in self.cut:
+            most = self.rules.keep_values
+            seen.update(dict.fromkeys(distinct_values(column) if most else ()))
+            if not most or len(seen) > most or not all(isinstance(value, int) for value in seen):
+                self.cut.add(name)
+                seen.clear()
+                seen[0] = None  # marks that a number was seen
 
     def _limit(self, name: str, found: int, remedy: str) -> None:
         if found > self.rules.max_states:
@@ -245,11 +255,15 @@ class _Summary:
             if target is not None and variable is not None:
                 y = encode_column(target, variable)
             # A column without a value in the first batches was kept too, and may turn out to hold states.
-            names = [name for name in frame.columns if self.numeric[name]]
+            names = [name for name in frame.columns if self.numeric[name] and not self._kept(name)]
             columns = [_numbers(frame[name]) for name in names]
             cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.rules.n_bins)
             edges = dict(zip(names, cuts, strict=True))
         return tuple(self._variable(name, edges) for name in self.states)
+
+    def _kept(self, name: str) -> bool:
+        """Tell whether a column of numbers has few enough values to keep them."""
+        return bool(self.states[name]) and name not in self.cut
 
     def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:
         if name in edges:

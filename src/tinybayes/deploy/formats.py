@@ -4,35 +4,39 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from tinybayes.deploy.ac import read_ac, write_ac
 from tinybayes.deploy.bif import read_bif, write_bif
 from tinybayes.deploy.native import load, save
 from tinybayes.deploy.uai import read_uai, write_uai
 from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, error
-from tinybayes.model import BayesNet
+from tinybayes.infer import compile_circuit
+from tinybayes.model import BayesNet, Circuit
 
 PathLike = str | os.PathLike[str]
-FORMATS: dict[str, tuple[Callable[..., BayesNet], Callable[..., None]]] = {
+Model = BayesNet | Circuit
+FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
     ".tb": (load, save),
     ".bif": (read_bif, write_bif),
     ".xmlbif": (read_xmlbif, write_xmlbif),
     ".xml": (read_xmlbif, write_xmlbif),
     ".uai": (read_uai, write_uai),
+    ".ac": (read_ac, write_ac),
 }
 
 
-def read_model(path: PathLike) -> BayesNet:
-    """Read a model from a file whose suffix tells its format; text formats may be gzipped."""
+def read_model(path: PathLike) -> Model:
+    """Read a network or a circuit from a file whose suffix tells its format; text formats may be gzipped."""
     return FORMATS[_suffix(path)][0](path)
 
 
-def write_model(model: BayesNet, path: PathLike, *, normalize: bool = False) -> None:
+def write_model(model: Model, path: PathLike, *, normalize: bool = False) -> None:
     """Write a model to a file whose suffix tells the format; text formats may be gzipped.
 
     Parameters
     ----------
     model
-        The model.
+        The model. A network is compiled for a format of circuits; a circuit cannot be written as a network.
     path
         The file.
     normalize
@@ -42,6 +46,10 @@ def write_model(model: BayesNet, path: PathLike, *, normalize: bool = False) -> 
     suffix = _suffix(path)
     if suffix == ".tb":
         save(model, path)
+    elif suffix == ".ac":
+        write_ac(compile_circuit(model) if isinstance(model, BayesNet) else model, path)
+    elif isinstance(model, Circuit):
+        raise error("a Bayesian network", "a circuit", where=str(path), remedy="write it as .tb or .ac")
     else:
         FORMATS[suffix][1](model, path, normalize=normalize)
 
@@ -53,3 +61,11 @@ def _suffix(path: PathLike) -> str:
         known = ", ".join(FORMATS)
         raise error(f"a model file ({known}; text also with .gz)", name, where=str(path), kind=FileError)
     return suffix
+
+
+def read_network(path: PathLike) -> BayesNet:
+    """Read a model that must be a Bayesian network."""
+    model = read_model(path)
+    if not isinstance(model, BayesNet):
+        raise error("a Bayesian network", "a circuit", where=str(path), remedy="ask it with: tinybayes query")
+    return model

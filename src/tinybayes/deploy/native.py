@@ -16,15 +16,16 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as safetensors_bytes
 
 from tinybayes.deploy._native.bayes_net import pack_bayes_net, unpack_bayes_net
+from tinybayes.deploy._native.circuit import pack_circuit, unpack_circuit
 from tinybayes.deploy._native.fields import JSON, dumps, get, integer, parse, short
 from tinybayes.deploy._native.tensors import Tensors
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet
+from tinybayes.model import BayesNet, Circuit
 
 __all__ = ["load", "load_metadata", "save"]
 
-Model = BayesNet
+Model = BayesNet | Circuit
 VERSION = 1
 _HEADER_LIMIT = 2**26
 _BLANK = b"0" * 64  # stands in the place of the checksum while that is computed
@@ -38,7 +39,10 @@ class _Kind(NamedTuple):
     unpack: Callable[[dict[str, Any], Tensors], Model]
 
 
-_KINDS = {"BayesNet": _Kind(pack_bayes_net, unpack_bayes_net)}
+_KINDS = {
+    "BayesNet": _Kind(pack_bayes_net, unpack_bayes_net),
+    "Circuit": _Kind(pack_circuit, unpack_circuit),
+}
 
 
 def save(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON] | None = None) -> None:

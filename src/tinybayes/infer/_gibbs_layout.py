@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from tinybayes._kernels.gibbs import Layout
+from tinybayes._kernels.gibbs_chain import Layout
 from tinybayes.model import CPD, BayesNet
 
 MOST_WORDS = 2**25  # of all path sets: 256 MiB
+MOST_STOPS = 2**22  # nodes on the ways to leaves; beyond, and in decision graphs, ways are followed from the root
 
 
 class _Paths:
@@ -73,6 +74,8 @@ def _lay_out(net: BayesNet) -> Layout:
         goto=np.array(trees.goto, dtype=np.int32),
         leaf_entry=np.array(trees.leaf_entry, dtype=np.int64),
         leaf_path=np.array(trees.leaf_path, dtype=np.int32),
+        first_stop=np.array(trees.first_stop, dtype=np.int64),
+        stop=np.array(trees.stop, dtype=np.int32).reshape(-1, 2),
         path=paths.array(words),
         first_child=np.cumsum([0] + [len(family) for family in children]),
         child=pairs[:, 0].astype(np.int32),
@@ -99,6 +102,8 @@ class _Trees:
         self.goto: list[int] = []
         self.leaf_entry: list[int] = []
         self.leaf_path: list[int] = []
+        self.first_stop = [0]
+        self.stop: list[tuple[int, int]] = []
 
     def add(self, cpd: CPD, base: int, states: np.ndarray) -> list[int]:
         """Add a tree and return the variables that it tests."""
@@ -106,22 +111,35 @@ class _Trees:
         assert tree is not None
         root, columns = len(self.step), cpd.table.shape[1]
         split, first, row = tree.split.tolist(), tree.first.tolist(), tree.row.tolist()
+        below = [tree.children[f : f + states[v]].tolist() if v >= 0 else [] for v, f in zip(split, first, strict=True)]
         # Children come after their node. Several ways to a node of a decision graph: the union of their variables.
-        above: list[int | None] = [0] + [None] * (len(split) - 1)
+        above, before = [0] * len(split), [-1] * len(split)
+        ways = np.zeros(len(split), dtype=np.int64)
         for node, variable in enumerate(split):
-            before = above[node]
-            if variable >= 0 and before is not None:
-                for child in tree.children[first[node] : first[node] + states[variable]].tolist():
-                    above[child] = (above[child] or 0) | before | 1 << variable
+            for child in set(below[node]) if node == 0 or before[node] >= 0 else ():
+                above[child] |= above[node] | 1 << variable
+                before[child] = node
+                ways[child] += 1
         everything = 0
         for bits in above:
-            everything |= bits or 0
+            everything |= bits
         for node, variable in enumerate(split):
             if variable >= 0:
                 self.step.append((variable, len(self.goto)))
-                self.goto += (root + tree.children[first[node] : first[node] + states[variable]]).tolist()
-            else:
-                self.step.append((-1, len(self.leaf_entry)))
-                self.leaf_entry.append(base + row[node] * columns)
-                self.leaf_path.append(self.paths.add((above[node] or 0) if self.fine else everything))
+                self.goto += [root + child for child in below[node]]
+                continue
+            self.step.append((-1, len(self.leaf_entry)))
+            self.leaf_entry.append(base + row[node] * columns)
+            self.leaf_path.append(self.paths.add(above[node] if self.fine else everything))
+            if ways.max() <= 1 and len(self.stop) < MOST_STOPS:
+                self.stop += [(split[n], root + n) for n in _way(before, node)]
+            self.first_stop.append(len(self.stop))
         return [parent for parent in cpd.parents if everything >> parent & 1]
+
+
+def _way(before: list[int], node: int) -> list[int]:
+    """Return the nodes from the root to a node, without it."""
+    way = []
+    while (node := before[node]) >= 0:
+        way.append(node)
+    return way[::-1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels.circuit_plan import log_coefficients, make_homes, make_plan, plan_sizes
-from tinybayes._kernels.circuits import ROWS, many_rows, one_row
+from tinybayes._kernels.circuits import ROWS, each_row, many_rows, one_row
 from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, rows_log, up_log
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
@@ -18,6 +18,7 @@ from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 
 _FEW = 4  # rows that are passed one by one
+_LARGE = 400_000  # slots: the values of a block of rows would not stay in the cache
 _NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
 
 
@@ -264,7 +265,14 @@ def _passes(
         if posterior is not None:
             places = np.empty((len(left), posterior.shape[1]))
         rows_log(
-            plan.log, plan.widest, X[left], plan.first_state, part, places, _NO_TERMS if weight is None else weight[left], flows
+            plan.log,
+            plan.widest,
+            X[left],
+            plan.first_state,
+            part,
+            places,
+            _NO_TERMS if weight is None else weight[left],
+            flows,
         )
         logs[left] = part
         flow = flow + flows
@@ -293,9 +301,11 @@ def _many_rows(
         part, flow = slice(start, stop), np.zeros_like(total)
         weights = _NO_TERMS if weight is None else weight[part]
         places = _NO_ROWS if posterior is None else posterior[part]
-        many_rows(
-            plan.linear, plan.widest, plan.places, X[part], plan.first_state, plan.scale, logs[part], places, weights, flow
-        )
+        evidence = (X[part], plan.first_state, plan.scale, logs[part], places)
+        if weight is None and len(plan.linear[5]) > _LARGE:
+            each_row(plan.linear, plan.widest, plan.places, *evidence)
+            return
+        many_rows(plan.linear, plan.widest, plan.places, *evidence, weights, flow)
         if weight is not None:
             with lock:
                 total[:] += flow
@@ -319,5 +329,3 @@ def _possible(logs: np.ndarray) -> np.ndarray:
             remedy="take back one of the observations",
         )
     return logs
-
-

@@ -10,7 +10,14 @@ from functools import cached_property
 
 import numpy as np
 
-from tinybayes._kernels.circuit_nodes import INDICATOR, PARAMETER, PRODUCT, SUM, finished, grown_nodes, multiply, products
+from tinybayes._kernels.circuit_nodes import (
+    INDICATOR,
+    PARAMETER,
+    finished,
+    grown_nodes,
+    multiply,
+    products,
+)
 from tinybayes._kernels.diagrams import DONE, combine, table_diagram
 from tinybayes.errors import error
 from tinybayes.infer.elimination import Estimate, estimates
@@ -86,6 +93,8 @@ def compile_circuit(
         found = _Compiler(net, plan, limit, share_equal).run()
         if found is not None and (best is None or found.n_edges < best.n_edges):
             best = found
+        if best is None:
+            break  # others would take as long to fail
     if best is None:
         raise error(
             f"a circuit of at most {max_edges:,} edges",

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.gibbs import Chain, Layout, Sums, burn, enter, sample, start
+from tinybayes._kernels.gibbs import Sums, burn, sample
+from tinybayes._kernels.gibbs_chain import Chain, Layout, enter, start
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
+from tinybayes.infer._gibbs_estimates import GibbsEstimate, log_probability, state_probabilities
 from tinybayes.infer._gibbs_layout import layout
 from tinybayes.infer.queries import Queries
 from tinybayes.model import BayesNet
@@ -26,42 +28,22 @@ START_VISITS = 2_000_000  # visits of variables in the search for a first state 
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
-    """Estimates from samples, and how far to trust them; three arrays of the same shape.
-
-    Parameters
-    ----------
-    value
-        The estimates.
-    error
-        Their standard errors, from the spread of batches of consecutive samples or of whole chains, whichever is
-        larger. They say nothing about regions that no chain has visited.
-    effective
-        The number of independent samples that would give the same error.
-    """
-
-    value: np.ndarray
-    error: np.ndarray
-    effective: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class GibbsAnswers:
     """The result of `gibbs`.
 
     Parameters
     ----------
     log_probability
-        ``log P(asked | evidence)`` of each query; None when nothing was asked. Where no sample agreed with the values asked
-        for, the value is what the smoothing alone gives, its error infinite and its effective size 0.
+        ``log P(asked | evidence)`` of each query; None when nothing was asked. Where no sample agreed with the values
+        asked for, the value is what the smoothing alone gives, its error infinite and its effective size 0.
     marginals
         For each variable ``P(state | evidence)``, shape (queries, states); None when they were not wanted.
     samples
         Samples of each query, over all chains.
     """
 
-    log_probability: Estimate | None
-    marginals: tuple[Estimate, ...] | None
+    log_probability: GibbsEstimate | None
+    marginals: tuple[GibbsEstimate, ...] | None
     samples: np.ndarray
 
 
@@ -80,8 +62,8 @@ def gibbs(
 ) -> GibbsAnswers:
     """Estimate posterior probabilities by Gibbs sampling, many queries at once on all cores.
 
-    A sweep draws every variable that is not observed, in turn, from its distribution given all others. A chain starts at
-    a random state of nonzero probability (forward sampling that goes back where the evidence forbids a value).
+    A sweep draws every variable that is not observed, in turn, from its distribution given all others. A chain starts
+    at a random state of nonzero probability (forward sampling that goes back where the evidence forbids a value).
 
     **With zeros in the tables the chain need not reach every state**: where one variable is a function of
     others, no single variable can change alone, and the estimates may be wrong by any amount while their errors look
@@ -99,19 +81,19 @@ def gibbs(
         The number of chains for each query; for each chain the sweeps that are thrown away, then those that are used.
         `GIBBS_SETTINGS` has the four settings of the paper.
     rao_blackwell
-        Average the distributions that values are drawn from instead of the values drawn: less noise for the same sweeps.
-        For a joint query this is done for the last of the asked variables.
+        Average the distributions that values are drawn from instead of the values drawn: less noise for the same
+        sweeps. For a joint query this is done for the last of the asked variables.
     smoothing
-        A count that is spread evenly over all states of a variable, or over all joint states of the asked variables; the
-        paper uses 1.
+        A count that is spread evenly over all states of a variable, or over all joint states of the asked variables;
+        the paper uses 1.
     marginals
         Whether to return the marginals of all variables; None returns them when nothing is asked.
     seed
         Each chain of each query has its own stream of random numbers, so that answers do not depend on the number
         of threads.
     seconds
-        A time for the whole call, shared evenly among the chains; each finishes its burn-in and its first batch of samples,
-        and stops early when its share is over. Answers then depend on the speed of the machine.
+        A time for the whole call, shared evenly among the chains; each finishes its burn-in and its first batch of
+        samples, and stops early when its share is over. Answers then depend on the speed of the machine.
 
     Examples
     --------
@@ -132,14 +114,15 @@ def gibbs(
     ends = time.perf_counter() + seconds if seconds is not None else None
     parts = [run.group(first, min(first + group, len(queries)), ends) for first in range(0, len(queries), group)]
     sums = Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))) if parts else run.sums(0)
-    asked = None if only_evidence else _log_probability(run, sums, smoothing)
-    found = _marginals(run, sums, smoothing) if run.marginals else None
+    asked = found = None
+    if not only_evidence:
+        asked = log_probability(sums, queries, run.net.states, smoothing, rao_blackwell)
+    if run.marginals:
+        found = state_probabilities(sums, queries, run.net.states, smoothing, rao_blackwell)
     return GibbsAnswers(asked, found, sums.samples.sum(axis=(1, 2)))
 
 
-def _check_options(
-    chains: int, burn_in: int, samples: int, smoothing: float, seed: int, seconds: float | None
-) -> None:
+def _check_options(chains: int, burn_in: int, samples: int, smoothing: float, seed: int, seconds: float | None) -> None:
     for name, value, least in (("chains", chains, 1), ("burn_in", burn_in, 0), ("samples", samples, 1)):
         if value != int(value) or value < least:
             raise error(f"a whole number of at least {least}", value, where=name)
@@ -168,8 +151,13 @@ class _Run:
         """Make empty sums for some queries."""
         lead = (queries, self.chains)
         size = int(self.net.first_state[-1]) if self.marginals else 0
-        counts = (np.zeros((*lead, 1), dtype=np.int64) for _ in range(2))
-        return Sums(*counts, np.zeros((*lead, 2)), np.zeros((*lead, size)), np.zeros((*lead, size)))
+        return Sums(
+            samples=np.zeros((*lead, 1), dtype=np.int64),
+            batches=np.zeros((*lead, 1), dtype=np.int64),
+            hits=np.zeros((*lead, 2)),
+            total=np.zeros((*lead, size)),
+            square=np.zeros((*lead, size)),
+        )
 
     def group(self, first: int, stop: int, ends: float | None) -> Sums:
         """Run the chains of some queries."""
@@ -191,19 +179,19 @@ class _Run:
     def chain(self, query: int, number: int, sums: Sums, until: float | None) -> None:
         """Run one chain."""
         net, evidence, asked = self.net, self.queries.evidence[query], self.queries.asked[query]
-        last = int(np.flatnonzero(asked >= 0)[-1]) if (asked >= 0).any() else -1
         free = np.flatnonzero((evidence < 0) & (net.states > 1))
-        chain = _new_chain(net)
+        last = int(max(free[asked[free] >= 0], default=-1))
+        chain, logs = _new_chain(net), np.empty(int(net.states.max()))
         self.begin(chain, evidence, query, number)
         enter(net, chain, asked, last)
-        burn(net, chain, free, asked, last, self.burn_in)
+        burn(net, chain, free, asked, last, self.burn_in, logs)
         if until is None:
-            sample(net, chain, free, asked, last, self.blackwell, self.bounds, sums)
+            sample(net, chain, free, asked, last, self.blackwell, self.bounds, sums, logs)
             return
         done, step = 0, 1
         while done < len(self.bounds) - 1 and (done == 0 or time.perf_counter() < until):
             began = time.perf_counter()
-            sample(net, chain, free, asked, last, self.blackwell, self.bounds[done : done + step + 1], sums)
+            sample(net, chain, free, asked, last, self.blackwell, self.bounds[done : done + step + 1], sums, logs)
             done += step
             now = time.perf_counter()
             step = max(1, int(0.5 * step * (until - now) / max(now - began, 1e-9)))
@@ -211,15 +199,14 @@ class _Run:
     def begin(self, chain: Chain, evidence: np.ndarray, query: int, number: int) -> None:
         """Set the first state of a chain."""
         order, budget, left, attempt = self.order, len(self.order), START_VISITS, 0
+        tried = np.zeros(int(self.net.first_state[-1]), dtype=np.bool_)
         while True:
             seed = np.array([self.seed, query, number, attempt], dtype=np.uint64)
-            found = start(self.net, order, evidence, seed, budget, chain.x, chain.random)
+            found = start(self.net, order, evidence, seed, budget, tried, chain.x, chain.random)
             if found == 1:
                 return
             if found == 0:
-                raise error(
-                    "evidence that can occur", "values of probability zero", where=f"evidence of query {query}"
-                )
+                raise error("evidence that can occur", "values of probability zero", where=f"evidence of query {query}")
             if left <= 0:
                 raise error(
                     "evidence with a state of nonzero probability that can be found",
@@ -239,12 +226,11 @@ def _new_chain(net: Layout) -> Chain:
         x=np.zeros(n, dtype=np.int32),
         entry=np.zeros(n, dtype=np.int64),
         path=np.zeros(n, dtype=np.int32),
+        leaf=np.zeros(n, dtype=np.int32),
         stale=np.zeros(words, dtype=np.uint64),
-        moved=np.zeros(words, dtype=np.uint64),
-        needs=np.zeros((n, words), dtype=np.uint64),
+        version=np.zeros(n, dtype=np.int64),
         turn=np.empty(int(net.first_turn[-1]), dtype=np.int64),
-        turn_needs=np.empty((len(net.child), words), dtype=np.uint64),
-        turn_known=np.zeros(len(net.child), dtype=np.bool_),
+        turn_version=np.empty(len(net.child), dtype=np.int64),
         chance=np.zeros(size),
         since=np.zeros(n, dtype=np.int64),
         part=np.zeros(size),
@@ -266,53 +252,3 @@ def _evidence_first(net: BayesNet, order: np.ndarray, evidence: np.ndarray) -> n
                 waiting += parents[v]
         found |= dict.fromkeys(sorted(above, key=lambda v: place[v]))
     return np.array([*found, *(v for v in order.tolist() if v not in found)], dtype=np.int64)
-
-
-def _spread(run: _Run, sums: Sums, total: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for sums over samples, shape (queries, chains, ...): the mean, its variance, and the number of samples."""
-    lengths = sums.samples
-    n, batches = lengths.sum(axis=1), sums.batches.sum(axis=1)
-    mean = total.sum(axis=1) / n
-    center = n * mean**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.maximum(square.sum(axis=1) - center, 0.0) / ((batches - 1) * n)
-        variance = np.where(batches > 1, variance, np.inf)
-    if run.chains > 1:
-        between = np.maximum((total**2 / lengths).sum(axis=1) - center, 0.0) / ((run.chains - 1) * n)
-        variance = np.maximum(variance, between)
-    return mean, variance, n
-
-
-def _log_probability(run: _Run, sums: Sums, smoothing: float) -> Estimate:
-    """Turn hits into smoothed log-probabilities; the joint states may be too many for a float."""
-    mean, variance, n = (a[:, 0] for a in _spread(run, sums, sums.hits[..., :1], sums.hits[..., 1:]))
-    log_states = np.where(run.queries.asked >= 0, np.log(run.net.states), 0.0).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.logaddexp(np.log(mean * n), np.log(smoothing) - log_states) - np.log(n + smoothing)
-        near = np.exp(value)
-        spread = near * (1 - near)
-        # Independent draws would do no better; batches that happen to agree must not look certain.
-        variance = variance if run.blackwell else np.maximum(variance, spread / n)
-        error_of_log = np.where(mean > 0, np.sqrt(variance) / near, np.inf)
-        effective = np.where(variance > 0, spread / variance, n)
-    return Estimate(value, error_of_log, np.where(mean > 0, effective, 0.0))
-
-
-def _marginals(run: _Run, sums: Sums, smoothing: float) -> tuple[Estimate, ...]:
-    mean, variance, n = _spread(run, sums, sums.total, sums.square)
-    answers = []
-    for v, states in enumerate(run.net.states.tolist()):
-        part = slice(int(run.net.first_state[v]), int(run.net.first_state[v + 1]))
-        value = (mean[:, part] * n + smoothing / states) / (n + smoothing)
-        spread = value * (1 - value)
-        own = variance[:, part] * (n / (n + smoothing)) ** 2
-        if not run.blackwell:
-            own = np.maximum(own, spread / n)
-        seen = run.queries.evidence[:, v] if states > 1 else np.zeros(len(value), dtype=np.int32)
-        known = (seen >= 0)[:, None]
-        value = np.where(known, seen[:, None] == np.arange(states), value)
-        own = np.where(known, 0.0, own)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effective = np.where(own > 0, spread / own, n)
-        answers.append(Estimate(value, np.sqrt(own), np.where(known, n, effective)))
-    return tuple(answers)

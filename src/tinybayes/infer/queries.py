@@ -15,8 +15,8 @@ class Queries:
     Parameters
     ----------
     evidence
-        Codes of the observed values, -1 where a variable is not observed; shape (queries, variables), the columns in the
-        order of ``BayesNet.nodes`` (the class, if there is one, last).
+        Codes of the observed values, -1 where a variable is not observed; shape (queries, variables), the columns in
+        the order of ``BayesNet.nodes`` (the class, if there is one, last).
     asked
         Codes of the values whose joint probability is wanted, -1 where a variable is not asked for.
     """
@@ -70,9 +70,9 @@ def random_queries(
 ) -> Queries:
     """Make queries from test rows, as *Learning Arithmetic Circuits* (Lowd and Domingos) does.
 
-    A query asks for the values that a row has in some variables, given those that it has in others; both sets are random
-    and differ from query to query. With the same seed a larger share keeps the variables of a smaller one, so that
-    experiments with several shares can be compared row by row.
+    A query asks for the values that a row has in some variables, given those that it has in others; both sets are
+    random and differ from query to query. With the same seed a larger share keeps the variables of a smaller one, so
+    that experiments with several shares can be compared row by row.
 
     Parameters
     ----------

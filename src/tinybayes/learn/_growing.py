@@ -31,7 +31,7 @@ class Rows:
 
 def distinct_rows(data: Dataset) -> Rows:
     """Collapse equal rows to one with their weight, and list the states that are not a variable's most common one."""
-    columns = data.X if data.target is None else np.column_stack([data.X, data.y])
+    columns = data.X if data.y is None else np.column_stack([data.X, data.y])
     weight = np.ones(len(columns)) if data.weight is None else data.weight
     known = weight > 0
     columns, weight = columns[known], weight[known].astype(float)
@@ -39,8 +39,9 @@ def distinct_rows(data: Dataset) -> Rows:
         raise error("at least one row", "none", where="data")
     if (columns < 0).any():
         row, variable = np.argwhere(columns < 0)[0]
+        place = f"row {np.flatnonzero(known)[row]}, variable {data.nodes[variable].name!r}"
         remedy = "leave out the rows with missing values, or fill them in"
-        raise error("rows without missing values", f"row {row}, variable {variable}", where="data", remedy=remedy)
+        raise error("rows without missing values", f"one in {place}", where="data", remedy=remedy)
     cardinality = np.array([node.cardinality for node in data.nodes])
     if cardinality.max() > WORD - 1:
         wide = data.nodes[int(cardinality.argmax())]
@@ -70,13 +71,17 @@ def distinct_rows(data: Dataset) -> Rows:
 
 def parts(variables: int, room: int) -> Parts:
     """Make trees of one leaf for each variable."""
-    words = -(-variables // WORD)
-    numbers = [np.full(room, -1, np.int32) for _ in range(3)]
-    places = [np.zeros(room, np.int32) for _ in range(3)]
-    path = np.zeros((room, words), np.int64)
-    gain = np.full((room, variables), -np.inf)
     return Parts(
-        *numbers, *places, path, gain, np.zeros((room, variables), np.int32), np.zeros((room, variables), np.int32)
+        variable=np.full(room, -1, np.int32),
+        tested=np.full(room, -1, np.int32),
+        first=np.full(room, -1, np.int32),
+        begin=np.zeros(room, np.int32),
+        end=np.zeros(room, np.int32),
+        parameter=np.zeros(room, np.int32),
+        path=np.zeros((room, -(-variables // WORD)), np.int64),
+        gain=np.full((room, variables), -np.inf),
+        cost=np.zeros((room, variables), np.int32),
+        looked=np.zeros((room, variables), np.int32),
     )
 
 
@@ -90,25 +95,38 @@ def enlarged_parts(old: Parts, room: int) -> Parts:
 
 def graph(nodes: int, edges: int, words: int) -> Graph:
     """Make empty pools."""
-    small = [np.zeros(nodes, np.int32) for _ in range(5)]
-    lists = [np.zeros(edges, np.int32) for _ in range(4)]
-    return Graph(np.zeros(nodes, np.int8), *small, np.zeros((nodes, words), np.int64), *lists, np.zeros(5, np.int64))
+    return Graph(
+        kind=np.zeros(nodes, np.int8),
+        start=np.zeros(nodes, np.int32),
+        degree=np.zeros(nodes, np.int32),
+        head=np.zeros(nodes, np.int32),
+        above=np.zeros(nodes, np.int32),
+        leaf=np.zeros(nodes, np.int32),
+        scope=np.zeros((nodes, words), np.int64),
+        child=np.zeros(edges, np.int32),
+        parent=np.zeros(edges, np.int32),
+        later=np.zeros(edges, np.int32),
+        earlier=np.zeros(edges, np.int32),
+        numbers=np.zeros(5, np.int64),
+    )
 
 
 def scratch(g: Graph, most: int) -> Scratch:
     """Make the working memory for pools of this size."""
     nodes = len(g.kind)
-    stamps = [np.zeros(nodes, np.int32) for _ in range(2)]
-    middle = [np.zeros(nodes, np.int32) for _ in range(3)]
-    lists = [np.zeros(nodes + 64, np.int32) for _ in range(3)]
     return Scratch(
-        *stamps,
-        np.zeros(nodes, np.int64),
-        *middle,
-        *lists,
-        np.zeros((nodes, 3), np.int32),
-        np.zeros(3, np.int64),
-        np.zeros(nodes * most, np.int32),
+        mark=np.zeros(nodes, np.int32),
+        seen=np.zeros(nodes, np.int32),
+        values=np.zeros(nodes, np.int64),
+        place=np.zeros(nodes, np.int32),
+        asked=np.zeros(nodes, np.int32),
+        dead=np.zeros(nodes, np.int32),
+        stack=np.zeros(nodes + 64, np.int32),
+        side_d=np.zeros(nodes + 64, np.int32),
+        side_v=np.zeros(nodes + 64, np.int32),
+        ancestors=np.zeros((nodes, 3), np.int32),
+        numbers=np.zeros(3, np.int64),
+        copies=np.zeros(nodes * most, np.int32),
     )
 
 
@@ -195,7 +213,7 @@ def circuit(net: BayesNet, offsets: dict[int, int], g: Graph, s: Scratch, trees:
     order = s.side_d[: list_nodes(g, s)].copy()
     name = np.full(len(g.kind), -1)
     name[order] = np.arange(len(order))
-    counts = np.where(g.kind[order] >= SUM, g.count[order], 0)
+    counts = np.where(g.kind[order] >= SUM, g.degree[order], 0)
     begin = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(begin[-1]) - np.repeat(begin[:-1], counts)
     children = name[g.child[np.repeat(g.start[order], counts) + within]]

@@ -18,13 +18,11 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from tinybayes._kernels import grow as kernel
+from tinybayes._kernels.tree_parts import UNKNOWN
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.learn import _growing as pools
-from tinybayes.learn._growing import Rows
-from tinybayes.learn._interrupts import interruptible
-from tinybayes.learn.learn_ac import LOOKS, Grown, Growth, _check, _State
+from tinybayes.learn._growing import Rows, distinct_rows
+from tinybayes.learn._growth import Grown, Growth, State, check_options
 from tinybayes.model import Dataset
 
 VERSION = "1"
@@ -68,33 +66,24 @@ def learn_ac_resumable(
     """
     if method not in ("quick", "greedy"):
         raise error("'quick' or 'greedy'", repr(method), where="method")
-    _check(edge_price, parameter_price, smoothing, max_edges, seconds)
-    rows = pools.distinct_rows(data)
+    check_options(edge_price, parameter_price, smoothing, max_edges, seconds)
+    rows = distinct_rows(data)
     prices = {"edge_price": float(edge_price), "parameter_price": float(parameter_price)}
     about = {"data": _digest(data, rows), "method": method, "smoothing": float(smoothing), **prices}
-    state = _State(rows, edge_price, parameter_price, method == "greedy", smoothing, False, max_edges)
-    began, written = time.monotonic(), float("-inf")  # the first report writes, and so tells of a bad place early
+    state = State(rows, edge_price, parameter_price, method == "greedy", smoothing, False, max_edges)
     if Path(path).exists():
         _restore(state, read_checkpoint(path, about), path)
-    looks, complete = LOOKS, False
-    with interruptible() as interrupted:
-        while not complete and not interrupted.is_set():
-            started = time.monotonic()
-            complete = state.run(looks)
-            now = time.monotonic()
-            if report is not None:
-                report(state.growth(now - began))
-            if now - written > every:
-                write_checkpoint(path, _snapshot(state), about)
-                written = now
-            if now - began > seconds:
-                break
-            looks = _next_looks(looks, now - started)
+    written = float("-inf")  # the first report writes, and so tells of a bad place early
+
+    def keep() -> None:
+        nonlocal written
+        if time.monotonic() - written > every:
+            write_checkpoint(path, _snapshot(state), about)
+            written = time.monotonic()
+
+    complete = state.run_all(seconds, report, keep)
     write_checkpoint(path, _snapshot(state), about)
-    net, offsets = pools.network(data, rows, state.parts, state.order, smoothing)
-    circuit = pools.circuit(net, offsets, state.graph, state.scratch, state.parts)
-    splits = state.steps[: state.numbers[1]].copy()
-    return Grown(net, circuit, state.growth(time.monotonic() - began), splits, complete, int(state.numbers[2]))
+    return state.result(data, complete)
 
 
 def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, about: dict[str, Any]) -> None:
@@ -136,11 +125,6 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
     return Snapshot(**arrays)
 
 
-def _next_looks(looks: int, seconds: float) -> int:
-    """Return how many candidates to look at before the next report: about half a second's worth."""
-    return int(np.clip(looks * 0.5 / max(seconds, 1e-3), LOOKS, 10**7))
-
-
 def _digest(data: Dataset, rows: Rows) -> str:
     """Return a hash of what the learner sees: the variables, and the distinct rows with their weights."""
     variables = [[node.name, list(node.states), node.edges] for node in data.nodes]
@@ -150,15 +134,15 @@ def _digest(data: Dataset, rows: Rows) -> str:
     return digest.hexdigest()
 
 
-def _snapshot(state: _State) -> Snapshot:
+def _snapshot(state: State) -> Snapshot:
     count = int(state.numbers[0])
     cost = state.parts.cost[:count]
-    known = np.flatnonzero((cost != kernel.UNKNOWN) & (state.parts.tested[:count, None] < 0))
+    known = np.flatnonzero((cost != UNKNOWN) & (state.parts.tested[:count, None] < 0))
     looked = state.parts.looked[:count].ravel()[known]
     return Snapshot(state.steps[: state.numbers[1]].copy(), known, cost.ravel()[known], looked)
 
 
-def _restore(state: _State, found: Snapshot, path: str | os.PathLike[str]) -> None:
+def _restore(state: State, found: Snapshot, path: str | os.PathLike[str]) -> None:
     """Repeat the splits and put the costs back."""
     state.repeat(found.splits)
     count, variables = int(state.numbers[0]), len(state.cardinality)
@@ -167,7 +151,7 @@ def _restore(state: _State, found: Snapshot, path: str | os.PathLike[str]) -> No
         found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables
     ):
         raise error("costs of known candidates", "others", where=str(path), kind=FileError)
-    for array, values, none in ((state.parts.cost, found.cost, kernel.UNKNOWN), (state.parts.looked, found.looked, -1)):
+    for array, values, none in ((state.parts.cost, found.cost, UNKNOWN), (state.parts.looked, found.looked, -1)):
         array[:count] = none
         array[:count].reshape(-1)[found.candidate] = values
-    state._rebuild_heap()
+    state.rebuild_heap()

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from tinybayes.cost import bayes_net_cost
 from tinybayes.infer import Evaluation
-from tinybayes.model import BayesNet, Cost, Variable
+from tinybayes.model import BayesNet, Circuit, Cost, Variable
 
 
 def bytes_text(bits: int) -> str:
@@ -29,7 +29,7 @@ def model_card(net: BayesNet, *, limit: int = 20) -> RenderableType:
     limit
         How many variables to list; the rest are counted.
     """
-    return Group(_variables(net, limit), "", structure_tree(net, limit=limit), "", cost_table(net))
+    return Group(variables_table(net, limit), "", structure_tree(net, limit=limit), "", cost_table(net))
 
 
 def cost_table(net: BayesNet) -> Table:
@@ -104,7 +104,8 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
     return table
 
 
-def _variables(net: BayesNet, limit: int) -> Table:
+def variables_table(net: BayesNet | Circuit, limit: int) -> Table:
+    """List the variables of a model with their states."""
     features = len(net.variables)
     kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"
     table = Table(title=escape(kind), title_justify="left")

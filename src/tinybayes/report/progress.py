@@ -1,4 +1,4 @@
-"""A progress bar for training by gradient."""
+"""Progress of long learning, drawn on standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tinybayes.learn.hybrid import Progress
+    from tinybayes.learn.learn_ac import Growth
 
 
 @contextmanager
@@ -28,3 +29,32 @@ def training_progress(show: bool) -> Iterator["Callable[[Progress], None] | None
             bar.update(task, completed=state.done, total=state.total, text=text)
 
         yield report
+
+
+@contextmanager
+def growth_progress(show: bool) -> Iterator["Callable[[Growth], None] | None"]:
+    """Give a function that draws how far a circuit or trees have grown; None when it is not to be shown.
+
+    Nobody knows how many splits there will be, so there is no bar: splits, edges, score, log-likelihood and time.
+    """
+    if not show:
+        yield None
+        return
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    columns = (rich_progress.SpinnerColumn(), rich_progress.TextColumn("growing {task.fields[text]}"))
+    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task("growing", total=None, text="")
+
+        def report(state: "Growth") -> None:
+            line.update(task, text=growth_text(state))
+
+        yield report
+
+
+def growth_text(state: "Growth") -> str:
+    """Say in a narrow line how far a growth has come; without a circuit there are no edges to tell."""
+    edges = f"{state.edges:,} edges, " if state.edges else ""
+    likelihood = f"log p {state.log_likelihood:.4f} a row"
+    return f"{state.splits:,} splits, {edges}score {state.score:,.0f}, {likelihood}, {state.seconds:.0f} s"

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from tinybayes.deploy._native.fields import get, integer, items, short, sound
-from tinybayes.deploy._native.tensors import Storage, Tensors
+from tinybayes.deploy._native.tensors import LEVELS, Storage, Tensors
 from tinybayes.errors import FileError, error
 from tinybayes.model import CPD, BayesNet, Codebook, DecisionTree, Fixed, Float, NumberFormat, State, Variable
 
-_LEVELS = Storage("levels", ("float64",))
 _TREES = {part: Storage(f"trees.{part}", ("int8", "int16", "int32")) for part in ("split", "first", "children", "row")}
 
 
-def _tables(form: NumberFormat) -> Storage:
+def table_storage(form: NumberFormat) -> Storage:
     """Say where tables in a format are stored.
 
     An entry of a codebook with a single level takes one bit and not none, so that no file can describe a
@@ -35,18 +34,18 @@ def pack_bayes_net(net: BayesNet) -> tuple[dict[str, Any], dict[str, np.ndarray]
         cpds.append({"parents": list(cpd.parents)})
         if number := formats.setdefault(cpd.format, len(formats)):
             cpds[-1]["format"] = number
-        parts.setdefault(_tables(cpd.format), []).append(cpd.table.reshape(-1))
+        parts.setdefault(table_storage(cpd.format), []).append(cpd.table.reshape(-1))
         if cpd.tree is not None:
             cpds[-1] |= {"rows": len(cpd.table), "tree": [len(cpd.tree.split), len(cpd.tree.children)]}
             for name, storage in _TREES.items():
                 parts.setdefault(storage, []).append(getattr(cpd.tree, name))
     for form in formats:
         if isinstance(form, Codebook):
-            parts.setdefault(_LEVELS, []).append(np.array(form.values))
+            parts.setdefault(LEVELS, []).append(np.array(form.values))
     content = {
-        "variables": [_pack_variable(variable) for variable in net.variables],
-        "target": None if net.target is None else _pack_variable(net.target),
-        "formats": [_pack_format(form) for form in formats],
+        "variables": [pack_variable(variable) for variable in net.variables],
+        "target": None if net.target is None else pack_variable(net.target),
+        "formats": [pack_format(form) for form in formats],
         "cpds": cpds,
     }
     return content, {s.name: s.pack(some) for s, some in parts.items() if any(len(part) for part in some)}
@@ -56,15 +55,15 @@ def unpack_bayes_net(content: dict[str, Any], tensors: Tensors) -> BayesNet:
     """Return the network that a JSON object and tensors describe."""
     where = f"{tensors.path}, model"
     variables = [
-        _unpack_variable(item, f"{where}.variables[{index}]")
+        unpack_variable(item, f"{where}.variables[{index}]")
         for index, item in enumerate(items(content, "variables", (dict,), where))
     ]
     target = None
     if content.get("target", "missing") is not None:
-        target = _unpack_variable(get(content, "target", dict, where), f"{where}.target")
+        target = unpack_variable(get(content, "target", dict, where), f"{where}.target")
     nodes = variables if target is None else [*variables, target]
     formats = [
-        _unpack_format(item, tensors, f"{where}.formats[{index}]")
+        unpack_format(item, tensors, f"{where}.formats[{index}]")
         for index, item in enumerate(items(content, "formats", (dict,), where))
     ]
     families = items(content, "cpds", (dict,), where)
@@ -94,7 +93,7 @@ def _unpack_cpd(
         if not 0 <= parent < len(cardinality):
             expected = f"variables from 0 to {len(cardinality) - 1}"
             raise error(expected, short(parent), where=f"{where}.parents", kind=FileError)
-    storage = _tables(form)
+    storage = table_storage(form)
     tree = None
     if "tree" in item:
         rows = integer(item, "rows", where, low=1)
@@ -123,7 +122,8 @@ def _unpack_tree(item: dict[str, Any], tensors: Tensors, where: str) -> Decision
     return DecisionTree(**arrays)
 
 
-def _pack_variable(variable: Variable) -> dict[str, Any]:
+def pack_variable(variable: Variable) -> dict[str, Any]:
+    """Return the JSON object of a variable."""
     item: dict[str, Any] = {"name": variable.name}
     if variable.edges is not None:
         item["edges"] = list(variable.edges)
@@ -138,7 +138,8 @@ def _pack_state(state: State) -> State | dict[str, str]:
     return {"float": str(state)} if isinstance(state, float) and math.isinf(state) else state
 
 
-def _unpack_variable(item: dict[str, Any], where: str) -> Variable:
+def unpack_variable(item: dict[str, Any], where: str) -> Variable:
+    """Return the variable of a JSON object."""
     name = get(item, "name", str, where)
     edges = tuple(items(item, "edges", (float,), where)) if "edges" in item else None
     with sound("variable", where):
@@ -154,7 +155,8 @@ def _unpack_variable(item: dict[str, Any], where: str) -> Variable:
         return Variable(name, tuple(states), edges)
 
 
-def _pack_format(form: NumberFormat) -> dict[str, Any]:
+def pack_format(form: NumberFormat) -> dict[str, Any]:
+    """Return the JSON object of a number format, of a codebook without its levels."""
     match form:
         case Float(bits):
             return {"kind": "float", "bits": int(bits)}
@@ -164,7 +166,8 @@ def _pack_format(form: NumberFormat) -> dict[str, Any]:
             return {"kind": "codebook", "levels": len(values)}
 
 
-def _unpack_format(item: dict[str, Any], tensors: Tensors, where: str) -> NumberFormat:
+def unpack_format(item: dict[str, Any], tensors: Tensors, where: str) -> NumberFormat:
+    """Return the number format of a JSON object."""
     kind = get(item, "kind", str, where)
     with sound("number format", where):
         match kind:
@@ -173,6 +176,6 @@ def _unpack_format(item: dict[str, Any], tensors: Tensors, where: str) -> Number
             case "fixed":
                 return Fixed(get(item, "integer", int, where), get(item, "fraction", int, where))
             case "codebook":
-                levels = tensors.take(_LEVELS, integer(item, "levels", where, low=1), where)
+                levels = tensors.take(LEVELS, integer(item, "levels", where, low=1), where)
                 return Codebook(tuple(levels.tolist()))
     raise error("float, fixed or codebook", short(kind), where=f"{where}.kind", kind=FileError)

@@ -28,6 +28,9 @@ class Storage(NamedTuple):
         return joined.astype(self.dtypes[-1], copy=False)
 
 
+LEVELS = Storage("levels", ("float64",))  # of codebooks
+
+
 class Tensors:
     """The tensors of a file, each handed out from its start to its end and not a number further.
 

@@ -1,27 +1,18 @@
-"""scikit-learn faces: thin wrappers around the functions of the package."""
+"""Bayesian-network classifiers for scikit-learn."""
 
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from tinybayes.data.encode import encode_frame, encode_matrix
-from tinybayes.data.variables import Discretizer, Rules, learn_variables, matrix_variables
-from tinybayes.errors import error
+from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.estimators._tables import allow_states, class_codes, dataset, encode, validated
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.learn.classifier import GradientOptions, learn_classifier
-from tinybayes.model import BayesNet, Dataset, Variable
+from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
 
 GRADIENT_OPTIONS = tuple(field.name for field in fields(GradientOptions))
@@ -144,21 +135,10 @@ early_stopping, validation_fraction, image_shape, ordering, device
         sample_weight : array-like, shape (n_samples,), optional
             Row weights; an integer weight counts as that many rows.
         """
-        table, y = self._validated(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise error("at least 2 classes", "one class", where="y", remedy="add rows of another class")
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+        table, y = validated(self, X, y, reset=True)
+        self.classes_, codes = class_codes(y)
         rules = Rules(discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states)
-        variables = None if isinstance(table, pd.DataFrame) else matrix_variables(table, weight, rules)
-        target = Variable("class", tuple(self.classes_.tolist()))
-        if variables is None:
-            frame = table if isinstance(table, pd.DataFrame) else _as_frame(table)
-            target = Variable(_class_name(frame), tuple(self.classes_.tolist()))
-            class_column = pd.Series(codes, index=frame.index, name=target.name)
-            variables, _ = learn_variables([(frame, class_column, weight)], rules)
-        data = Dataset(variables, target, _encode(table, variables), codes, weight)
+        data = dataset(table, sample_weight, rules, self.classes_, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
         by_gradient = self.training == "hybrid"
@@ -191,43 +171,7 @@ early_stopping, validation_fraction, image_shape, ordering, device
 
     def _codes(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return _encode(self._validated(X), self.model_.variables)
-
-    def _validated(self, X: Any, y: Any = "no_validation") -> Any:
-        """Check X (and y) as scikit-learn does; frames keep their column types."""
-        reset = not (isinstance(y, str) and y == "no_validation")
-        if not isinstance(X, pd.DataFrame):
-            return validate_data(self, X, y, reset=reset, dtype=None, ensure_all_finite="allow-nan")
-        validate_data(self, X, y, reset=reset, skip_check_array=True)
-        if not len(X) or not len(X.columns):
-            raise error("at least one row and one column", f"shape {X.shape}", where="X")
-        frame = X.set_axis([str(name) for name in X.columns], axis=1)
-        if not frame.columns.is_unique:
-            repeated = frame.columns[frame.columns.duplicated()].tolist()
-            raise error("distinct column names", f"{repeated[:5]} more than once", where="X")
-        if not reset:
-            return frame
-        check_consistent_length(X, y)
-        return frame, _check_y(y, estimator=self)
+        return encode(validated(self, X, reset=False), self.model_.variables)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _as_frame(table: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])]).infer_objects()
-
-
-def _class_name(frame: pd.DataFrame) -> str:
-    name = "class"
-    while name in frame.columns:
-        name += "_"
-    return name
-
-
-def _encode(table: Any, variables: tuple[Variable, ...]) -> np.ndarray:
-    return encode_frame(table, variables) if isinstance(table, pd.DataFrame) else encode_matrix(table, variables)
+        return allow_states(super().__sklearn_tags__())

@@ -1,0 +1,68 @@
+"""The command that asks a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinybayes.cli._console import Json, ModelFile, print_json, say, show, watched
+from tinybayes.errors import error
+
+
+def query(
+    model: ModelFile,
+    text: Annotated[
+        str, typer.Argument(metavar="QUERY", help='What is asked, and after a bar what is known: "A=1, B=yes | C=0"')
+    ] = "",
+    evidence: Annotated[
+        Path | None, typer.Option(help="A table: answer for each row; empty cells are not observed.")
+    ] = None,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="The posterior of every variable given what is known.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Of --evidence: CSV (also .gz) or Parquet; printed if none.")
+    ] = None,
+    max_edges: Annotated[
+        int | None, typer.Option(help="Give up when compiling a network takes a larger circuit.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Of --marginals: how many variables to list.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Ask a circuit or a Bayesian network for a probability; the answer is exact."""
+    from tinybayes.data.readers import as_table
+    from tinybayes.data.writers import write_frames
+    from tinybayes.deploy import read_model
+    from tinybayes.infer import as_circuit, ask
+    from tinybayes.infer.query_frames import query_frames
+    from tinybayes.infer.query_text import parse_query
+    from tinybayes.report.circuits import posterior_table
+
+    asked = read_model(model)
+    wanted, known = parse_query(text, asked.nodes)
+    if evidence is None and output is not None:
+        raise error("--evidence with --output", "none", where="--output", remedy="answers to one query are printed")
+    if evidence is None and not marginals and not (wanted >= 0).any() and not (known >= 0).any():
+        raise error("a query, --evidence or --marginals", "none", where="query", remedy='ask for example "A=1 | C=0"')
+    if evidence is not None and as_json and output is None:
+        raise error("a file with --json", "none", where="--output", remedy="name one with -o")
+    circuit = as_circuit(asked, max_edges=max_edges)
+    if evidence is not None:
+        with watched(as_table(evidence), "asking") as source:
+            frames = query_frames(circuit, source.batches(), wanted, known, posterior=marginals)
+            rows = write_frames(frames, output or "-")
+        if as_json:
+            print_json({"rows": rows}, output)
+        elif output is not None:
+            say(f"Wrote {rows:,} answers to {output}.")
+        return
+    answer = ask(circuit, wanted, known, posterior=marginals)
+    if as_json:
+        print_json({"query": text, **answer.to_dict(circuit)})
+        return
+    if answer.probability is not None:
+        say(f"P({text.strip()}) = {answer.probability:.10g}")
+    else:
+        say(f"log P({text.strip().removeprefix('|').strip() or 'nothing known'}) = {answer.log_evidence:.10g}")
+    if answer.posterior is not None:
+        show(posterior_table(circuit, known, answer.posterior, limit=limit))

@@ -1,0 +1,6 @@
+"""scikit-learn faces: thin wrappers around the functions of the package."""
+
+from tinybayes.estimators.bayes_net import BayesNetClassifier
+from tinybayes.estimators.circuits import CircuitClassifier, CircuitDensity
+
+__all__ = ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"]

@@ -1,0 +1,133 @@
+"""What the estimators share: checking tables as scikit-learn does, and turning them into codes."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+
+from tinybayes.data.encode import encode_frame, encode_matrix
+from tinybayes.data.variables import Rules, learn_variables, matrix_variables
+from tinybayes.errors import error
+from tinybayes.model import Dataset, Variable
+
+NO_CLASS = "no_validation"  # what scikit-learn's validation takes for a y that is not there
+
+
+def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: bool) -> Any:
+    """Check X (and y) as scikit-learn does; frames keep their column types.
+
+    Parameters
+    ----------
+    estimator
+        Whose features they are; with `reset` their number and names are noted, else compared.
+    X, y
+        The table, and the classes where there are any.
+    reset
+        Whether this is a table to learn from.
+
+    Returns
+    -------
+    table or (table, y)
+    """
+    with_class = not (isinstance(y, str) and y == NO_CLASS)
+    if not isinstance(X, pd.DataFrame):
+        return validate_data(estimator, X, y, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if not len(X) or not len(X.columns):
+        raise error("at least one row and one column", f"shape {X.shape}", where="X")
+    frame = X.set_axis([str(name) for name in X.columns], axis=1)
+    if not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()].tolist()
+        raise error("distinct column names", f"{repeated[:5]} more than once", where="X")
+    if not with_class:
+        return frame
+    check_consistent_length(X, y)
+    return frame, _check_y(y, estimator=estimator)
+
+
+def class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class labels, and the code of each row's."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise error("at least 2 classes", "one class", where="y", remedy="add rows of another class")
+    return classes, codes
+
+
+def dataset(
+    table: Any, sample_weight: Any, rules: Rules, classes: np.ndarray | None = None, codes: np.ndarray | None = None
+) -> Dataset:
+    """Find the variables of a validated table and encode it; without classes there is no target."""
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+    is_frame = isinstance(table, pd.DataFrame)
+    variables = None if is_frame else matrix_variables(table, weight, rules)
+    target = None if classes is None else Variable("class", tuple(classes.tolist()))
+    if variables is None:
+        frame = table if is_frame else _as_frame(table)
+        of_class = None
+        if target is not None:
+            target = Variable(_class_name(frame), target.states)
+            of_class = pd.Series(codes, index=frame.index, name=target.name)
+        variables, _ = learn_variables([(frame, of_class, weight)], rules)
+    return Dataset(variables, target, encode(table, variables), codes, weight)
+
+
+def complete_rows(data: Dataset) -> Dataset:
+    """Leave out the rows with missing values, aloud; for learners that need all values."""
+    gaps = data.X < 0
+    if data.weight is not None:
+        gaps &= data.weight[:, None] > 0  # rows of weight zero may hold anything
+    out = np.asarray(gaps.any(axis=1))
+    if not out.any():
+        return data
+    worst = data.variables[int(gaps.sum(axis=0).argmax())].name
+    if out.all():
+        remedy = f"fill them in, or drop columns with many gaps such as {worst!r}"
+        raise error("rows without missing values", "none", where="X", remedy=remedy)
+    text = f"{out.sum():,} of {len(data):,} rows have missing values (most in {worst!r}): left out of learning"
+    warnings.warn(text, stacklevel=4)  # where the user called fit
+    return data.rows(np.flatnonzero(~out))
+
+
+def encode(table: Any, variables: tuple[Variable, ...]) -> np.ndarray:
+    """Encode a validated table."""
+    return encode_frame(table, variables) if isinstance(table, pd.DataFrame) else encode_matrix(table, variables)
+
+
+def allow_states(tags: Tags) -> Tags:
+    """Tell scikit-learn that gaps, text and categories are welcome."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    return tags
+
+
+def states_table(codes: np.ndarray, variables: Sequence[Variable], *, as_frame: bool) -> Any:
+    """Write codes as states, in a frame or an array; the array holds numbers if all states are numbers."""
+    columns = {v.name: np.array(v.states, dtype=_state_dtype(v))[codes[:, i]] for i, v in enumerate(variables)}
+    if as_frame:
+        return pd.DataFrame(columns)
+    numbers = all(column.dtype.kind in "if" for column in columns.values())
+    return np.stack(list(columns.values()) if numbers else [c.astype(object) for c in columns.values()], axis=1)
+
+
+def _state_dtype(variable: Variable) -> type:
+    kinds = {type(state) for state in variable.states}
+    return kinds.pop() if len(kinds) == 1 and not kinds & {str} else object
+
+
+def _as_frame(table: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])]).infer_objects()
+
+
+def _class_name(frame: pd.DataFrame) -> str:
+    name = "class"
+    while name in frame.columns:
+        name += "_"
+    return name

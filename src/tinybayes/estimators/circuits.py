@@ -1,0 +1,318 @@
+"""Arithmetic circuits for scikit-learn: densities with exact queries, and classifiers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.errors import error
+from tinybayes.estimators._tables import (
+    allow_states,
+    class_codes,
+    complete_rows,
+    dataset,
+    encode,
+    states_table,
+    validated,
+)
+from tinybayes.infer import circuit as ask
+from tinybayes.infer.query_text import parse_query, state_code
+from tinybayes.learn.learn_ac import learn_ac
+from tinybayes.model import BayesNet, Circuit, Dataset
+from tinybayes.report.progress import growth_progress
+
+BLOCK = 2**12  # rows whose posteriors are held at a time
+
+
+class _CircuitEstimator(BaseEstimator):
+    """The options of both estimators, and learning with them."""
+
+    circuit_: Circuit
+    model_: BayesNet
+    n_edges_: int
+    complete_: bool
+    n_features_in_: int
+
+    def __init__(
+        self,
+        ke: float = 0.1,
+        kp: float = 0.0,
+        *,
+        method: str = "quick",
+        smoothing: float = 1.0,
+        max_edges: int | None = None,
+        max_seconds: float | None = None,
+        discretizer: Discretizer = "auto",
+        n_bins: int = 8,
+        max_states: int = 62,
+        verbose: bool = False,
+    ) -> None:
+        self.ke = ke
+        self.kp = kp
+        self.method = method
+        self.smoothing = smoothing
+        self.max_edges = max_edges
+        self.max_seconds = max_seconds
+        self.discretizer = discretizer
+        self.n_bins = n_bins
+        self.max_states = max_states
+        self.verbose = verbose
+
+    def _rules(self, discretizer: str) -> Rules:
+        """Return how columns become variables; the discretiser given is what "auto" stands for."""
+        for name, value in (("ke", self.ke), ("kp", self.kp)):
+            if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value >= 0):
+                raise error("a finite price that is not negative", repr(value), where=name)
+        if not (isinstance(self.n_bins, int | np.integer) and self.n_bins >= 2):
+            raise error("at least 2 bins", repr(self.n_bins), where="n_bins")
+        asked = self.discretizer
+        cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
+        return Rules(discretizer=cuts, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins)
+
+    def _grow(self, data: Dataset) -> None:
+        data = complete_rows(data)
+        with growth_progress(self.verbose) as report:
+            grown = learn_ac(
+                data,
+                edge_price=self.ke,
+                parameter_price=self.kp,
+                method=self.method,
+                smoothing=self.smoothing,
+                max_edges=self.max_edges,
+                seconds=float("inf") if self.max_seconds is None else self.max_seconds,
+                report=report,
+            )
+        assert grown.circuit is not None
+        self.circuit_, self.model_, self.complete_ = grown.circuit, grown.net, grown.complete
+        self.n_edges_ = grown.circuit.n_edges
+
+    def _codes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return encode(validated(self, X, reset=False), self.circuit_.variables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what queries keep with the circuit: it holds buffers of threads, which cannot be copied."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "circuit_": replace(state["circuit_"])} if "circuit_" in state else state
+
+    def __sklearn_tags__(self) -> Tags:
+        return allow_states(super().__sklearn_tags__())
+
+
+class CircuitDensity(DensityMixin, _CircuitEstimator):
+    """Density over discrete variables with exact answers: an arithmetic circuit, learned with its price in the score.
+
+    The learner is LearnAC of *Learning arithmetic circuits*. Every query takes time linear in the edges of the circuit,
+    and `ke` says what an edge may cost. Whole numbers with at most `n_bins` distinct values in a column, text,
+    categories and booleans are states as they are; other numbers are cut. Rows with missing values are left out of
+    learning, with a warning; in queries missing values are summed out exactly.
+
+    Parameters
+    ----------
+    ke : float, default=0.1
+        What an edge of the circuit costs, in units of log-likelihood: the price of inference.
+    kp : float, default=0.0
+        What a free parameter costs.
+    method : {"quick", "greedy"}, default="quick"
+        "greedy" takes the best split every time, "quick" supposes that what a split costs never falls.
+    smoothing : float, default=1.0
+        Spread over the states of each leaf's distribution; above zero.
+    max_edges : int or None, default=None
+        The circuit gets no more edges than these.
+    max_seconds : float or None, default=None
+        After this time the circuit so far is taken.
+    discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
+        What cuts other numbers: "auto" is "quantile"; with None every distinct number is a state.
+    n_bins : int, default=8
+        Bins of the discretiser, and the most whole numbers that are states as they are.
+    max_states : int, default=62
+        A column with more distinct states is refused; the learner takes 62 at most.
+    verbose : bool, default=False
+        Show how the circuit grows.
+
+    Attributes
+    ----------
+    circuit_ : Circuit
+        The circuit, for everything in `tinybayes.infer`.
+    model_ : BayesNet
+        The Bayesian network with decision trees that the circuit computes.
+    n_edges_ : int
+        Edges of the circuit.
+    complete_ : bool
+        False when a limit or an interrupt ended the growth.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray
+        Names of the features, when `X` had string names for all of them.
+
+    Examples
+    --------
+    >>> X = np.array([[0, 0], [1, 1]] * 50 + [[0, 1]])
+    >>> density = CircuitDensity().fit(X)
+    >>> bool(density.query({"x0": 1}, {"x1": 1}) > 0.9)
+    True
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitDensity":
+        """Learn from a table; rows with missing values are left out, with a warning.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n_samples, n_features)
+            The rows.
+        y : None
+            Not looked at; the class, if there is one, may be a column of `X`.
+        sample_weight : array-like, shape (n_samples,), optional
+            Row weights; an integer weight counts as that many rows.
+        """
+        table = validated(self, X, reset=True)
+        self._grow(dataset(table, sample_weight, self._rules("quantile")))
+        self._from_frame = isinstance(table, pd.DataFrame)
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log-likelihood of each row; missing values and states never seen are summed out exactly."""
+        codes = self._codes(X)
+        return ask.log_evidence(self.circuit_, codes)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-likelihood of the rows."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None) -> Any:
+        """Draw rows exactly from the distribution.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState or None, default=None
+            The same number gives the same rows.
+
+        Returns
+        -------
+        ndarray or DataFrame, shape (n_samples, n_features)
+            States, of the kind of table that was fitted: the values themselves, and for a column that was cut the names
+            of its intervals, such as ``"150 to 180"``. States that are all numbers make an array of numbers, others
+            one of objects.
+        """
+        check_is_fitted(self)
+        if not (isinstance(n_samples, int | np.integer) and n_samples >= 1):
+            raise error("at least 1", repr(n_samples), where="n_samples")
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        codes = ask.sample(self.circuit_, int(n_samples), seed)
+        return states_table(codes, self.circuit_.variables, as_frame=self._from_frame)
+
+    def query(self, event: str | Mapping[Any, Any], evidence: Mapping[Any, Any] | None = None) -> float:
+        """Return the exact conditional probability ``P(event | evidence)``.
+
+        Parameters
+        ----------
+        event : dict or str
+            Values by column: its name (``x0``, ``x1``, ... for arrays) or its number. A number of a column that was cut
+            stands for its interval, which may also be named. Or the whole question as text:
+            ``"rain=yes, wind=3 | season=autumn"``.
+        evidence : dict, optional
+            What is known, likewise.
+
+        Examples
+        --------
+        ``density.query({"rain": "yes", "wind": 3}, {"season": "autumn"})``
+        """
+        check_is_fitted(self)
+        if isinstance(event, str):
+            if evidence is not None:
+                raise error("the evidence behind a bar in the text", "both", where="query")
+            asked, known = parse_query(event, self.circuit_.nodes)
+        else:
+            asked, known = self._row(event, "event"), self._row(evidence or {}, "evidence")
+        return float(ask.conditional(self.circuit_, asked[None], known[None])[0])
+
+    def _row(self, values: Mapping[Any, Any], where: str) -> np.ndarray:
+        """Encode the values of some columns; the others are -1."""
+        variables = self.circuit_.variables
+        place = {variable.name: i for i, variable in enumerate(variables)}
+        row = np.full(len(variables), -1)
+        for name, value in values.items():
+            number = isinstance(name, int | np.integer) and 0 <= name < len(variables)
+            i = int(name) if number else place.get(str(name), -1)
+            if i < 0:
+                known = ", ".join(list(place)[:10]) + (", ..." if len(place) > 10 else "")
+                raise error(f"one of the columns {known}", repr(name), where=where)
+            row[i] = state_code(variables[i], str(value))
+        return row
+
+
+class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
+    """Classifier by an arithmetic circuit over the features and the class.
+
+    The class is one more variable of the density that `CircuitDensity` learns; a prediction is its exact posterior
+    given what is known of a row: missing values and states never seen are summed out. Rows with missing values are left
+    out of learning, with a warning. `circuit_cost(model.circuit_)` is the price.
+
+    Parameters
+    ----------
+    ke, kp, method, smoothing, max_edges, max_seconds, n_bins, max_states, verbose
+        As for `CircuitDensity`.
+    discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
+        What cuts numbers, save whole ones with at most `n_bins` distinct values in a column: "auto" is "mdlp".
+
+    Attributes
+    ----------
+    circuit_, model_, n_edges_, complete_, n_features_in_, feature_names_in_
+        As for `CircuitDensity`; the class is the target of the circuit.
+    classes_ : ndarray
+        The class labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> float(CircuitClassifier().fit(X, y).score(X, y)) > 0.9
+    True
+    """
+
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CircuitClassifier":
+        """Learn from a table; rows with missing values are left out, with a warning.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n_samples, n_features)
+            The features.
+        y : array-like, shape (n_samples,)
+            The classes.
+        sample_weight : array-like, shape (n_samples,), optional
+            Row weights; an integer weight counts as that many rows.
+        """
+        table, y = validated(self, X, y, reset=True)
+        self.classes_, codes = class_codes(y)
+        self._grow(dataset(table, sample_weight, self._rules("mdlp"), self.classes_, codes))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        posteriors = self.predict_proba(X)
+        return np.asarray(self.classes_[posteriors.argmax(axis=1)])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class posteriors, shape (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the exact class posteriors, shape (n_samples, n_classes)."""
+        codes = self._codes(X)
+        return np.concatenate(list(self._posteriors(codes)))
+
+    def _posteriors(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        first = int(self.circuit_.first_state[-2])  # the class is the last variable
+        for start in range(0, len(codes), BLOCK):
+            yield ask.marginals(self.circuit_, codes[start : start + BLOCK])[:, first:]

@@ -1,0 +1,76 @@
+"""Answers of a circuit as tables, batch by batch."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from tinybayes.data.encode import encode_column
+from tinybayes.errors import error
+from tinybayes.infer.circuit import conditional, log_evidence, marginals
+from tinybayes.model import Circuit, Variable
+
+
+def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row: int = 0) -> np.ndarray:
+    """Return the codes of a frame of evidence: empty cells, and variables without a column, are not observed.
+
+    Unlike data to learn from, evidence with an unknown column or state is an error: a wrong answer would look right.
+    """
+    index = {node.name: place for place, node in enumerate(nodes)}
+    X = np.full((len(frame), len(nodes)), -1, dtype=np.int32)
+    for name in map(str, frame.columns):
+        if name not in index:
+            raise error("columns that are variables of the model", repr(name), where="evidence")
+        column = frame[name]
+        codes = encode_column(column, nodes[index[name]])
+        unknown = np.flatnonzero((codes < 0) & column.notna().to_numpy())
+        if len(unknown):
+            row = int(unknown[0])
+            got, where = repr(column.iloc[row]), f"evidence, row {first_row + row + 1}, column {name!r}"
+            states = ", ".join(map(str, nodes[index[name]].states[:10]))
+            raise error(f"a state of the variable ({states})", got, where=where)
+        X[:, index[name]] = codes
+    return X
+
+
+def query_frames(
+    circuit: Circuit, frames: Iterable[pd.DataFrame], query: np.ndarray, evidence: np.ndarray, *, posterior: bool
+) -> Iterator[pd.DataFrame]:
+    """Answer a question for each row of evidence.
+
+    Parameters
+    ----------
+    circuit
+        The circuit.
+    frames
+        Batches of evidence.
+    query, evidence
+        Codes of what is asked for, and of what is known besides, for all rows.
+    posterior
+        Give the posterior of every state of every variable.
+
+    Yields
+    ------
+    DataFrame
+        ``log_evidence``; with a query also ``probability``; with `posterior` a column ``NAME=STATE`` for each state.
+    """
+    first = 0
+    for frame in frames:
+        rows = encode_evidence(frame, circuit.nodes, first)
+        clash = np.flatnonzero(((rows >= 0) & (evidence >= 0) & (rows != evidence)).any(axis=1))
+        if len(clash):
+            where = f"evidence, row {first + int(clash[0]) + 1}"
+            raise error("the states that the query says are known", "others", where=where)
+        rows = np.where(evidence >= 0, evidence, rows)
+        columns = {"log_evidence": log_evidence(circuit, rows)}
+        impossible = np.flatnonzero(columns["log_evidence"] == -np.inf)
+        if len(impossible) and (posterior or (query >= 0).any()):
+            where = f"evidence, row {first + int(impossible[0]) + 1}"
+            raise error("evidence with a probability above zero", "zero", where=where)
+        if (query >= 0).any():
+            columns["probability"] = conditional(circuit, np.broadcast_to(query, rows.shape), rows)
+        if posterior:
+            names = [f"{node.name}={state}" for node in circuit.nodes for state in node.states]
+            columns |= dict(zip(names, marginals(circuit, rows).T, strict=True))
+        yield pd.DataFrame(columns)
+        first += len(frame)
