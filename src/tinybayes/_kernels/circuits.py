@@ -2,7 +2,7 @@
 
 The arrays of a plan are described in `circuit_plan.py`; here they come as a tuple. Values and derivatives of a block
 have the rows as their last axis, of the fixed length ROWS, so that each step is a few vector instructions on whole
-cache lines. Derivatives, and values that are not needed again, are kept in the slots' homes, which fit in the cache.
+cache lines. Derivatives, and a block's values that are not needed again, are kept in the slots' homes: fewer places.
 An observed state's indicator is not one but a power of two that makes up for its probability, so that long rows do not
 underflow; rows that do all the same have a root outside of LEAST..MOST.
 """
@@ -187,12 +187,11 @@ def _posterior(row, first_state, slope, root, out):
 @jit
 def one_row(plan, widest, row, first_state, scale, value, slope, posterior, want):
     """Return the log-probability of one row, nan when it left the range; write the posteriors when wanted."""
-    first_term, first_child, child, coefficient, target, home, slots = plan
+    first_term, first_child, child, coefficient, _, _, slots = plan
     states = first_state[len(first_state) - 1]
     log_scale = fill_one(row, first_state, scale, value)
-    where = slots if want else home
-    up_one(first_term, first_child, child if want else target, coefficient, where, states, value)
-    root = value[where[len(where) - 1]]
+    up_one(first_term, first_child, child, coefficient, slots, states, value)
+    root = value[len(value) - 1]
     if not LEAST < root < MOST:
         return np.nan
     if want:
@@ -205,7 +204,7 @@ def one_row(plan, widest, row, first_state, scale, value, slope, posterior, want
 def each_row(plan, widest, places, X, first_state, scale, log_evidence, posterior):
     """Do what `one_row` does for each of many rows: for circuits so large that blocks of rows leave the cache."""
     want = len(posterior) > 0
-    value, slope = np.empty(len(plan[6]) if want else places), np.zeros(places if want else 0)
+    value, slope = np.empty(len(plan[6])), np.zeros(places if want else 0)
     for r in range(len(X)):
         place = posterior[r] if want else value
         log_evidence[r] = one_row(plan, widest, X[r], first_state, scale, value, slope, place, want)

@@ -11,12 +11,11 @@ from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, 
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.model import BayesNet
+    from tinybayes.model import BayesNet, Circuit, Cost
 
 
 def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     """Measure the error of a model on a table that has the class column."""
-    from tinybayes.cost import bayes_net_cost
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import EncodedTable
     from tinybayes.infer import evaluate as measure
@@ -28,14 +27,14 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
         result = measure(net, EncodedTable(source, net.variables, net.target))
     if as_json:
         figures = {**asdict(result), "confusion": result.confusion.tolist(), "classes": list(net.target.states)}
-        print_json({**figures, "cost": bayes_net_cost(net).to_dict()})
+        print_json({**figures, "cost": _price(net).to_dict()})
         return
     show(evaluation_table(result, net.target))
     if result.unknown:
         say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
     if result.skipped:
         say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
-    say(f"Price: {bayes_net_cost(net)}.")
+    say(f"Price: {_price(net)}.")
 
 
 def predict(
@@ -116,11 +115,18 @@ def convert(
         say(f"Wrote {len(model.nodes):,} variables to {output}.")
 
 
-def _classifier(path: Path) -> "BayesNet":
-    from tinybayes.deploy import read_network
+def _classifier(path: Path) -> "BayesNet | Circuit":
+    from tinybayes.deploy import read_model
 
-    net = read_network(path)
+    net = read_model(path)
     if net.target is None:
-        remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME"
+        remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME, or learn it with one"
         raise error("a model with a class variable", "one without", where=str(path), remedy=remedy)
     return net
+
+
+def _price(model: "BayesNet | Circuit") -> "Cost":
+    from tinybayes.cost import bayes_net_cost, circuit_cost
+    from tinybayes.model import Circuit
+
+    return circuit_cost(model) if isinstance(model, Circuit) else bayes_net_cost(model)

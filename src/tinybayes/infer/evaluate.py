@@ -7,7 +7,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores, normalize_scores
-from tinybayes.model import BayesNet, Dataset
+from tinybayes.model import BayesNet, Circuit, Dataset
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Evaluation:
     skipped: int
 
 
-def evaluate(net: BayesNet, data: Dataset | Iterable[Dataset]) -> Evaluation:
+def evaluate(net: BayesNet | Circuit, data: Dataset | Iterable[Dataset]) -> Evaluation:
     """Compare the predictions of a classifier with the classes of a data set, or of batches of one."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="evaluate", remedy="name a target")

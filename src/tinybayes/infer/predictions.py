@@ -7,10 +7,12 @@ import pandas as pd
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
-from tinybayes.model import BayesNet, Dataset
+from tinybayes.model import BayesNet, Circuit, Dataset
 
 
-def prediction_frames(net: BayesNet, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:
+def prediction_frames(
+    net: BayesNet | Circuit, data: Iterable[Dataset], *, proba: bool = False
+) -> Iterator[pd.DataFrame]:
     """Yield for each batch a frame with the predicted class, named like the target.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Class scores and labels of a Bayesian-network classifier, block by block on all cores."""
+"""Class scores and labels of classifiers, block by block on all cores."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,14 @@ import numpy as np
 from tinybayes._kernels.scores import forest_scores, table_labels, table_scores, tree_scores
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, Fixed, Float
+from tinybayes.infer.circuit import log_evidence
+from tinybayes.model import BayesNet, Circuit, Fixed, Float
 
 BLOCK = 4096  # rows of a unit of work: their scores stay in the cache
 ROWS = 64  # rows that are scored together when only their labels are wanted
 
 
-def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
+def class_scores(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
     """Return ``log p(x, c)`` for each row and class.
 
     Missing values (-1) are summed out exactly, which gives the class posterior and not the most probable
@@ -22,7 +23,7 @@ def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     net
-        A network with a class.
+        A network or a circuit with a class.
     X
         Codes, shape (rows, features).
 
@@ -30,6 +31,8 @@ def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     -------
     ndarray of float64, shape (rows, classes)
     """
+    if isinstance(net, Circuit):
+        return _circuit_scores(net, X)
     score = scorer(net)
     X = score.check(X)
     out = np.empty((len(X), score.classes))
@@ -37,17 +40,31 @@ def class_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     return out
 
 
-def predict_codes(net: BayesNet, X: np.ndarray) -> np.ndarray:
+def predict_codes(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
     """Return the code of the most probable class of each row; of equal ones the first.
 
     Only the labels are kept: memory does not grow with the number of classes.
     """
+    if isinstance(net, Circuit):
+        parts = [_circuit_scores(net, X[i : i + BLOCK]).argmax(axis=1) for i in range(0, max(len(X), 1), BLOCK)]
+        return np.concatenate(parts).astype(np.int32)
     score = scorer(net)
     X = score.check(X)
     labels = np.empty(len(X), dtype=np.int32)
 
     for_blocks(lambda start, stop: score.labels(X[start:stop], labels[start:stop]), len(X), BLOCK)
     return labels
+
+
+def _circuit_scores(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Ask for the evidence of the row together with each class in turn."""
+    if circuit.target is None:
+        raise error("a circuit with a class variable", "none", where="class scores", remedy="learn it with a target")
+    X = np.asarray(X)
+    scores = np.empty((len(X), circuit.target.cardinality))
+    for code in range(circuit.target.cardinality):
+        scores[:, code] = log_evidence(circuit, np.column_stack([X, np.full(len(X), code)]))
+    return scores
 
 
 def normalize_scores(scores: np.ndarray) -> np.ndarray:

@@ -58,4 +58,5 @@ class Cost:
 
     def __str__(self) -> str:
         size = f"{self.bytes:,} B" if self.bytes < 10_000 else f"{self.bytes / 1000:,.1f} kB"
-        return f"{size}, {self.parameters:,} parameters, {self.operations:,} operations"
+        edges = f", {self.edges:,} edges" if self.edges else ""
+        return f"{size}, {self.parameters:,} parameters, {self.operations:,} operations{edges}"

@@ -1,0 +1,47 @@
+"""Circuits as classifiers: the same scores, labels and files as networks have."""
+
+import json
+
+import numpy as np
+import pytest
+
+from strategies import random_data
+from test_cli import run
+from tinybayes import TinybayesError, learn_classifier
+from tinybayes.deploy import save
+from tinybayes.infer import class_scores, evaluate, predict_codes
+from tinybayes.infer.compile_circuit import compile_circuit
+from tinybayes.learn.learn_ac import learn_ac
+
+
+def test_a_compiled_classifier_scores_like_its_network():
+    data = random_data(3, rows=200, features=5, classes=3, missing=0.1)
+    net = learn_classifier(data, structure="chow-liu")
+    circuit = compile_circuit(net)
+    np.testing.assert_allclose(class_scores(circuit, data.X), class_scores(net, data.X), atol=1e-9)
+    np.testing.assert_array_equal(predict_codes(circuit, data.X), predict_codes(net, data.X))
+    ours, theirs = evaluate(circuit, data), evaluate(net, data)
+    assert ours.error == theirs.error
+    assert ours.log_loss == pytest.approx(theirs.log_loss)
+    assert len(predict_codes(circuit, data.X[:0])) == 0
+
+
+def test_a_circuit_without_a_class_is_refused():
+    data = random_data(3, rows=50, features=3, classes=None)
+    with pytest.raises(TinybayesError, match="class"):
+        class_scores(learn_ac(data).circuit, data.X)
+
+
+def test_evaluate_and_predict_take_circuits(tmp_path):
+    data = random_data(5, rows=80, features=3, classes=2)
+    save(learn_ac(data, edge_price=0.1).circuit, tmp_path / "m.tb")
+    header = [*(v.name for v in data.variables), data.target.name]
+    classes = np.array(data.target.states)[data.y]
+    lines = [",".join(map(str, (*row, c))) for row, c in zip(data.X.tolist(), classes, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(header), *lines]) + "\n")
+    done = run("evaluate", "m.tb", "t.csv", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert found["rows"] == 80
+    assert found["cost"]["edges"] > 0
+    run("predict", "m.tb", "t.csv", "-o", "p.csv", "--proba", cwd=tmp_path)
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 81
