@@ -152,8 +152,8 @@ def markdown(result: Figures) -> str:
         "",
         "Written by `benchmarks/circuit_inference.py` from `circuit_inference.json`. Every query observes 20 % of the",
         "variables, with values from a forward sample, and asks for the posteriors of all. Milliseconds a query; ours",
-        f"one at a time and in batches of {BATCH:,} rows (munin1: 96), pyAgrum's engines built once. Nanoseconds an edge,",
-        "row and pass are those of the batches.",
+        f"one at a time and in batches of {BATCH:,} rows (munin1: 96), pyAgrum's engines built once. Nanoseconds an",
+        "edge, row and pass are those of the batches.",
         "",
         f"- {about['date']}, `{about['command']}`, commit {about['commit']}, threads: {about['threads']}",
         f"- {about['cpu']}, {about['cores']} cores, {about['system']}, load {about['load_before']:.2f} before and "
