@@ -23,7 +23,7 @@ from tinybayes.model import BayesNet, Dataset
 from tinybayes.search.reproduce import provenance
 
 HERE = Path(__file__).parent
-COMPILED = 20_000_000  # edges at which compiling the network alone is given up
+COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
 def runs(plan: dict[str, Any], name: str) -> Iterator[tuple[str, float | None, float]]:

@@ -52,9 +52,14 @@ def main() -> None:
     plan = tomllib.loads((HERE / "queries.toml").read_text())
     limit = tomllib.loads((HERE / "models.toml").read_text())["limit"]
     chosen = json.loads((HERE / "results" / "models.json").read_text())["table4"]
-    began = time.monotonic()
-    results: list[dict[str, Any]] = []
+    place = HERE / "results" / "queries.json"
+    report: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {"provenance": [], "results": []}
+    done = {r["data"] for r in report["results"]}
     for name in options.only or plan["data"]:
+        if name in done and not options.quick:
+            continue
+        results: list[dict[str, Any]] = []
+        began = time.monotonic()
         split = datasets.load(name)
         models = {}
         for kind, learner in (("circuit", "quick"), ("trees", "trees")):
@@ -86,9 +91,10 @@ def main() -> None:
                     result["alone_ms"] = round(single(model, queries), 4)
                 results.append(result)
                 print(result, flush=True)
-    if not options.quick:
-        report = {"provenance": provenance(time.monotonic() - began), "results": results}
-        (HERE / "results" / "queries.json").write_text(json.dumps(report, indent=1) + "\n")
+        if not options.quick:  # data sets that are done are kept, and not asked again
+            report["results"] += results
+            report["provenance"].append(provenance(time.monotonic() - began))
+            place.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""UAI, the plain text of the inference competitions: ``BAYES`` networks and evidence.
+"""UAI, the plain text of the inference competitions: ``BAYES`` and ``MARKOV`` networks, and evidence.
 
 A file has the word ``BAYES``, the number of variables, their numbers of states, the number of functions, for
 each function its scope (how many variables, then their indices: the parents, and last the child), and then
@@ -6,6 +6,9 @@ for each function how many numbers it has and these numbers, the child's states 
 parent slowest. There are no names: variables are read as ``x0, x1, ...`` with the states ``0, 1, ...``; what
 a network has of names, class and cut points is lost when it is written. Functions may come in any order, one
 for each variable. Rows may be off one by 1e-3, since files round; their numbers are kept as they are.
+
+A ``MARKOV`` network has the same form, but any number of functions with any numbers from zero up, and no child in a
+scope: it is a `LogLinear` model with a feature for each number.
 """
 
 import os
@@ -19,6 +22,7 @@ from tinybayes.deploy._network_text import (
     MAX_ENTRIES,
     NetworkBuilder,
     Source,
+    log_probabilities,
     network_decimals,
     parse_numbers,
     read_source,
@@ -26,7 +30,7 @@ from tinybayes.deploy._network_text import (
     write_text,
 )
 from tinybayes.errors import TinybayesError
-from tinybayes.model import BayesNet, Variable
+from tinybayes.model import BayesNet, Factor, LogLinear, Variable
 
 _WORD = re.compile(r"\S+")
 
@@ -110,24 +114,73 @@ def read_uai(path: str | os.PathLike[str]) -> BayesNet:
     kind = tokens.word("'BAYES'")
     if kind == "MARKOV":
         got = "'MARKOV', a Markov network, which is not a Bayesian network"
-        raise source.error(tokens.at, "'BAYES'", got, "its factors have no parents and children")
+        raise source.error(tokens.at, "'BAYES'", got, "its factors have no parents and children: read_uai_factors")
     if kind != "BAYES":
         raise source.error(tokens.at, "'BAYES', the first word of a UAI file", shorten(kind))
-    count = tokens.integer("the number of variables", 1, MAX_ENTRIES)
-    cards = [tokens.integer("a number of states", 1, MAX_ENTRIES) for _ in range(count)]
+    return _bayes(tokens)
+
+
+def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
+    """Read a UAI file, ``BAYES`` or ``MARKOV``, as a log-linear model with a feature for each number of its tables.
+
+    Parameters
+    ----------
+    path
+        The file; a gzip is decompressed.
+
+    Raises
+    ------
+    FileError
+        When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
+    """
+    tokens = Tokens(read_source(path))
+    kind = tokens.word("'BAYES' or 'MARKOV'")
+    if kind == "BAYES":
+        return LogLinear.from_bayes_net(_bayes(tokens))
+    if kind != "MARKOV":
+        raise tokens.source.error(tokens.at, "'BAYES' or 'MARKOV', the first word of a UAI file", shorten(kind))
+    cards = _cards(tokens)
+    functions = tokens.integer("the number of functions", 0, MAX_ENTRIES)
+    scopes = [_scope(tokens, len(cards), 0) for _ in range(functions)]
+    factors: list[Factor] = []
+    weights: list[np.ndarray] = []
+    total = 0
+    for scope, at in scopes:
+        if len(set(scope)) != len(scope):
+            raise tokens.source.error(at, "each variable once in a scope", " ".join(map(str, scope[:10])))
+        weights.append(_values(tokens, [cards[v] for v in scope], len(factors), MAX_ENTRIES - total))
+        factors.append(Factor(tuple(scope), np.arange(total, total + len(weights[-1]))))
+        total += len(weights[-1])
+    tokens.end()
+    return LogLinear(_variables(cards), tuple(factors), np.concatenate([np.empty(0), *weights]))
+
+
+def _bayes(tokens: Tokens) -> BayesNet:
+    """Read what follows the word ``BAYES``."""
+    source = tokens.source
+    cards = _cards(tokens)
+    count = len(cards)
     functions = tokens.integer("the number of functions, one for each variable", count, count)
     scopes = [_scope(tokens, count) for _ in range(functions)]
-    names = [f"x{index}" for index in range(count)]
-    builder = NetworkBuilder(source.where, names, cards)
+    variables = _variables(cards)
+    builder = NetworkBuilder(source.where, [variable.name for variable in variables], cards)
     for scope, at in scopes:
         _table(tokens, builder, scope, at)
     tokens.end()
-    variables = [Variable(name, tuple(range(card))) for name, card in zip(names, cards, strict=True)]
     return builder.build(variables, None, source.end)
 
 
-def _scope(tokens: Tokens, count: int) -> tuple[list[int], int]:
-    size = tokens.integer("the size of a scope", 1, count)
+def _cards(tokens: Tokens) -> list[int]:
+    count = tokens.integer("the number of variables", 1, MAX_ENTRIES)
+    return [tokens.integer("a number of states", 1, MAX_ENTRIES) for _ in range(count)]
+
+
+def _variables(cards: Sequence[int]) -> tuple[Variable, ...]:
+    return tuple(Variable(f"x{index}", tuple(range(card))) for index, card in enumerate(cards))
+
+
+def _scope(tokens: Tokens, count: int, least: int = 1) -> tuple[list[int], int]:
+    size = tokens.integer("the size of a scope", least, count)
     at = tokens.at
     return [tokens.integer("the index of a variable", 0, count - 1) for _ in range(size)], at
 
@@ -138,6 +191,22 @@ def _table(tokens: Tokens, builder: NetworkBuilder, scope: Sequence[int], at: in
     tokens.integer(f"the number of probabilities of 'x{child}'", rows * states, rows * states)
     values, place = tokens.numbers(rows * states, f"probabilities of 'x{child}'")
     builder.add(child, parents, values.reshape(rows, states), at, lambda row: place(row * states))
+
+
+def _values(tokens: Tokens, cards: Sequence[int], number: int, most: int) -> np.ndarray:
+    """Return the logarithms of a factor's table."""
+    size = 1
+    for card in cards:
+        size *= card
+        if size > most:
+            where = f"at most {MAX_ENTRIES:,} numbers in all tables"
+            raise tokens.source.error(tokens.at, where, f"more with function {number}, over {len(cards)} variables")
+    tokens.integer(f"the number of entries of function {number}", size, size)
+    values, place = tokens.numbers(size, f"entries of function {number}")
+    wrong = np.flatnonzero(~((values >= 0) & (values < np.inf)))
+    if wrong.size:
+        raise tokens.source.error(place(int(wrong[0])), "a finite number that is not negative", values[wrong[0]])
+    return log_probabilities(values)
 
 
 def write_uai(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:

@@ -1,7 +1,6 @@
 """Arithmetic circuits for scikit-learn: densities with exact queries, and classifiers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,11 +94,6 @@ class _CircuitEstimator(BaseEstimator):
     def _codes(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return encode(validated(self, X, reset=False), self.circuit_.variables)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what queries keep with the circuit: it holds buffers of threads, which cannot be copied."""
-        state: dict[str, Any] = super().__getstate__()
-        return {**state, "circuit_": replace(state["circuit_"])} if "circuit_" in state else state
 
     def __sklearn_tags__(self) -> Tags:
         return allow_states(super().__sklearn_tags__())

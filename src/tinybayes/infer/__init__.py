@@ -8,6 +8,7 @@ from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate
 from tinybayes.infer.evaluate import Evaluation, evaluate
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, GibbsAnswers, gibbs
+from tinybayes.infer.log_linear import compile_log_linear, log_partition, with_weights
 from tinybayes.infer.queries import Queries, random_queries
 from tinybayes.infer.scores import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks
 
@@ -24,6 +25,7 @@ __all__ = [
     "ask",
     "class_scores",
     "compile_circuit",
+    "compile_log_linear",
     "conditional",
     "estimate",
     "evaluate",
@@ -34,6 +36,7 @@ __all__ = [
     "is_deterministic",
     "is_smooth",
     "log_evidence",
+    "log_partition",
     "marginals",
     "most_probable",
     "normalize_scores",
@@ -41,4 +44,5 @@ __all__ = [
     "random_queries",
     "sample",
     "score_blocks",
+    "with_weights",
 ]

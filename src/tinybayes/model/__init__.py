@@ -4,6 +4,7 @@ from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree, with_target
 from tinybayes.model.circuit import Circuit
 from tinybayes.model.cost import Cost
 from tinybayes.model.dataset import MISSING, Dataset
+from tinybayes.model.log_linear import Factor, LogLinear
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
 from tinybayes.model.structure import Structure
 from tinybayes.model.variable import State, Variable
@@ -17,8 +18,10 @@ __all__ = [
     "Cost",
     "Dataset",
     "DecisionTree",
+    "Factor",
     "Fixed",
     "Float",
+    "LogLinear",
     "NumberFormat",
     "State",
     "Structure",

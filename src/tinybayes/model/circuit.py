@@ -103,6 +103,10 @@ class Circuit:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what was computed from the fields and is kept beside them."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     @property
     def nodes(self) -> tuple[Variable, ...]:
         """All variables; the class, if there is one, is the last."""

@@ -1,0 +1,131 @@
+"""Exact inference in log-linear models: they are compiled to circuits, whose queries then answer.
+
+The compiler takes Bayesian networks whose rows need not sum to one. A factor is the distribution of a helper variable
+with a single state, given the factor's variables; the variables themselves have no parents and the parameter one.
+In place of its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever
+the weights are: the circuit stays right when they change. Then the helpers are taken out of the circuit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.infer.circuit import log_evidence
+from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
+from tinybayes.model import CPD, BayesNet, Circuit, Float, LogLinear, Variable
+from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
+
+Kind = Literal["class", "feature"]
+
+
+def compile_log_linear(
+    model: LogLinear, *, by: Kind = "class", order: str | Sequence[int] = "search", max_edges: int = MAX_EDGES
+) -> Circuit:
+    """Compile a log-linear model into a circuit that is smooth, decomposable and deterministic.
+
+    The circuit's value for a row of evidence is not a probability but ``Z P(evidence)``; `log_partition` gives ``log Z``,
+    and `marginals`, `conditional`, `sample` and `most_probable` need no constant. ``expected_counts`` of a row without
+    evidence are those of the features.
+
+    Parameters
+    ----------
+    model
+        The model.
+    by
+        What the circuit's table holds: ``"class"``, a weight for each tie class, or ``"feature"``, one for each feature
+        (a larger circuit, for expected counts of single features). Other finite weights may take their place, see
+        `with_weights`.
+    order
+        As for `compile_circuit`: a heuristic, or the variables in the order of their elimination.
+    max_edges
+        Give up when the circuit becomes larger.
+
+    Raises
+    ------
+    TinybayesError
+        When the circuit would be larger than `max_edges`, or the model forbids everything.
+    """
+    if by not in ("class", "feature"):
+        raise error("'class' or 'feature'", repr(by), where="by")
+    entries = model if by == "class" else model.untied()
+    net, classes = _as_network(entries)
+    count = len(model.variables)
+    chosen = order if isinstance(order, str) else [*range(count, len(net.nodes)), *order]
+    circuit = compile_circuit(net, order=chosen, max_edges=max_edges)
+    return _without_helpers(circuit, count, classes, entries)
+
+
+def with_weights(circuit: Circuit, weights: np.ndarray) -> Circuit:
+    """Return a circuit from `compile_log_linear` with other weights; what was forbidden must stay so."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != circuit.table.shape:
+        raise error(f"{len(circuit.table)} weights", f"shape {weights.shape}", where="with_weights")
+    if (np.isneginf(weights) < np.isneginf(circuit.log_parameters)).any():
+        raise error("minus infinity where it was", "another weight", where="with_weights", remedy="compile again")
+    return replace(circuit, table=weights, format=Float(64))
+
+
+def log_partition(model: LogLinear | BayesNet | Circuit, *, max_edges: int = MAX_EDGES) -> float:
+    """Return ``log Z``: the logarithm of the sum over all assignments; zero for a normalised network."""
+    circuit = model
+    if isinstance(model, LogLinear):
+        circuit = compile_log_linear(model, max_edges=max_edges)
+    elif isinstance(model, BayesNet):
+        circuit = compile_circuit(model, max_edges=max_edges)
+    assert isinstance(circuit, Circuit)
+    return float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
+
+
+def _as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:
+    """Return the network with helper variables, and the tie class of each entry of its tables."""
+    form, helpers = Float(64), []
+    cpds = [CPD((), np.zeros((1, card)), form) for card in model.cardinalities]
+    classes = [np.full(sum(model.cardinalities), -1)]
+    forbidden = np.isneginf(model.weights)
+    for factor in model.factors:
+        if factor.feature.max() < 0:
+            continue
+        entry = np.where(factor.feature >= 0, model.classes[factor.feature], -1)
+        table = np.where((entry >= 0) & forbidden[entry], -np.inf, entry + 1.0)  # no feature: 0, which is left out
+        helpers.append(Variable(f"\0{len(helpers)}", (0,)))
+        cpds.append(CPD(factor.scope, table.reshape(-1, 1), form, factor.tree))
+        classes.append(entry)
+    return BayesNet((*model.variables, *helpers), None, tuple(cpds)), np.concatenate(classes)
+
+
+def _without_helpers(circuit: Circuit, count: int, classes: np.ndarray, model: LogLinear) -> Circuit:
+    """Drop the indicators of the helpers, which are always one, and let the parameters be those of the classes."""
+    kind, offsets, children = circuit.kind, circuit.offsets, circuit.children
+    below, sizes = np.repeat(np.arange(len(kind)), np.diff(offsets)), np.diff(offsets)
+    one = (kind == INDICATOR) & (circuit.leaf >= circuit.first_state[count])
+    while True:  # products of nothing but ones are one; a sum never is, since each of its children has an indicator
+        left = np.bincount(below, ~one[children], len(kind)).astype(np.int64)
+        more = (kind == PRODUCT) & (left == 0) & ~one
+        if not more.any():
+            break
+        one |= more
+    keep = ~one[children]
+    below, children = below[keep], children[keep]
+    # A product with one child left is that child.
+    target = np.arange(len(kind))
+    single = (kind == PRODUCT) & (left == 1) & (sizes > 1)
+    edge = single[below]
+    target[below[edge]] = children[edge]
+    while (target[target] != target).any():
+        target = target[target]
+    stays = ~one & ~single
+    number = np.cumsum(stays) - 1
+    keep = stays[below]
+    below, children = below[keep], number[target[children[keep]]]
+    leaf = circuit.leaf.copy()
+    parameter = kind == PARAMETER
+    leaf[parameter] = classes[leaf[parameter]]
+    # The root is the last node also when it was a product with one child left: everything then is below that child.
+    root = int(number[target[-1]])
+    assert root == stays.sum() - 1
+    starts = np.cumsum([0, *np.bincount(number[below], minlength=int(stays.sum()))])
+    kept = (kind[stays], starts, children, leaf[stays])
+    return Circuit(model.variables, None, *kept, model.weights, Float(64))
