@@ -43,6 +43,16 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
     return learn_ac(data, **prices, method=learner, seconds=limit)
 
 
+def read_runs(store: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+
+
+def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, Any] | None:
+    """Return the growth of a learner that was best on the validation rows."""
+    own = [run for run in done if (run["data"], run["learner"]) == (name, learner)]
+    return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
+
+
 def log_likelihood(net: BayesNet, X: np.ndarray) -> float:
     """Return the mean log-likelihood of rows, by walking down the trees."""
     total = np.zeros(len(X))
@@ -107,7 +117,7 @@ def main() -> None:
     names = options.only or (["nltcs"] if options.quick else plan["data"])
     store = HERE / "results" / ("models-quick.jsonl" if options.quick else "models.jsonl")
     began = time.monotonic()
-    done = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    done = read_runs(store)
     known = {(r["data"], r["learner"], r["edge_price"], r["parameter_price"]) for r in done}
     for name in [] if options.sum_up else names:
         split = datasets.load(name)
@@ -130,16 +140,15 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float) -> No
         split = datasets.load(name)
         tables.append(table3(name, split))
         for learner in ("quick", "greedy", "trees"):
-            own = [run for run in done if (run["data"], run["learner"]) == (name, learner)]
-            if not own:
+            best = best_run(done, name, learner)
+            if best is None:
                 continue
-            best = max(own, key=lambda run: run["valid"])
             prices = best["edge_price"], best["parameter_price"]
             found = learn(split.train, learner, *prices, plan["limit"])
             if found.circuit is not None:  # the circuit and the network must agree
                 together = log_evidence(found.circuit, split.test.X).mean()
                 assert abs(together - log_likelihood(found.net, split.test.X)) < 1e-8
-            results.append({**best, **compiled(found.net), "tried": len(own)})
+            results.append({**best, **compiled(found.net)})
             print(results[-1], flush=True)
     report = {"provenance": provenance(time.monotonic() - began), "table3": tables, "table4": results}
     (HERE / "results" / "models.json").write_text(json.dumps(report, indent=1) + "\n")

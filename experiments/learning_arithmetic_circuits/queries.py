@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from models import learn
+from models import best_run, learn, read_runs
 
 from tinybayes import datasets
 from tinybayes.infer.circuit import conditional
@@ -51,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "queries.toml").read_text())
     limit = tomllib.loads((HERE / "models.toml").read_text())["limit"]
-    chosen = json.loads((HERE / "results" / "models.json").read_text())["table4"]
+    grown = read_runs(HERE / "results" / "models.jsonl")
     place = HERE / "results" / "queries.json"
     report: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {"provenance": [], "results": []}
     done = {r["data"] for r in report["results"]}
@@ -63,7 +63,8 @@ def main() -> None:
         split = datasets.load(name)
         models = {}
         for kind, learner in (("circuit", "quick"), ("trees", "trees")):
-            [best] = [r for r in chosen if (r["data"], r["learner"]) == (name, learner)]
+            best = best_run(grown, name, learner)
+            assert best is not None, f"run models.py for {name} first"
             models[kind] = learn(split.train, learner, best["edge_price"], best["parameter_price"], limit)
         for share in plan["shares"]:
             for setting, count in plan["counts"].items():
