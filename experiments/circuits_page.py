@@ -48,10 +48,12 @@ FIGURE1 = """
 ![Log-probability per query variable over the shares of evidence and of query variables](figures/circuits_figure1.svg)
 
 Mean log-probability, per query variable, of what the test row has in the query variables given what it has in the
-evidence variables; higher is better, bars are standard errors over queries. Left: 30 % of the variables are asked, 0 to
-50 % observed. Right: 30 % observed, 10 to 50 % asked. Gibbs sampling asks the trees; the settings get {counts}
-queries. The paper finds circuits ten times faster than its fastest Gibbs setting, ten thousand times faster than its
-slowest, and more accurate than both except when few variables are asked.
+evidence variables; higher is better. Left: 30 % of the variables are asked, 0 to 50 % observed. Right: 30 % observed,
+10 to 50 % asked. Gibbs sampling asks the trees. The number of queries is {counts}. A Gibbs
+setting is compared with the circuit on the queries that both were asked: its point is the circuit's plus the mean
+difference, its bar the standard error of that difference; with few queries it says little more than the order of size.
+The paper finds circuits ten times faster than its fastest Gibbs setting, ten thousand times faster than its slowest,
+and more accurate than both except when few variables are asked.
 """
 SETTINGS = {
     "exact": (BLACK, "o"),
@@ -124,7 +126,7 @@ def draw(results: Sequence[dict[str, Any]], names: Sequence[str], path: Path) ->
                     x, y, bars = (
                         [100 * r[moving] for r in own],
                         [r["accuracy"] for r in own],
-                        [r["error"] for r in own],
+                        [r["error"] or 0.0 for r in own],
                     )
                     shown = "circuit" if setting == "exact" else f"Gibbs, {setting}"
                     axes.errorbar(x, y, bars, label=shown, color=colour, marker=marker, markersize=4, linewidth=1.1)

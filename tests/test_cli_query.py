@@ -78,4 +78,5 @@ def test_info_and_convert_know_circuits(folder):
     run("convert", "net.tb", "net.ac", cwd=folder)
     assert run("query", "net.ac", "x0=1 | x2=1", cwd=folder).stdout == "P(x0=1 | x2=1) = 0.3333333333\n"
     fails("convert", "circuit.tb", "circuit.bif", cwd=folder, message="expected a Bayesian network, got a circuit")
-    fails("evaluate", "circuit.tb", "e.csv", cwd=folder, message="expected a model with a class variable, got one without")
+    message = "expected a model with a class variable, got one without"
+    fails("evaluate", "circuit.tb", "e.csv", cwd=folder, message=message)

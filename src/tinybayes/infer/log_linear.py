@@ -1,9 +1,8 @@
 """Exact inference in log-linear models: they are compiled to circuits, whose queries then answer.
 
-The compiler takes Bayesian networks whose rows need not sum to one. A factor is the distribution of a helper variable
-with a single state, given the factor's variables; the variables themselves have no parents and the parameter one.
-In place of its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever
-the weights are: the circuit stays right when they change. Then the helpers are taken out of the circuit.
+The compiler takes Bayesian networks whose rows need not sum to one. A factor can be the distribution of its last
+variable given the others, once for each variable; else it is that of a helper variable with a single state. of its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever the weights
+are: the circuit stays right when they change. Then the helpers are taken out of the circuit.
 """
 
 from collections.abc import Sequence
@@ -12,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes.errors import error
+from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
-from tinybayes.model import CPD, BayesNet, Circuit, Float, LogLinear, Variable
+from tinybayes.model import CPD, BayesNet, Circuit, Float, LogLinear, Structure, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
 
 Kind = Literal["class", "feature"]
@@ -81,19 +80,44 @@ def log_partition(model: LogLinear | BayesNet | Circuit, *, max_edges: int = MAX
 
 def _as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:
     """Return the network with helper variables, and the tie class of each entry of its tables."""
-    form, helpers = Float(64), []
+    hosted, form, count = _hosts(model), Float(64), len(model.variables)
     cpds = [CPD((), np.zeros((1, card)), form) for card in model.cardinalities]
-    classes = [np.full(sum(model.cardinalities), -1)]
-    forbidden = np.isneginf(model.weights)
-    for factor in model.factors:
+    classes = [np.full(card, -1) for card in model.cardinalities]
+    forbidden = np.append(np.isneginf(model.weights), False)
+    for number, factor in enumerate(model.factors):
         if factor.feature.max() < 0:
             continue
         entry = np.where(factor.feature >= 0, model.classes[factor.feature], -1)
-        table = np.where((entry >= 0) & forbidden[entry], -np.inf, entry + 1.0)  # no feature: 0, which is left out
-        helpers.append(Variable(f"\0{len(helpers)}", (0,)))
-        cpds.append(CPD(factor.scope, table.reshape(-1, 1), form, factor.tree))
-        classes.append(entry)
+        table = np.where(forbidden[entry], -np.inf, entry + 1.0)  # no feature: 0, which the compiler leaves out
+        if number in hosted:
+            *parents, child = factor.scope
+            cpds[child] = CPD(tuple(parents), table.reshape(-1, model.cardinalities[child]), form)
+            classes[child] = entry
+        else:
+            cpds.append(CPD(factor.scope, table.reshape(-1, 1), form, factor.tree))
+            classes.append(entry)
+    helpers = [Variable(f"\0{k}", (0,)) for k in range(len(cpds) - count)]
     return BayesNet((*model.variables, *helpers), None, tuple(cpds)), np.concatenate(classes)
+
+
+def _hosts(model: LogLinear) -> set[int]:
+    """Choose factors that can be the distribution of their last variable, and so need no helper.
+
+    Those of a Bayesian network all can. Where this makes a cycle, only edges to the variable of the highest number go.
+    """
+    for upwards in (False, True):
+        of_child: dict[int, int] = {}
+        for number, factor in enumerate(model.factors):
+            scope = factor.scope
+            if factor.tree is None and scope and factor.feature.max() >= 0 and (not upwards or scope[-1] == max(scope)):
+                of_child.setdefault(scope[-1], number)
+        parents = [model.factors[of_child[v]].scope[:-1] if v in of_child else () for v in range(len(model.variables))]
+        try:
+            Structure(tuple(parents))
+        except TinybayesError:
+            continue
+        return set(of_child.values())
+    return set()
 
 
 def _without_helpers(circuit: Circuit, count: int, classes: np.ndarray, model: LogLinear) -> Circuit:
