@@ -40,7 +40,15 @@ if TYPE_CHECKING:
         random_queries,
         sample,
     )
-    from tinybayes.learn import chow_liu, learn_classifier, maximum_likelihood, naive_bayes, random_tan
+    from tinybayes.learn import (
+        chow_liu,
+        learn_ac,
+        learn_classifier,
+        learn_tree_cpds,
+        maximum_likelihood,
+        naive_bayes,
+        random_tan,
+    )
     from tinybayes.model import (
         CPD,
         BayesNet,
@@ -87,7 +95,15 @@ _HOMES = {
         "random_queries",
         "sample",
     ],
-    "learn": ["chow_liu", "learn_classifier", "maximum_likelihood", "naive_bayes", "random_tan"],
+    "learn": [
+        "chow_liu",
+        "learn_ac",
+        "learn_classifier",
+        "learn_tree_cpds",
+        "maximum_likelihood",
+        "naive_bayes",
+        "random_tan",
+    ],
     "model": [
         "CPD",
         "BayesNet",
@@ -142,7 +158,9 @@ __all__ = [
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
+    "learn_ac",
     "learn_classifier",
+    "learn_tree_cpds",
     "load",
     "log_evidence",
     "marginals",

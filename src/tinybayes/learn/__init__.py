@@ -1,8 +1,9 @@
-"""Data to model: counts, closed-form parameters, structures."""
+"""Data to model: counts, closed-form parameters, structures, training by gradient, circuits."""
 
 from tinybayes.learn.chow_liu import chow_liu, conditional_mutual_information
 from tinybayes.learn.classifier import GradientOptions, learn_classifier
 from tinybayes.learn.counts import count_tables
+from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
 from tinybayes.learn.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.structures import naive_bayes, random_tan
 
@@ -11,7 +12,9 @@ __all__ = [
     "chow_liu",
     "conditional_mutual_information",
     "count_tables",
+    "learn_ac",
     "learn_classifier",
+    "learn_tree_cpds",
     "maximum_likelihood",
     "naive_bayes",
     "random_tan",

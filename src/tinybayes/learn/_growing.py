@@ -31,6 +31,8 @@ class Rows:
 
 def distinct_rows(data: Dataset) -> Rows:
     """Collapse equal rows to one with their weight, and list the states that are not a variable's most common one."""
+    if data.target is not None and data.y is None:
+        raise error("the classes of the rows", "none", where=f"target {data.target.name!r}")
     columns = data.X if data.y is None else np.column_stack([data.X, data.y])
     weight = np.ones(len(columns)) if data.weight is None else data.weight
     known = weight > 0
