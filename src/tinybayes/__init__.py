@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from tinybayes.compress import to_format
+    from tinybayes.compress import Tied, tie, to_format
     from tinybayes.cost import bayes_net_cost, circuit_cost
     from tinybayes.data import named as datasets
     from tinybayes.data.mdlp import MDLPDiscretizer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ask,
         class_scores,
         compile_circuit,
+        compile_log_linear,
         conditional,
         estimate,
         evaluate,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         is_deterministic,
         is_smooth,
         log_evidence,
+        log_partition,
         marginals,
         most_probable,
         predict_codes,
@@ -57,15 +59,17 @@ if TYPE_CHECKING:
         Cost,
         Dataset,
         DecisionTree,
+        Factor,
         Fixed,
         Float,
+        LogLinear,
         Structure,
         Variable,
         with_target,
     )
 
 _HOMES = {
-    "compress": ["to_format"],
+    "compress": ["Tied", "tie", "to_format"],
     "cost": ["bayes_net_cost", "circuit_cost"],
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
@@ -80,6 +84,7 @@ _HOMES = {
         "ask",
         "class_scores",
         "compile_circuit",
+        "compile_log_linear",
         "conditional",
         "estimate",
         "evaluate",
@@ -89,6 +94,7 @@ _HOMES = {
         "is_deterministic",
         "is_smooth",
         "log_evidence",
+        "log_partition",
         "marginals",
         "most_probable",
         "predict_codes",
@@ -112,8 +118,10 @@ _HOMES = {
         "Cost",
         "Dataset",
         "DecisionTree",
+        "Factor",
         "Fixed",
         "Float",
+        "LogLinear",
         "Structure",
         "Variable",
         "with_target",
@@ -133,13 +141,16 @@ __all__ = [
     "Cost",
     "Dataset",
     "DecisionTree",
+    "Factor",
     "FileError",
     "Fixed",
     "Float",
+    "LogLinear",
     "MDLPDiscretizer",
     "Queries",
     "Rules",
     "Structure",
+    "Tied",
     "TinybayesError",
     "Variable",
     "as_circuit",
@@ -149,6 +160,7 @@ __all__ = [
     "circuit_cost",
     "class_scores",
     "compile_circuit",
+    "compile_log_linear",
     "conditional",
     "datasets",
     "estimate",
@@ -163,6 +175,7 @@ __all__ = [
     "learn_tree_cpds",
     "load",
     "log_evidence",
+    "log_partition",
     "marginals",
     "maximum_likelihood",
     "most_probable",
@@ -175,6 +188,7 @@ __all__ = [
     "read_model",
     "sample",
     "save",
+    "tie",
     "to_format",
     "with_target",
     "write_model",

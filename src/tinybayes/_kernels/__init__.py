@@ -19,3 +19,11 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     except RuntimeError:  # neither beside the file nor in the home directory, as in many containers
         compiled = numba.njit(function, nogil=True, **options)
     return compiled
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that allocates nothing, without counting references to its arrays.
+
+    Numba counts a reference to every array of a tuple at every call, which costs more than a short function does.
+    """
+    return jit(function, _nrt=False)

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 
 # Nothing is allocated here. Without Numba's reference counts, and with the small functions written into the large ones,
 # a tuple of arrays costs nothing to pass; with them a sweep takes several times as long.
-plain = partial(jit, _nrt=False)
 inlined = partial(jit, _nrt=False, inline="always")
 
 

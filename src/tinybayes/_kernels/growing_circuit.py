@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 
 PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
 WORD = 63  # bits used of a word
+FEW = 6  # children that are looked through without a hint
 N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # places in `numbers`
 
 
@@ -58,6 +59,8 @@ class Scratch(NamedTuple):
     ancestors: np.ndarray  # rows: mutual ancestor, its child above D, its child above V
     numbers: np.ndarray  # lengths of the three lists
     copies: np.ndarray
+    via: np.ndarray  # of a product on the side of V: its child there
+    hint: np.ndarray  # edges that `find_child` found; its length is a power of two
 
 
 @jit
@@ -87,7 +90,7 @@ def set_children(g, n, children):
             g.scope[n, w] |= g.scope[c, w]
 
 
-@jit
+@plain
 def link(g, e, parent, child):
     g.parent[e], g.child[e] = parent, child
     first = g.head[child]
@@ -99,7 +102,7 @@ def link(g, e, parent, child):
     g.numbers[LIVE] += 1
 
 
-@jit
+@plain
 def unlink(g, e):
     before, after, child = g.earlier[e], g.later[e], g.child[e]
     if before >= 0:
@@ -112,13 +115,35 @@ def unlink(g, e):
     g.numbers[LIVE] -= 1
 
 
-@jit
+@plain
 def has(g, n, variable):
     """Tell whether a node has indicators of the variable below it."""
     return (g.scope[n, variable // WORD] >> (variable % WORD)) & 1
 
 
-@jit
+@plain
+def find_child(g, s, n, variable):
+    """Return the child of a product that has the variable in its scope.
+
+    Where there are many children, the edge that was found last is tried first; it cannot be wrong, since in a
+    decomposable circuit only one child has the variable.
+    """
+    start, degree = g.start[n], g.degree[n]
+    place = 0
+    if degree > FEW:
+        place = (n * 40503 + variable * 9176) & (len(s.hint) - 1)
+        e = s.hint[place]
+        if start <= e < start + degree and has(g, g.child[e], variable):
+            return g.child[e]
+    for e in range(start, start + degree):
+        if has(g, g.child[e], variable):
+            if degree > FEW:
+                s.hint[place] = e
+            return g.child[e]
+    return -1
+
+
+@plain
 def find_region(g, s, first_parameter, states, variable, first_state):
     """Find what a split of the distribution with these parameters on the variable would touch.
 
@@ -155,11 +180,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
     whole = 0
     for a in range(found):
         m = s.ancestors[a, 0]
-        v = -1
-        for e in range(g.start[m], g.start[m] + g.degree[m]):
-            if has(g, g.child[e], variable):
-                v = g.child[e]
-                break
+        v = find_child(g, s, m, variable)
         s.ancestors[a, 2] = v
         if g.kind[v] == INDICATOR:
             values = np.int64(1) << (g.leaf[v] - first_state)
@@ -177,7 +198,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
     return stamp
 
 
-@jit
+@plain
 def _values_below(g, s, top_node, variable, first_state, stamp):
     """Walk down from a node along the variable; list every node once, children first, with its values."""
     if s.seen[top_node] == stamp:
@@ -192,10 +213,13 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
         n = s.stack[depth - 1]
         e = s.place[n]
         if e < g.start[n] + g.degree[n]:
-            c = g.child[e]
-            s.place[n] = e + 1
-            if not has(g, c, variable):
-                continue
+            if g.kind[n] == SUM:  # every child has the variable
+                c = g.child[e]
+                s.place[n] = e + 1
+            else:  # only one child has it
+                c = find_child(g, s, n, variable)
+                s.via[n] = c
+                s.place[n] = g.start[n] + g.degree[n]
             if g.kind[c] == INDICATOR:
                 s.values[n] |= np.int64(1) << (g.leaf[c] - first_state)
             elif s.seen[c] == stamp:
@@ -216,7 +240,7 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
         s.numbers[1] += 1
 
 
-@jit
+@plain
 def _spread_values(g, s, variable, stamp):
     """Give the nodes on the side of D the values of the mutual ancestors above them."""
     for a in range(s.numbers[2]):
@@ -237,7 +261,7 @@ def _spread_values(g, s, variable, stamp):
                     depth += 1
 
 
-@jit
+@plain
 def count_bits(bits):
     """Return how many bits are set."""
     found = 0
@@ -247,18 +271,19 @@ def count_bits(bits):
     return found
 
 
-@jit
-def _copy_edges(g, s, n, variable, bit):
+@plain
+def _copy_edges(g, s, n, bit):
     """Edges of the copy of a node on the side of V for one value; 0 where it is replaced by its only child."""
-    kept = 0
-    for e in range(g.start[n], g.start[n] + g.degree[n]):
-        c = g.child[e]
-        if not has(g, c, variable) or (g.kind[c] != INDICATOR and s.values[c] & bit):
-            kept += 1
+    if g.kind[n] == PRODUCT:
+        kept = g.degree[n] - (g.kind[s.via[n]] == INDICATOR)
+    else:
+        kept = 0
+        for e in range(g.start[n], g.start[n] + g.degree[n]):
+            kept += (s.values[g.child[e]] & bit) != 0
     return kept if kept > 1 else 0
 
 
-@jit
+@plain
 def edge_cost(g, s, first_parameter, states, variable, first_state):
     """Return the edges that a split adds, and the edges and the nodes that it writes at most."""
     stamp = find_region(g, s, first_parameter, states, variable, first_state)
@@ -284,16 +309,18 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
         if s.asked[n] != stamp:
             continue
         dying = s.dead[n] == g.above[n]
-        for e in range(g.start[n], g.start[n] + g.degree[n]):
-            c = g.child[e]
-            if g.kind[c] >= SUM and has(g, c, variable):
-                s.asked[c] = stamp
-                s.dead[c] += dying
+        if g.kind[n] == SUM:
+            for e in range(g.start[n], g.start[n] + g.degree[n]):
+                s.asked[g.child[e]] = stamp
+                s.dead[g.child[e]] += dying
+        elif g.kind[s.via[n]] >= SUM:
+            s.asked[s.via[n]] = stamp
+            s.dead[s.via[n]] += dying
         left = s.values[n]
         while left:
             bit = left & -left
             left ^= bit
-            edges = _copy_edges(g, s, n, variable, bit)
+            edges = _copy_edges(g, s, n, bit)
             added += edges
             written += edges
             nodes += 1
@@ -302,7 +329,7 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
     return added, written, nodes
 
 
-@jit
+@plain
 def list_nodes(g, s):
     """List all nodes below the root in ``side_d``, children first; return how many there are."""
     g.numbers[STAMP] += 1

@@ -11,6 +11,7 @@ from tinybayes.cli.examples import demo, reproduce
 from tinybayes.cli.learning import fit
 from tinybayes.cli.models import convert, evaluate, info, predict
 from tinybayes.cli.query import query
+from tinybayes.cli.tying import tie
 from tinybayes.errors import TinybayesError
 
 __all__ = ["app", "main"]
@@ -30,6 +31,7 @@ for command, example in (
     (evaluate, "evaluate iris.tb test.csv"),
     (predict, "predict iris.tb new.csv --proba -o labels.csv"),
     (query, 'query alarm.bif.gz "HR=HIGH | CVP=LOW"'),
+    (tie, "tie digits.tb --levels 16 -o tied.tb"),
     (info, "info digits.tb"),
     (convert, "convert alarm.bif.gz alarm.tb"),
     (reproduce, "reproduce experiments/differentiable_tan/table1.toml --quick"),

@@ -1,5 +1,7 @@
 """Model to smaller model."""
 
 from tinybayes.compress.fixed_point import to_format
+from tinybayes.compress.levels import LevelPath, optimal_levels
+from tinybayes.compress.tie import Tied, tie
 
-__all__ = ["to_format"]
+__all__ = ["LevelPath", "Tied", "optimal_levels", "tie", "to_format"]

@@ -43,11 +43,11 @@ def read_clauses(path: str | os.PathLike[str]) -> LogLinear:
 
 
 def parse_clauses(text: str) -> LogLinear:
-    """Make a log-linear model from the text of weighted clauses.
+    r"""Make a log-linear model from the text of weighted clauses.
 
     Examples
     --------
-    >>> parse_clauses("u = 0.5\\nu: a | b\\nu: b | c\\n1.2: a | c").class_counts([[0, 1, 1]]).tolist()
+    >>> parse_clauses("u = 0.5\nu: a | b\nu: b | c\n1.2: a | c").class_counts([[0, 1, 1]]).tolist()
     [2.0, 1.0]
     """
     return _Parser(Source("clauses", text)).run()
@@ -165,7 +165,8 @@ def _factor(clause: dict[int, set[int]], cards: list[int], feature: int, hard: b
     """
     scope = list(clause)
     true, false = len(scope), len(scope) + 1
-    first, children = [], []
+    first: list[int] = []
+    children: list[int] = []
     for place, v in enumerate(scope):
         first.append(len(children))
         otherwise = place + 1 if place + 1 < len(scope) else false

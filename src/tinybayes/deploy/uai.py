@@ -33,6 +33,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.model import BayesNet, Factor, LogLinear, Variable
 
 _WORD = re.compile(r"\S+")
+_MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table, whose size would bound them
 
 
 class Tokens:
@@ -140,6 +141,8 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
     if kind != "MARKOV":
         raise tokens.source.error(tokens.at, "'BAYES' or 'MARKOV', the first word of a UAI file", shorten(kind))
     cards = _cards(tokens)
+    if sum(cards) > _MAX_STATES:
+        raise tokens.source.error(tokens.at, f"at most {_MAX_STATES:,} states of all variables", f"{sum(cards):,}")
     functions = tokens.integer("the number of functions", 0, MAX_ENTRIES)
     scopes = [_scope(tokens, len(cards), 0) for _ in range(functions)]
     factors: list[Factor] = []
@@ -162,12 +165,11 @@ def _bayes(tokens: Tokens) -> BayesNet:
     count = len(cards)
     functions = tokens.integer("the number of functions, one for each variable", count, count)
     scopes = [_scope(tokens, count) for _ in range(functions)]
-    variables = _variables(cards)
-    builder = NetworkBuilder(source.where, [variable.name for variable in variables], cards)
+    builder = NetworkBuilder(source.where, [f"x{index}" for index in range(count)], cards)
     for scope, at in scopes:
         _table(tokens, builder, scope, at)
     tokens.end()
-    return builder.build(variables, None, source.end)
+    return builder.build(_variables(cards), None, source.end)
 
 
 def _cards(tokens: Tokens) -> list[int]:

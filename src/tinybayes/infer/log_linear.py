@@ -1,8 +1,9 @@
 """Exact inference in log-linear models: they are compiled to circuits, whose queries then answer.
 
 The compiler takes Bayesian networks whose rows need not sum to one. A factor can be the distribution of its last
-variable given the others, once for each variable; else it is that of a helper variable with a single state. of its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever the weights
-are: the circuit stays right when they change. Then the helpers are taken out of the circuit.
+variable given the others, once for each variable; else it is that of a helper variable with a single state. In place of
+its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever the weights are:
+the circuit stays right when they change. Then the helpers are taken out of the circuit.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,9 @@ def compile_log_linear(
 ) -> Circuit:
     """Compile a log-linear model into a circuit that is smooth, decomposable and deterministic.
 
-    The circuit's value for a row of evidence is not a probability but ``Z P(evidence)``; `log_partition` gives ``log Z``,
-    and `marginals`, `conditional`, `sample` and `most_probable` need no constant. ``expected_counts`` of a row without
-    evidence are those of the features.
+    The circuit's value for a row of evidence is not a probability but ``Z P(evidence)``; `log_partition` gives
+    ``log Z``, and `marginals`, `conditional`, `sample` and `most_probable` need no constant. ``expected_counts`` of a
+    row without evidence are those of the features.
 
     Parameters
     ----------
