@@ -66,7 +66,7 @@ def measure(data: str, method: str, edge_price: float, parameter_price: float) -
 def row(result: dict[str, object], libra: tuple[float | None, ...]) -> str:
     seconds = libra[0]
     ratio = "" if seconds is None else f"{seconds / float(str(result['cpu_s'])):.0f}"
-    shown = ["not finished" if seconds is None else f"{seconds:g}", *("" if x is None else f"{x:g}" for x in libra[1:])]
+    shown = ["-" if seconds is None else f"{seconds:g}", *("" if x is None else f"{x:g}" for x in libra[1:])]
     ours = [f"{result[key]:,}" if key == "edges" else f"{result[key]}" for key in ("splits", "test", "edges")]
     cells = [
         result["data"],
