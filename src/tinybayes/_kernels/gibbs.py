@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels.gibbs_chain import descend, has, inlined, plain, uniform
+from tinybayes._kernels import plain
+from tinybayes._kernels.gibbs_chain import descend, has, inlined, uniform
 
 
 class Sums(NamedTuple):
