@@ -92,7 +92,8 @@ def main() -> None:
             assert best is not None, f"run models.py for {name} first"
             models[kind] = learn(split.train, learner, best["edge_price"], best["parameter_price"], limit)
         for share in plan["shares"]:
-            counts = {setting: min(5, n) if options.quick else n for setting, n in plan["counts"].items()}
+            wanted = plan.get("counts_of", {}).get(name, plan["counts"])
+            counts = {setting: min(5, n) if options.quick else n for setting, n in wanted.items()}
             queries = random_queries(split.test.X, *share, count=counts["exact"], seed=plan["seed"])
             exact = None
             for setting, count in counts.items():

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
-from tinybayes._kernels.growing_circuit import LIVE, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
 from tinybayes._kernels.tree_parts import leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
+from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.learn import _growing as pools
 from tinybayes.learn._growth import State
 from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
@@ -107,7 +108,12 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         before = int(state.graph.numbers[LIVE])
         states = state.cardinality[state.parts.variable[part]]
         place = state.parts.parameter[part], states, int(v[pick]), rows.table.first_state[v[pick]]
-        cost, _, _ = edge_cost(state.graph, state.scratch, *place)
+        cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
+        # Counting that ends early gives a lower bound above the limit, or the number itself.
+        for limit in (cost - 30, cost - 1, cost, cost + 5):
+            early, _, _ = edge_cost(state.graph, state.scratch, *place, limit)
+            assert early == cost or limit < early < cost
+        edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
         state.repeat(np.array([[part, v[pick]]]))
         assert state.graph.numbers[LIVE] - before == cost
         net, offsets = pools.network(data, rows, state.parts, state.order, 1.0)
@@ -149,7 +155,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
                 if not np.isfinite(state.parts.gain[part, v]) or state.descendant[i, v]:
                     continue
                 place = state.parts.parameter[part], state.cardinality[i], v, state.rows.table.first_state[v]
-                cost, _, _ = edge_cost(state.graph, state.scratch, *place)
+                cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
                 more = (state.cardinality[i] - 1) * (state.cardinality[v] - 1)
                 score = state.parts.gain[part, v] - prices[0] * cost - prices[1] * more
                 if score > best + 1e-9:
@@ -217,6 +223,16 @@ def test_a_class_is_one_more_variable():
     rows = np.column_stack([X, data.y])[:20]
     wanted = [oracle.log_joint(found.net, row) for row in rows.tolist()]
     np.testing.assert_allclose(log_evidence(found.circuit, rows), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_network_compiled_from_scratch_answers_alike(seed):
+    data = dependent(seed, rows=200, features=6)
+    found = learn_ac(data, edge_price=0.1)
+    compiled = compile_circuit(found.net)
+    generator = np.random.default_rng(seed)
+    rows = np.where(generator.random((40, 6)) < 0.5, -1, data.X[:40])
+    np.testing.assert_allclose(log_evidence(found.circuit, rows), log_evidence(compiled, rows), atol=1e-10)
 
 
 def test_limits_and_resuming():

@@ -17,6 +17,7 @@ from tinybayes._kernels.growing_circuit import (
     LIVE,
     N_EDGES,
     N_NODES,
+    NO_LIMIT,
     PARAMETER,
     ROOT,
     STAMP,
@@ -182,7 +183,10 @@ def grow(
         if with_circuit:
             fresh = parts.looked[part, v] == (1 if greedy else numbers[1])
             if not fresh:
-                cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+                # Above this many edges the score is negative, whatever the exact number.
+                least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
+                limit = int(key / edge_price) + least + 1 if edge_price > 0 else NO_LIMIT
+                cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
                 numbers[2] += 1
                 looks += 1
                 parts.cost[part, v] = cost
@@ -196,7 +200,7 @@ def grow(
             if g.numbers[LIVE] + parts.cost[part, v] > max_edges:
                 numbers[3] = 1
                 continue
-            cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+            cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
         if not _room(g, parts, heap, numbers, steps, written, nodes + values * states, values, with_circuit):
             push(heap, key, item)
             return FULL
@@ -233,7 +237,7 @@ def grow(
 def below_region(g, s, sets, table, parts, part, v, states):
     """Fill the sets of distributions, and the region of the split again, since both use the same scratch."""
     below(g, s, sets, g.numbers[ROOT])
-    edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v])
+    edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
 
 
 @jit

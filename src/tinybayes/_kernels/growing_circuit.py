@@ -20,6 +20,7 @@ from tinybayes._kernels import jit, plain
 
 PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
 WORD = 63  # bits used of a word
+NO_LIMIT = 2**60
 FEW = 6  # children that are looked through without a hint
 N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # places in `numbers`
 
@@ -57,7 +58,7 @@ class Scratch(NamedTuple):
     side_d: np.ndarray
     side_v: np.ndarray
     ancestors: np.ndarray  # rows: mutual ancestor, its child above D, its child above V
-    numbers: np.ndarray  # lengths of the three lists
+    numbers: np.ndarray  # lengths of the three lists, and the edges of all nodes on the side of V
     copies: np.ndarray
     via: np.ndarray  # of a product on the side of V: its child there
     hint: np.ndarray  # edges that `find_child` found; its length is a power of two
@@ -175,7 +176,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
                     s.stack[top] = p
                     top += 1
             e = g.later[e]
-    s.numbers[0], s.numbers[1], s.numbers[2] = side, 0, found
+    s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3] = side, 0, found, 0
     equal = True
     whole = 0
     for a in range(found):
@@ -238,6 +239,7 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
         s.place[n] = s.numbers[1]
         s.side_v[s.numbers[1]] = n
         s.numbers[1] += 1
+        s.numbers[3] += g.degree[n]
 
 
 @plain
@@ -284,8 +286,11 @@ def _copy_edges(g, s, n, bit):
 
 
 @plain
-def edge_cost(g, s, first_parameter, states, variable, first_state):
-    """Return the edges that a split adds, and the edges and the nodes that it writes at most."""
+def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
+    """Return the edges that a split adds, and the edges and the nodes that it writes at most.
+
+    Counting ends early once the first number is sure to be above `limit`; then it is a lower bound.
+    """
     stamp = find_region(g, s, first_parameter, states, variable, first_state)
     added, written, nodes = 0, 0, 0
     for i in range(s.numbers[0]):
@@ -304,6 +309,8 @@ def edge_cost(g, s, first_parameter, states, variable, first_state):
             nodes += times + 1
             s.dead[v] += 1
             s.asked[v] = stamp
+    if added - s.numbers[3] > limit:  # the other side can only take away the edges it has
+        return added - s.numbers[3], written, nodes
     for i in range(s.numbers[1] - 1, -1, -1):  # parents first
         n = s.side_v[i]
         if s.asked[n] != stamp:

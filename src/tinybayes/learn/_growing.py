@@ -127,7 +127,7 @@ def scratch(g: Graph, most: int) -> Scratch:
         side_d=np.zeros(nodes + 64, np.int32),
         side_v=np.zeros(nodes + 64, np.int32),
         ancestors=np.zeros((nodes, 3), np.int32),
-        numbers=np.zeros(3, np.int64),
+        numbers=np.zeros(4, np.int64),
         copies=np.zeros(nodes * most, np.int32),
         via=np.zeros(nodes, np.int32),
         hint=np.full(2**18, -1, np.int32),

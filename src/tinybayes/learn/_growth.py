@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels import grow as kernel
-from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, WORD, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, WORD, edge_cost
 from tinybayes._kernels.heap import Heap
 from tinybayes._kernels.tree_parts import UNKNOWN, find_gains
 from tinybayes.errors import error
@@ -161,7 +161,7 @@ class State:
                 place = self.parts.parameter[part]
                 while True:
                     cost, written, nodes = edge_cost(
-                        self.graph, self.scratch, place, self.cardinality[i], v, table.first_state[v]
+                        self.graph, self.scratch, place, self.cardinality[i], v, table.first_state[v], NO_LIMIT
                     )
                     if self._fits(written, nodes + 64 * 64):
                         break
