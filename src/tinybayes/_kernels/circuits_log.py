@@ -139,6 +139,7 @@ def draw_rows(plan, value, first_state, state_variable, seed, out):
     first_term, first_child, child, log_coefficient = plan
     states, slots = first_state[len(first_state) - 1], len(first_term) - 1
     stack = np.empty(slots, np.int32)
+    # Inside a kernel this is the thread's own generator of Numba; NumPy's global one is not touched.
     np.random.seed(seed)  # noqa: NPY002
     for r in range(len(out)):
         stack[0], top = slots - 1, 1

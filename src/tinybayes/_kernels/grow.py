@@ -25,6 +25,8 @@ from tinybayes._kernels.growing_circuit import (
     WORD,
     add_node,
     edge_cost,
+    link,
+    list_nodes,
 )
 from tinybayes._kernels.heap import pop, push
 from tinybayes._kernels.split_circuit import split
@@ -56,38 +58,16 @@ def current_key(table, parts, part, v, edge_price, parameter_price):
 
 
 @jit
-def below(g, s, sets, top):
+def below(g, s, sets):
     """Find the distributions below every node, as bits in `sets`."""
-    g.numbers[STAMP] += 1
-    stamp = g.numbers[STAMP]
-    s.mark[top] = stamp
-    s.place[top] = g.start[top]
-    sets[top] = 0
-    s.stack[0] = top
-    depth = 1
-    while depth:
-        n = s.stack[depth - 1]
-        e = s.place[n]
-        if e < g.start[n] + g.degree[n]:
-            c = g.child[e]
-            s.place[n] = e + 1
-            if s.mark[c] != stamp:
-                s.mark[c] = stamp
-                s.place[c] = g.start[c]
-                sets[c] = 0
-                if g.kind[c] == PARAMETER:
-                    sets[c, g.leaf[c] // WORD] = np.int64(1) << (g.leaf[c] % WORD)
-                s.stack[depth] = c
-                depth += 1
-            else:
-                for w in range(sets.shape[1]):
-                    sets[n, w] |= sets[c, w]
-            continue
-        depth -= 1
-        if depth:
-            p = s.stack[depth - 1]
+    for i in range(list_nodes(g, s)):  # children first
+        n = s.side_d[i]
+        sets[n] = 0
+        if g.kind[n] == PARAMETER:
+            sets[n, g.leaf[n] // WORD] = np.int64(1) << (g.leaf[n] % WORD)
+        for e in range(g.start[n], g.start[n] + g.degree[n]):
             for w in range(sets.shape[1]):
-                sets[p, w] |= sets[n, w]
+                sets[n, w] |= sets[g.child[e], w]
 
 
 @jit
@@ -186,7 +166,7 @@ def grow(
                 # Above this many edges the score is negative, whatever the exact number.
                 least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
                 limit = int(key / edge_price) + least + 1 if edge_price > 0 else NO_LIMIT
-                cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
+                cost, _, _ = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
                 numbers[2] += 1
                 looks += 1
                 parts.cost[part, v] = cost
@@ -200,12 +180,13 @@ def grow(
             if g.numbers[LIVE] + parts.cost[part, v] > max_edges:
                 numbers[3] = 1
                 continue
-            cost, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
-        if not _room(g, parts, heap, numbers, steps, written, nodes + values * states, values, with_circuit):
+            if greedy:
+                below(g, s, sets)  # before the region is found, which uses the same scratch
+            _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
+        if not _room(g, parts, numbers, steps, written, nodes + values * states, values, with_circuit):
             push(heap, key, item)
             return FULL
         if with_circuit and greedy:
-            below_region(g, s, sets, table, parts, part, v, states)
             forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_price, inside, outside)
         apply(
             g,
@@ -234,14 +215,7 @@ def grow(
 
 
 @jit
-def below_region(g, s, sets, table, parts, part, v, states):
-    """Fill the sets of distributions, and the region of the split again, since both use the same scratch."""
-    below(g, s, sets, g.numbers[ROOT])
-    edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
-
-
-@jit
-def _room(g, parts, heap, numbers, steps, written, nodes, values, with_circuit):
+def _room(g, parts, numbers, steps, written, nodes, values, with_circuit):
     if numbers[0] + values > len(parts.variable) or numbers[1] >= len(steps):
         return False
     if not with_circuit:
@@ -302,16 +276,9 @@ def compact(g, new, parts, n_parts, n_states, cardinality):
         new.scope[m] = g.scope[n]
         new.start[m], new.degree[m] = edge, g.degree[n]
         edge += g.degree[n]
-    new.numbers[N_NODES], new.numbers[N_EDGES], new.numbers[LIVE] = count, edge, edge
+    new.numbers[N_NODES], new.numbers[N_EDGES] = count, edge
     new.numbers[ROOT], new.numbers[STAMP] = renamed[g.numbers[ROOT]], g.numbers[STAMP]
     for n in range(g.numbers[N_NODES]):
         m = renamed[n]
         for k in range(g.degree[n] if m >= 0 else 0):
-            e, c = new.start[m] + k, renamed[g.child[g.start[n] + k]]
-            new.parent[e], new.child[e] = m, c
-            first = new.head[c]
-            new.later[e], new.earlier[e] = first, -1
-            if first >= 0:
-                new.earlier[first] = e
-            new.head[c] = e
-            new.above[c] += 1
+            link(new, new.start[m] + k, m, renamed[g.child[g.start[n] + k]])

@@ -36,7 +36,7 @@ class Graph(NamedTuple):
     degree: np.ndarray
     head: np.ndarray  # the first edge that leads here, -1 for none
     above: np.ndarray  # how many edges lead here
-    leaf: np.ndarray  # of an indicator its state; of a parameter its entry
+    leaf: np.ndarray  # of an indicator its state; of a parameter its part
     scope: np.ndarray
     child: np.ndarray
     parent: np.ndarray
@@ -148,8 +148,8 @@ def find_child(g, s, n, variable):
 def find_region(g, s, first_parameter, states, variable, first_state):
     """Find what a split of the distribution with these parameters on the variable would touch.
 
-    Fills the lists of both sides, children after parents on the side of V reversed (children first), and the mutual
-    ancestors; afterwards ``values`` tells for which values of the variable each node would be copied.
+    Fills the lists of both sides (that of V with children first) and of the mutual ancestors; afterwards ``values``
+    tells for which values of the variable each node would be copied.
     """
     g.numbers[STAMP] += 1
     stamp = g.numbers[STAMP]
@@ -195,7 +195,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
         for i in range(side):
             s.values[s.side_d[i]] = whole
     else:
-        _spread_values(g, s, variable, stamp)
+        _spread_values(g, s, stamp)
     return stamp
 
 
@@ -243,7 +243,7 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
 
 
 @plain
-def _spread_values(g, s, variable, stamp):
+def _spread_values(g, s, stamp):
     """Give the nodes on the side of D the values of the mutual ancestors above them."""
     for a in range(s.numbers[2]):
         m, n = s.ancestors[a, 0], s.ancestors[a, 1]

@@ -110,6 +110,7 @@ def greedy_orders(beside, cards, depth, weighted, noise, slack, seed):
         is infinite.
     """
     n = len(cards)
+    # Inside a kernel this is the thread's own generator of Numba; NumPy's global one is not touched.
     np.random.seed(seed)  # noqa: NPY002
     degree, near = np.zeros(n, np.int64), np.empty((n, n), np.int32)
     for a in range(n):

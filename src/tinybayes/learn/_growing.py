@@ -17,7 +17,7 @@ from tinybayes._kernels.growing_circuit import (
     add_node,
     list_nodes,
 )
-from tinybayes._kernels.tree_parts import Parts, Table
+from tinybayes._kernels.tree_parts import Parts, Table, leaf_score
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
 
@@ -157,14 +157,14 @@ def independent(rows: Rows, trees: Parts) -> Graph:
     return g
 
 
-def log_likelihood(rows: Rows, smoothing: float) -> float:
-    """Return the log-likelihood of independent variables."""
+def independent_score(rows: Rows, smoothing: float, bayesian: bool) -> float:
+    """Return the log-likelihood, or the log marginal likelihood, of independent variables."""
     table = rows.table
     total = 0.0
     for v, column in enumerate(table.columns):
         k = int(table.first_state[v + 1] - table.first_state[v])
         counts = np.bincount(column, weights=table.weight, minlength=k)
-        total += float((counts * np.log((counts + smoothing / k) / (counts.sum() + smoothing))).sum())
+        total += leaf_score(counts, smoothing, bayesian)
     return total
 
 

@@ -22,7 +22,10 @@ SECONDS_A_REPORT = 0.5
 
 @dataclass(frozen=True)
 class Growth:
-    """What a running learner reports: splits, edges, score and log-likelihood (a row, on average) so far."""
+    """What a running learner reports: splits, edges, score and log-likelihood (a row, on average) so far.
+
+    With a Bayesian score the log-likelihood is the marginal one.
+    """
 
     splits: int
     edges: int
@@ -92,7 +95,7 @@ class State:
         self.parts.variable[:variables] = np.arange(variables)
         for v in range(variables):
             find_gains(rows.table, self.order, self.parts, v, self.descendant, smoothing, bayesian, self.counts)
-        self.start = pools.log_likelihood(rows, smoothing)
+        self.start = pools.independent_score(rows, smoothing, bayesian)
         self.seconds = 0.0
         self.start_edges = int(self.graph.numbers[LIVE]) if self.with_circuit else 0
         self.rebuild_heap()
