@@ -52,6 +52,8 @@ class Sweep:
         Candidate parents of a feature.
     orderings, subsets
         How many random orderings, and parent subsets for each.
+    image_orderings
+        Which of the orderings A, B and C of pixels the structure "heuristic" takes in turn.
     settings
         How many settings are drawn.
     lam, gamma, eta
@@ -83,6 +85,7 @@ class Sweep:
     k: int = 8
     orderings: int = 5
     subsets: int = 5
+    image_orderings: str = "ABC"
     settings: int = 100
     lam: tuple[float, float] = (1.0, 3.0)
     gamma: tuple[float, float] = (-1.0, 2.0)
@@ -293,7 +296,8 @@ def _candidates(sweep: Sweep, data: Dataset, ordering: int, subset: int) -> Cand
             return candidates.subset(features, features, seed=ordering)
         case "heuristic":
             side = int(np.sqrt(features))
-            return candidates.heuristic((side, side), sweep.k, ordering="ABC"[ordering % 3])
+            letter = sweep.image_orderings[ordering % len(sweep.image_orderings)]
+            return candidates.heuristic((side, side), sweep.k, ordering=letter)
         case "order-free" | "pseudo":
             return candidates.order_free(features, None if sweep.k >= features else sweep.k, seed=ordering)
     raise error("a structure that can be swept", repr(sweep.structure), where=f"sweep {sweep.name}")
