@@ -35,6 +35,13 @@ def to_blocks(rows: gradient.Rows) -> gradient.Rows:
     return gradient.Rows(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
 
 
+def padded(space: gradient.Space, groups: int) -> gradient.Space:
+    """Add groups that belong to no feature."""
+    more = (0, groups - len(space.states))
+    states = jnp.pad(space.states, more, constant_values=1)
+    return space._replace(states=states, owner=jnp.pad(space.owner, more, constant_values=-1))
+
+
 def find_device(name: str | None) -> jax.Device:
     """Return the device of that name, or the one that JAX finds best."""
     try:

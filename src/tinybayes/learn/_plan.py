@@ -20,7 +20,7 @@ def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
     formats = [c.number_format for c in configurations]
     scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
     limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
-    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise")
+    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise", "sharing")
     columns = [[getattr(c, name) for c in configurations] for name in names]
     return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
 
@@ -31,7 +31,8 @@ def parts(
     """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, c in enumerate(configurations):
-        shape = c.candidates.parent.shape[1], isinstance(c.number_format, Fixed), c.candidates.ordered, c.per_row
+        kind = isinstance(c.number_format, Fixed), c.candidates.ordered, c.per_row, c.sharing > 0
+        shape = c.candidates.parent.shape[1], *kind
         groups.setdefault(shape, []).append(i)
     states = np.array([v.cardinality for v in data.variables])
     assert data.target is not None
@@ -61,7 +62,7 @@ def check(data: Dataset, configurations: "Sequence[Configuration]", epochs: int,
             raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
         if not isinstance(c.number_format, Float | Fixed):
             raise error("a Float or Fixed format", str(c.number_format), where=where)
-        for name in ("lam", "conditional", "structure_rate", "size_penalty"):
+        for name in ("lam", "conditional", "structure_rate", "size_penalty", "sharing"):
             if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
                 raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
         if not 0 <= c.noise < 1:
@@ -69,6 +70,9 @@ def check(data: Dataset, configurations: "Sequence[Configuration]", epochs: int,
         if c.noise and (c.candidates.parent[:, 0] >= 0).any():
             remedy = "make the configuration with tinybayes.learn.hybrid.noisy"
             raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
+        if c.sharing and c.per_row:
+            remedy = "leave one of them out"
+            raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
         for name in ("gamma", "eta", "learning_rate"):
             if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
                 raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

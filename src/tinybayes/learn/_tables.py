@@ -16,8 +16,8 @@ def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> gra
     offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
     size = (contexts * states[:, None] * classes).astype(np.float32)
     owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
-    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner])]
-    return gradient.Space(integers[0], integers[1], jnp.asarray(size), integers[2])
+    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner], owner)]
+    return gradient.Space(integers[0], integers[1], jnp.asarray(size), *integers[2:])
 
 
 def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:

@@ -10,6 +10,10 @@ Two facts keep a step cheap. Adding a constant to a group changes no normalised 
 normalised and the optimiser works on it directly. And only the chosen tables get a gradient from the data: the other
 candidates are read for the gradient of the structure, but never written to by the scatter.
 
+Beyond the papers, all groups of a feature may share a part: ``theta[x, g, c] = own[x, g, c] + common[x, feature, c]``.
+A context that the data rarely shows then follows the others instead of staying where it started. Since only
+differences count, the steps of the common part are added to theta, and the two parts are never stored apart.
+
 Numbers in brackets are equations of differentiable_tan; numbers with R of resource_efficient_bn_classifiers.
 """
 
@@ -38,13 +42,15 @@ class Space(NamedTuple):
     """The tables of a run; each array may carry a leading axis of configurations.
 
     ``parent[i, k]`` is the k-th candidate parent of feature i, -1 for none; ``offset[i, k]`` the first group of that
-    table; ``size[i, k]`` its number of entries; ``states[g]`` the number of states in group g.
+    table; ``size[i, k]`` its number of entries; ``states[g]`` the number of states in group g, ``owner[g]`` its
+    feature.
     """
 
     parent: Array
     offset: Array
     size: Array
     states: Array
+    owner: Array
 
 
 class Hyper(NamedTuple):
@@ -58,6 +64,7 @@ class Hyper(NamedTuple):
     structure_rate: Array
     size_penalty: Array  # lambda_MS
     noise: Array  # probability that a feature loses its extra parent for one draw
+    sharing: Array  # learning rate of what the groups of a feature have in common, as a multiple of the other one
     scale: Array  # 2**fraction of the fixed-point format
     limit: Array  # largest magnitude it can represent
 
@@ -84,6 +91,7 @@ class State(NamedTuple):
     theta: Moments
     prior: Moments
     logits: Moments
+    common: Moments  # the sum of the steps of the common parts; without features where nothing is shared
     key: Array
     step: Array
 
@@ -93,7 +101,9 @@ class State(NamedTuple):
         return Parameters(self.theta.value, self.prior.value, self.logits.value)
 
 
-def initial_state(key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1) -> State:
+def initial_state(
+    key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1, sharing: bool = False
+) -> State:
     """Draw the parameters from U(-spread, spread), normalised; all structures start equally likely."""
     draw, draw_prior, key = jax.random.split(key, 3)
     groups = space.states.shape[0]
@@ -102,8 +112,9 @@ def initial_state(key: Array, space: Space, max_states: int, classes: int, sprea
     theta = _normalized(jnp.where(exists[:, :, None], rho, PAD))
     prior = _normalized(jax.random.uniform(draw_prior, (classes,), minval=-spread, maxval=spread))
     logits = jnp.zeros(space.parent.shape)
-    start = [Moments(p, jnp.zeros_like(p), jnp.zeros_like(p)) for p in (theta, prior, logits)]
-    return State(theta=start[0], prior=start[1], logits=start[2], key=key, step=jnp.zeros((), jnp.int32))
+    common = jnp.zeros((max_states, space.parent.shape[0] if sharing else 0, classes))
+    start = [Moments(p, jnp.zeros_like(p), jnp.zeros_like(p)) for p in (theta, prior, logits, common)]
+    return State(*start, key=key, step=jnp.zeros((), jnp.int32))
 
 
 def train_step(
@@ -120,7 +131,7 @@ def train_step(
     """Take one step on one mini-batch for one configuration.
 
     `mask` says which candidates may be chosen; with a single one there is nothing to search. `per_row` draws a
-    structure for every row; the paper draws one for the whole batch.
+    structure for every row; the paper draws one for the whole batch, and so do states with a common part.
     """
     theta, prior, logits = state.parameters
     key, noise, loss = jax.random.split(state.key, 3)
@@ -128,6 +139,7 @@ def train_step(
     cell = cells(rows.X, space, theta.shape)
     search = mask.shape[1] > 1
     z = logits
+    choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
     selected = cell[:, :, 0]
     if search:
         draws = len(rows.y) if per_row else 1
@@ -139,7 +151,13 @@ def train_step(
     g = jax.grad(hybrid)(scores, rows.y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
     d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
     step = state.step + 1
-    new_theta = _adam(state.theta, _through_softmax(theta, d_entries.reshape(theta.shape)), rate, step)
+    d_theta = _through_softmax(theta, d_entries.reshape(theta.shape))
+    new_theta = _adam(state.theta, d_theta, rate, step)
+    new_common = state.common
+    if state.common.value.size:
+        new_common = _adam(state.common, _of_features(d_theta, space, choice[0]), rate * hyper.sharing, step)
+        moved = (new_common.value - state.common.value)[:, space.owner, :]
+        new_theta = new_theta._replace(value=new_theta.value + moved)
     new_prior = _adam(state.prior, _through_softmax(prior, g.sum(axis=0)), rate, step)
     new_logits = state.logits
     if search:
@@ -154,6 +172,7 @@ def train_step(
         new_theta._replace(value=_renormalized(new_theta.value)),
         new_prior._replace(value=_normalized(new_prior.value)),
         new_logits,
+        new_common,
         key,
         step,
     )
@@ -168,6 +187,15 @@ def cells(X: Array, space: Space, shape: tuple[int, ...]) -> Array:
     above = jnp.where(space.parent >= 0, X[:, space.parent], 0)
     found = X[:, :, None] * groups + space.offset + above
     return jnp.where((X[:, :, None] < 0) | (above < 0), states * groups, found)
+
+
+def _of_features(gradient: Array, space: Space, choice: Array) -> Array:
+    """Add up the gradient over the groups of each feature; only those of the chosen table have one."""
+    first = jnp.take_along_axis(space.offset, choice[:, None], axis=1)
+    group = first + jnp.arange(gradient.shape[0])  # a parent has no more values than the largest number of states
+    owner = space.owner.at[group].get(mode="fill", fill_value=-1)
+    found = gradient.at[:, group].get(mode="fill", fill_value=0.0)
+    return jnp.where((owner == jnp.arange(len(first))[:, None])[:, :, None], found, 0.0).sum(axis=2)
 
 
 def class_scores(entries: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:

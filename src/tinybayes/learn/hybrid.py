@@ -7,6 +7,7 @@ configurations of equal shape, splits what does not fit in memory, runs the epoc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event
 
 import jax
@@ -52,6 +53,9 @@ class Configuration:
     noise
         Structure noise: the probability that a feature loses its extra parent for one draw, as in dropout. Choice 0 of
         every feature must be "no extra parent"; `noisy` sees to it.
+    sharing
+        Let the contexts of a feature have a part of their table in common, which learns at this multiple of the
+        learning rate; 0, as in the papers, for tables that know nothing of each other.
     preference
         Initial structure logits, shape of the candidates; zero by default.
     per_row
@@ -69,6 +73,7 @@ class Configuration:
     structure_rate: float = 1e-3
     size_penalty: float = 0.0
     noise: float = 0.0
+    sharing: float = 0.0
     number_format: NumberFormat = field(default_factory=Float)
     preference: np.ndarray | None = None
     per_row: bool = False
@@ -212,7 +217,7 @@ class _Run:
         spaces = [table_space(c.candidates, self.states_of, classes) for c in configurations]
         # A whole number of vector loads in every row of a table: on a GPU an odd number of groups costs half the speed.
         groups = -(-max(len(space.states) for space in spaces) // 32) * 32
-        padded = [s._replace(states=jnp.pad(s.states, (0, groups - len(s.states)), constant_values=1)) for s in spaces]
+        padded = [arrays.padded(space, groups) for space in spaces]
         self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
         self.masks = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
         self.hypers = plan.hypers(configurations)
@@ -221,7 +226,8 @@ class _Run:
         self.keep_best = keep_best and validation is not None
         self.every, self.measured = max(1, every), 0
         self.history: list[tuple[int, np.ndarray]] = []
-        make = jax.vmap(gradient.initial_state, in_axes=(0, 0, None, None))
+        sharing = configurations[0].sharing > 0
+        make = jax.vmap(partial(gradient.initial_state, sharing=sharing), in_axes=(0, 0, None, None))
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
         self.states = make(keys, self.spaces, int(self.states_of.max()), classes)
         start = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]

@@ -64,8 +64,8 @@ class Sweep:
         Pairs (integer, fraction) of fixed-point formats, taken in turn; empty for floats.
     size_penalties
         Values of lambda_MS, taken in turn.
-    noise, per_row, acyclic_from
-        See `tinybayes.learn.hybrid`: structure noise, a structure for every row, when order-free TAN gets an ordering.
+    noise, sharing, per_row, acyclic_from
+        See `tinybayes.learn.hybrid`: structure noise, common parts of tables, a structure for every row, when order-free TAN gets an ordering.
     epochs, batch_size
         Of the full training.
     short_epochs, finalists
@@ -94,6 +94,7 @@ class Sweep:
     bits: tuple[tuple[int, int], ...] = ()
     size_penalties: tuple[float, ...] = (0.0,)
     noise: float = 0.0
+    sharing: float = 0.0
     per_row: bool = False
     acyclic_from: float = 0.4
     epochs: int = 500
@@ -273,6 +274,7 @@ def _configuration(sweep: Sweep, data: Dataset, index: int, spaces: dict[tuple[i
         eta=chosen["eta"],
         learning_rate=chosen["learning_rate"],
         size_penalty=chosen["size_penalty"],
+        sharing=sweep.sharing,
         per_row=sweep.per_row,
         seed=sweep.seed + index,
     )
