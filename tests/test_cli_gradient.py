@@ -50,6 +50,7 @@ def test_every_option_reaches_the_training(place, given):
         bits=(3, -1),
         size_penalty=0.5,
         structure_noise=0.25,
+        sharing=0.5,
         lam=2.0,
         gamma=3.0,
         eta=4.0,
@@ -66,7 +67,8 @@ def test_every_option_reaches_the_training(place, given):
     assert all(getattr(wanted, f.name) != f.default for f in fields(wanted))
     assert len(fields(wanted)) <= len(inspect.signature(learning.fit).parameters)
     options = (
-        "--candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --lam 2 --gamma 3 --eta 4 --epochs 5"
+        "--candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --sharing 0.5"
+        " --lam 2 --gamma 3 --eta 4 --epochs 5"
     )
     options += " --learning-rate 0.25 --batch-size 7 --configs 2 --early-stopping --validation-fraction 0.25"
     options += " --image-shape 1x4 --ordering A --device cpu"

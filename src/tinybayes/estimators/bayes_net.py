@@ -42,8 +42,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
         For everything drawn at random.
-    n_candidates, bits, size_penalty, structure_noise, lam, gamma, eta, epochs, learning_rate, batch_size, n_configs, \
-early_stopping, validation_fraction, image_shape, ordering, device
+    n_candidates, bits, size_penalty, structure_noise, sharing, lam, gamma, eta, epochs, learning_rate, batch_size, \
+n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         Of "hybrid"; see `GradientOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
@@ -84,6 +84,7 @@ early_stopping, validation_fraction, image_shape, ordering, device
         bits: int | tuple[int, int] | None = None,
         size_penalty: float = 0.0,
         structure_noise: float = 0.0,
+        sharing: float = 0.0,
         lam: float = 30.0,
         gamma: float = 10.0,
         eta: float = 10.0,
@@ -109,6 +110,7 @@ early_stopping, validation_fraction, image_shape, ordering, device
         self.bits = bits
         self.size_penalty = size_penalty
         self.structure_noise = structure_noise
+        self.sharing = sharing
         self.lam = lam
         self.gamma = gamma
         self.eta = eta

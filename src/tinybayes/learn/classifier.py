@@ -46,6 +46,9 @@ class GradientOptions:
     structure_noise
         Probability that a feature loses its extra parent for one mini-batch, as in dropout; 0 to below 1. It
         regularises fixed structures and searches; naive Bayes has nothing to lose.
+    sharing
+        Let the contexts of a feature have a part of their table in common, which learns at this multiple of the
+        learning rate, so that a context with few rows follows the others; 0 for none, as in the papers.
     lam, gamma, eta
         Weight of the margin loss, wanted log-margin, softness of the maximum.
     epochs, learning_rate, batch_size
@@ -70,6 +73,7 @@ class GradientOptions:
     bits: int | tuple[int, int] | None = None
     size_penalty: float = 0.0
     structure_noise: float = 0.0
+    sharing: float = 0.0
     lam: float = 30.0
     gamma: float = 10.0
     eta: float = 10.0
@@ -160,6 +164,7 @@ def _learn_by_gradient(
         eta=options.eta,
         learning_rate=options.learning_rate,
         size_penalty=options.size_penalty,
+        sharing=options.sharing,
         seed=seed,
     )
     runs = _configurations(noisy(base, options.structure_noise), options, number_format, seed)
