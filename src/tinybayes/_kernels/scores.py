@@ -57,7 +57,8 @@ def tree_scores(
     nodes = offset.shape[0]
     for row in range(X.shape[0]):
         for c in range(out.shape[1]):
-            total = out[row, c] * 0
+            out[row, c] = 0
+            total = out[row, c]  # of the type of the output, whatever the memory held
             for v in range(nodes):
                 line = 0
                 if root[v] < 0:

@@ -163,6 +163,16 @@ class Scorer:
         """Write the sums for complete rows, in the tables' own unit."""
         (tree_scores if self.has_trees else table_scores)(X, *self.layout, out)
 
+    def integers(self, X: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
+        """Return the sums for complete rows of other tables of the same shapes, which hold whole numbers."""
+        X = self.check(X)
+        if _has_gaps(X):
+            raise error("complete rows", "missing values (-1)", where="integer scores")
+        layout = _tree_layout(self.net, tables) if self.has_trees else _table_layout(self.net, tables)
+        out = np.empty((len(X), self.classes), dtype=np.int64)
+        (tree_scores if self.has_trees else table_scores)(X, *layout, out)
+        return out
+
 
 def _has_gaps(X: np.ndarray) -> bool:
     return bool(X.size and X.min() < 0)

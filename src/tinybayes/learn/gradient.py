@@ -114,7 +114,7 @@ def initial_state(
     logits = jnp.zeros(space.parent.shape)
     common = jnp.zeros((max_states, space.parent.shape[0] if sharing else 0, classes))
     start = [Moments(p, jnp.zeros_like(p), jnp.zeros_like(p)) for p in (theta, prior, logits, common)]
-    return State(*start, key=key, step=jnp.zeros((), jnp.int32))
+    return State(start[0], start[1], start[2], start[3], key, jnp.zeros((), jnp.int32))
 
 
 def train_step(

@@ -1,0 +1,60 @@
+"""C code from raw numbers to codes: the cut points of the discretiser, so that a board need not know them."""
+
+import math
+
+import numpy as np
+
+from tinybayes.deploy._c import text
+from tinybayes.errors import error
+from tinybayes.model import Variable
+
+RAW = ("float", "int", "none")
+
+
+def cut_points(variables: tuple[Variable, ...], raw: str) -> tuple[str, str]:
+    """Return (constant data, body of a loop over the features i) that sets ``x[i]`` from ``value[i]``.
+
+    The comparisons agree exactly with those in Python for every value of the chosen type: a float32 is at least a
+    cut point if and only if it is at least the next float32 not below it, and so for integers.
+    """
+    kind = "float" if raw == "float" else "int32_t"
+    cuts = [_float_cuts(v) if raw == "float" else _integer_cuts(v) for v in variables]
+    flat = np.concatenate([np.asarray(c) for c in cuts])
+    begin = np.cumsum([0, *map(len, cuts)])
+    data = text.array("cut", kind, flat.astype(np.float32 if raw == "float" else np.int64))
+    data += text.array("cut_begin", text.unsigned(int(begin[-1])), begin)
+    top = np.array([v.cardinality - 1 for v in variables])
+    coded = np.array([v.edges is None for v in variables])
+    state = text.unsigned(int(top.max()))
+    body = (
+        "        unsigned k = cut_begin[i];\n        const unsigned end = cut_begin[i + 1];\n"
+        f"        {state} s = 0;\n"
+        "        while (k < end && value[i] >= cut[k]) {\n            ++s;\n            ++k;\n        }\n"
+    )
+    if coded.any():
+        data += text.array("coded", "uint8_t", coded.astype(np.uint8))
+        body += f"        x[i] = coded[i] ? ({state})value[i] : s;\n"
+    else:
+        body += "        x[i] = s;\n"
+    return data, body
+
+
+def _float_cuts(variable: Variable) -> np.ndarray:
+    """Return for each cut point the smallest float32 that is not below it."""
+    edges = np.array(variable.edges or (), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        near = edges.astype(np.float32)
+    below = near.astype(np.float64) < edges
+    found = np.where(below, np.nextafter(near, np.float32(np.inf)), near)
+    if not np.isfinite(found).all():
+        raise error("cut points within float32", float(edges[~np.isfinite(found)][0]), where=variable.name)
+    return found
+
+
+def _integer_cuts(variable: Variable) -> np.ndarray:
+    """Return for each cut point the smallest whole number that is not below it."""
+    found = [math.ceil(edge) for edge in variable.edges or ()]
+    if any(not -(2**31) <= cut < 2**31 for cut in found):
+        remedy = "use --raw float, or scale the column"
+        raise error("cut points within 32-bit integers", found, where=f"variable {variable.name!r}", remedy=remedy)
+    return np.array(found, dtype=np.int64)

@@ -1,0 +1,114 @@
+"""Classifiers as C99: one header and one source file that need nothing but <stdint.h>."""
+
+import os
+from pathlib import Path
+
+from tinybayes.deploy._c import text
+from tinybayes.deploy._c.cut_points import RAW, cut_points
+from tinybayes.deploy._c.header import functions, header, state_type
+from tinybayes.deploy._c.rows import finder
+from tinybayes.deploy._c.sums import Sums, class_sums
+from tinybayes.deploy._names import check_name
+from tinybayes.deploy._plan import Plan, plan
+from tinybayes.errors import error
+from tinybayes.files import atomic_path
+from tinybayes.model import BayesNet
+
+CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
+
+
+def to_c(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
+    """Write a classifier as C99.
+
+    The code of a network in one `Fixed` format or one `Codebook` uses integers only, and its scores are those of
+    `tinybayes.infer.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the comment
+    at the top bounds the difference.
+
+    Parameters
+    ----------
+    net
+        The classifier.
+    name
+        Begins every public name, and names the files.
+    raw
+        What ``predict_raw`` takes: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
+    note
+        A line for the comment at the top, such as the measured error.
+
+    Returns
+    -------
+    dict of str
+        The texts by file name.
+    """
+    check_name(name)
+    if raw not in RAW:
+        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
+    found = plan(net)
+    if all(v.edges is None for v in net.variables):
+        raw = "none"
+    top = text.comment(*found.facts(note), CLOSING)
+    return {f"{name}.h": top + header(found, name, raw), f"{name}.c": top + _source(found, name, raw)}
+
+
+def write_files(texts: dict[str, str], directory: str | os.PathLike[str]) -> list[Path]:
+    """Write generated files into a directory, which is made if it is not there."""
+    place = Path(directory)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise error("a directory", problem.strerror or problem, where=str(place)) from problem
+    for file, content in texts.items():
+        with atomic_path(place / file) as temporary:
+            temporary.write_text(content, encoding="ascii")
+    return [place / file for file in texts]
+
+
+def _source(found: Plan, name: str, raw: str) -> str:
+    state, declared = state_type(found), functions(found, name, raw)
+    find = finder(found.terms.terms, len(found.terms.rows), found.features, state)
+    sums = class_sums(found, find)
+    scores = _scores(found, declared["scores"], state, sums)
+    out = f'#include "{name}.h"\n\n'
+    if "-INFINITY" in sums.data + scores:
+        out += "#ifndef INFINITY\n#define INFINITY (1e30F * 1e30F)\n#endif\n\n"
+    out += find.data + sums.data + "\n" + (f"{find.function}\n" if find.function else "")
+    out += text.comment(f"Adds up the tables; the {'smallest' if sums.better == '<' else 'largest'} sum wins.")
+    out += f"static void add_up(const {state} *x, {sums.kind} *sum)\n{{\n{sums.body}}}\n\n"
+    out += (
+        f"{declared['predict']}\n{{\n    {sums.kind} sum[{found.classes}];\n"
+        f"    unsigned c, best = 0;\n    add_up(x, sum);\n    for (c = 1; c < {found.classes}U; ++c) {{\n"
+        f"        if (sum[c] {sums.better} sum[best]) {{\n            best = c;\n        }}\n    }}\n"
+        f"    return ({text.unsigned(found.classes - 1)})best;\n}}\n\n"
+    )
+    return out + scores + (_from_raw(found, name, raw, declared) if raw != "none" else "")
+
+
+def _scores(found: Plan, declaration: str, state: str, sums: Sums) -> str:
+    """Write the function that also adds the tables without the class, so that scores are log-probabilities."""
+    terms, out, before, shared = found.terms, "", "", ""
+    score = "float" if found.values is None else "int32_t"
+    if terms.common or len(terms.common_constant):
+        find = finder(terms.common, len(terms.entries), found.features, state, "common_")
+        start = found.worth(terms.common_constant).sum()
+        first = text.number(float(start)) if found.values is None else str(int(start))
+        before = f"{find.before}    {score} shared = {first};\n"
+        if terms.common:
+            out += find.data + text.array("common", score, found.worth(terms.entries)) + find.function + "\n"
+            before += f"    unsigned i;\n{find.call}    for (i = 0; i < {len(terms.common)}U; ++i) {{\n"
+            before += f"        shared += common[{find.row}];\n    }}\n"
+        shared = " + shared"
+    value = {"<": "-(int32_t)sum[c]", ">": "sum[c]"}[sums.better]
+    return out + (
+        f"{declaration}\n{{\n    {sums.kind} sum[{found.classes}];\n    unsigned c;\n{before}    add_up(x, sum);\n"
+        f"    for (c = 0; c < {found.classes}U; ++c) {{\n        scores[c] = {value}{shared};\n    }}\n}}\n"
+    )
+
+
+def _from_raw(found: Plan, name: str, raw: str, declared: dict[str, str]) -> str:
+    data, body = cut_points(found.net.variables, raw)
+    return (
+        f"\n{data}\n{declared['encode']}\n{{\n    unsigned i;\n"
+        f"    for (i = 0; i < {found.features}U; ++i) {{\n{body}    }}\n}}\n\n"
+        f"{declared['predict_raw']}\n{{\n    {state_type(found)} x[{found.features}];\n"
+        f"    {name}_encode(value, x);\n    return {name}_predict(x);\n}}\n"
+    )
