@@ -89,7 +89,7 @@ class Plan:
     def unit(self) -> str:
         """What a score means."""
         if self.values is None:
-            return f"sums of 32-bit floats, within {self.float_error:.2g} nats of the exact ones"
+            return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones"
         return f"log p(x, class) in units of 2**{-self.fraction} nats, exact for the stored tables"
 
     @property
@@ -147,6 +147,11 @@ def fingerprint(net: BayesNet) -> str:
             for part in (cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row):
                 digest.update(part.tobytes())
     return digest.hexdigest()[:16]
+
+
+def upwards(bound: float) -> str:
+    """Write a bound with two digits, rounded up."""
+    return f"{bound * 1.05 + 1e-300:.1e}"
 
 
 def plain(value: object) -> str:

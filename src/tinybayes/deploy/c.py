@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tinybayes.deploy._c import text
+from tinybayes.deploy._c.circuit import circuit_files
 from tinybayes.deploy._c.cut_points import RAW, cut_points
 from tinybayes.deploy._c.header import functions, header, state_type
 from tinybayes.deploy._c.rows import finder
@@ -12,28 +13,43 @@ from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, plan
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet
+from tinybayes.model import BayesNet, Circuit
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
 
 
-def to_c(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
-    """Write a classifier as C99.
+def to_c(
+    model: BayesNet | Circuit,
+    *,
+    name: str = "model",
+    raw: str = "float",
+    note: str = "",
+    query: str | None = None,
+    arithmetic: str = "integer",
+) -> dict[str, str]:
+    """Write a classifier or a circuit as C99.
 
     The code of a network in one `Fixed` format or one `Codebook` uses integers only, and its scores are those of
     `tinybayes.infer.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the comment
     at the top bounds the difference.
 
+    The code of a circuit answers for one variable, given any evidence on the others: in integers, as
+    `tinybayes.infer.integer_posterior` does bit for bit, or in 32-bit floats. The comment bounds the error.
+
     Parameters
     ----------
-    net
-        The classifier.
+    model
+        The classifier or the circuit.
     name
         Begins every public name, and names the files.
     raw
         What ``predict_raw`` takes: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
     note
         A line for the comment at the top, such as the measured error.
+    query
+        Of a circuit: the variable that is asked for; by default the class.
+    arithmetic
+        Of a circuit: ``"integer"`` or ``"float"``.
 
     Returns
     -------
@@ -43,8 +59,10 @@ def to_c(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = 
     check_name(name)
     if raw not in RAW:
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
-    found = plan(net)
-    if all(v.edges is None for v in net.variables):
+    if isinstance(model, Circuit):
+        return circuit_files(model, name=name, query=query, arithmetic=arithmetic, note=note)
+    found = plan(model)
+    if all(v.edges is None for v in model.variables):
         raw = "none"
     top = text.comment(*found.facts(note), CLOSING)
     return {f"{name}.h": top + header(found, name, raw), f"{name}.c": top + _source(found, name, raw)}
