@@ -2,6 +2,7 @@
 
 Run it as ``python benchmarks/circuit_inference.py`` with TINYBAYES_DATA set to the directory of the networks. A query
 observes each variable with probability 0.2, the values taken from one forward sample, and asks for all posteriors.
+Everything is measured with one thread, and again with all cores for everybody.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from harness import THREADS, Figures, provenance
+from harness import Figures, provenance
 
 NETWORKS = ("alarm", "insurance", "win95pts", "hailfinder", "hepar2", "andes", "pigs", "munin1")
 ENGINES = {"LazyPropagation": "LazyPropagation", "ShaferShenoy": "ShaferShenoyInference"}
@@ -25,16 +26,10 @@ SECONDS = 4.0  # for the repetitions of a measurement
 def main(
     networks: Annotated[list[str] | None, typer.Option(help="Networks; all eight by default.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for circuit_inference.json and .md.")] = None,
-    all_cores: Annotated[bool, typer.Option("--all-cores", help="Not one thread for everybody.")] = False,
 ) -> None:
     """Compare circuits with pyAgrum's LazyPropagation and ShaferShenoy on the same networks and evidence."""
-    if not all_cores:
-        os.environ |= dict.fromkeys(THREADS, "1")
     packages = ["tinybayes", "numba", "numpy", "pyagrum"]
-    result: Figures = {
-        "provenance": {**provenance(packages), "threads": "all" if all_cores else "one", "observed": OBSERVED},
-        "runs": [],
-    }
+    result: Figures = {"provenance": {**provenance(packages), "observed": OBSERVED}, "runs": []}
     warm_up()
     for name in networks or NETWORKS:
         result["runs"].append(run(name))
@@ -48,7 +43,8 @@ def main(
 
 def warm_up() -> None:
     """Let Numba load or compile everything, on a network of its own."""
-    from tinybayes.infer import compile_circuit, log_evidence, marginals, sample
+    from tinybayes.infer import compile_circuit
+    from tinybayes.infer.circuit import log_evidence, marginals, sample
 
     circuit = compile_circuit(read("asia"))
     rows = sample(circuit, 64, 0)
@@ -64,7 +60,8 @@ def read(name: str):
 
 
 def run(name: str) -> Figures:
-    from tinybayes.infer import compile_circuit, estimate, log_evidence, marginals, sample
+    from tinybayes.infer import compile_circuit, estimate
+    from tinybayes.infer.circuit import log_evidence, marginals, sample
 
     net = read(name)
     start = time.perf_counter()
@@ -74,8 +71,6 @@ def run(name: str) -> Figures:
     rows = sample(circuit, BATCH, 1)
     rows = np.where(rng.random(rows.shape) < OBSERVED, rows, -1)
     batch = rows if circuit.n_edges < 5_000_000 else rows[:96]  # one of the networks has very many edges
-    up = best(lambda: log_evidence(circuit, batch)) / len(batch)
-    both = best(lambda: marginals(circuit, batch)) / len(batch)
     figures: Figures = {
         "network": name,
         "variables": len(net.nodes),
@@ -83,17 +78,24 @@ def run(name: str) -> Figures:
         "compile_s": compiling,
         "nodes": circuit.n_nodes,
         "edges": circuit.n_edges,
-        "one_ms": 1e3 * one_by_one(lambda row: marginals(circuit, row), rows),
         "batch_rows": len(batch),
-        "batch_ms": 1e3 * both,
-        "up_ns_edge": 1e9 * up / circuit.n_edges,
-        "down_ns_edge": 1e9 * (both - up) / circuit.n_edges,
     }
     posterior = marginals(circuit, rows[:20])
-    for engine in ENGINES:
-        figures[engine] = peer(net, engine, rows, posterior)
-    quickest = min(figures[engine]["one_ms"] for engine in ENGINES)
-    figures["times_one"], figures["times_batch"] = quickest / figures["one_ms"], quickest / figures["batch_ms"]
+    for threads in ("one", "all"):
+        os.environ["TINYBAYES_THREADS"] = "1" if threads == "one" else ""  # read at every call
+        up = best(lambda: log_evidence(circuit, batch)) / len(batch)
+        both = best(lambda: marginals(circuit, batch)) / len(batch)
+        found: Figures = {
+            "one_ms": 1e3 * one_by_one(lambda row: marginals(circuit, row), rows),
+            "batch_ms": 1e3 * both,
+            "up_ns_edge": 1e9 * up / circuit.n_edges,
+            "down_ns_edge": 1e9 * (both - up) / circuit.n_edges,
+        }
+        for engine in ENGINES:
+            found[engine] = peer(net, engine, rows, posterior, threads)
+        quickest = min(found[engine]["one_ms"] for engine in ENGINES)
+        found["times_one"], found["times_batch"] = quickest / found["one_ms"], quickest / found["batch_ms"]
+        figures[threads] = found
     return figures
 
 
@@ -119,7 +121,7 @@ def one_by_one(call: Callable[[np.ndarray], object], rows: np.ndarray) -> float:
     return float(np.median(times))
 
 
-def peer(net, engine: str, rows: np.ndarray, expected: np.ndarray) -> Figures:
+def peer(net, engine: str, rows: np.ndarray, expected: np.ndarray, threads: str) -> Figures:
     """Build the network and the engine once; then set evidence, infer and read all posteriors."""
     import pyagrum as gum
 
@@ -132,8 +134,8 @@ def peer(net, engine: str, rows: np.ndarray, expected: np.ndarray) -> Figures:
     for index, cpd in enumerate(net.cpds):
         bn.cpt(index).fillWith(np.exp(cpd.log_parameters).ravel().tolist())
     inference = getattr(gum, ENGINES[engine])(bn)
-    if hasattr(inference, "setNumberOfThreads") and os.environ.get("OMP_NUM_THREADS") == "1":
-        inference.setNumberOfThreads(1)
+    if hasattr(inference, "setNumberOfThreads"):
+        inference.setNumberOfThreads(1 if threads == "one" else len(os.sched_getaffinity(0)))
 
     def ask(row: np.ndarray) -> np.ndarray:
         inference.setEvidence({int(v): int(row[0, v]) for v in np.flatnonzero(row[0] >= 0)})
@@ -155,24 +157,32 @@ def markdown(result: Figures) -> str:
         f"one at a time and in batches of {BATCH:,} rows (munin1: 96), pyAgrum's engines built once. Nanoseconds an",
         "edge, row and pass are those of the batches.",
         "",
-        f"- {about['date']}, `{about['command']}`, commit {about['commit']}, threads: {about['threads']}",
+        f"- {about['date']}, `{about['command']}`, commit {about['commit']}",
         f"- {about['cpu']}, {about['cores']} cores, {about['system']}, load {about['load_before']:.2f} before and "
         f"{about['load_after']:.2f} after",
         f"- Python {about['python']}, {', '.join(f'{k} {v}' for k, v in about['packages'].items())}",
-        "",
-        "| network | width | edges | compile s | one ms | Lazy ms | Shafer ms | times | batch ms | times | up ns "
-        "| down ns | largest difference |",
-        "|---|" + "---:|" * 12,
     ]
-    for run in result["runs"]:
-        lazy, shafer = run["LazyPropagation"], run["ShaferShenoy"]
-        difference = max(lazy["largest_difference"], shafer["largest_difference"])
-        lines.append(
-            f"| {run['network']} | {run['width']} | {run['edges']:,} | {run['compile_s']:.2f} | {run['one_ms']:.3f} "
-            f"| {lazy['one_ms']:.2f} | {shafer['one_ms']:.2f} | {run['times_one']:.1f} | {run['batch_ms']:.4f} "
-            f"| {run['times_batch']:.0f} | {run['up_ns_edge']:.2f} | {run['down_ns_edge']:.2f} | {difference:.1e} |"
-        )
+    for threads, title in (("one", "One thread"), ("all", "All cores")):
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| network | width | edges | compile s | one ms | Lazy ms | Shafer ms | times | batch ms | times | up ns "
+            "| down ns | largest difference |",
+            "|---|" + "---:|" * 12,
+            *(row(run, run[threads]) for run in result["runs"]),
+        ]
     return "\n".join(lines) + "\n"
+
+
+def row(run: Figures, found: Figures) -> str:
+    lazy, shafer = found["LazyPropagation"], found["ShaferShenoy"]
+    difference = max(lazy["largest_difference"], shafer["largest_difference"])
+    return (
+        f"| {run['network']} | {run['width']} | {run['edges']:,} | {run['compile_s']:.2f} | {found['one_ms']:.3f} "
+        f"| {lazy['one_ms']:.2f} | {shafer['one_ms']:.2f} | {found['times_one']:.1f} | {found['batch_ms']:.4f} "
+        f"| {found['times_batch']:.0f} | {found['up_ns_edge']:.3f} | {found['down_ns_edge']:.3f} | {difference:.1e} |"
+    )
 
 
 if __name__ == "__main__":

@@ -2,13 +2,21 @@
 
 Every growth is appended to results/models.jsonl and not repeated; `--sum-up` only writes results/models.json: for each
 data set and learner the prices with the best log-likelihood on the validation rows, and what that model is like.
+Growths run side by side, one a core.
 """
 
 import argparse
 import json
+import os
+import platform
+import subprocess
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from datetime import UTC, datetime
+from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +26,25 @@ from tinybayes import TinybayesError, datasets
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import estimate
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.learn.learn_ac import Grown, learn_ac, learn_tree_cpds
 from tinybayes.model import BayesNet, Dataset
-from tinybayes.search.reproduce import provenance
 
+Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
 HERE = Path(__file__).parent
 COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
-def runs(plan: dict[str, Any], name: str) -> Iterator[tuple[str, float | None, float]]:
-    """List the growths of a data set: learner, price of an edge, price of a parameter."""
+def runs(plan: dict[str, Any], name: str) -> Iterator[Run]:
+    """List the growths of a data set."""
     for learner in ("trees", "quick", "greedy"):
         options = plan[learner]
-        if name in options.get("data", [name]):
-            for edge_price in options.get("edge_prices", [None]):
-                for parameter_price in options["parameter_prices"]:
-                    yield learner, edge_price, parameter_price
+        if name not in options.get("data", [name]):
+            continue
+        edge_prices = options.get("edge_prices", [None]) + options.get("more_edge_prices", {}).get(name, [])
+        for edge_price in edge_prices:
+            for parameter_price in options["parameter_prices"]:
+                yield learner, edge_price, parameter_price
 
 
 def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price: float, limit: float) -> Grown:
@@ -53,27 +64,12 @@ def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, A
     return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
 
 
-def log_likelihood(net: BayesNet, X: np.ndarray) -> float:
-    """Return the mean log-likelihood of rows, by walking down the trees."""
-    total = np.zeros(len(X))
-    for column, cpd in enumerate(net.cpds):
-        row = np.zeros(len(X), dtype=int)
-        if cpd.tree is not None:
-            place = np.zeros(len(X), dtype=int)
-            while (inner := cpd.tree.split[place] >= 0).any():
-                tested = X[inner, cpd.tree.split[place[inner]]]
-                place[inner] = cpd.tree.children[cpd.tree.first[place[inner]] + tested]
-            row = cpd.tree.row[place]
-        total += cpd.log_parameters[row, X[:, column]]
-    return float(total.mean())
-
-
 def describe(found: Grown, split: Any) -> dict[str, Any]:
     """Return what Table 4 tells of a model."""
     parents = [len(cpd.parents) for cpd in found.net.cpds]
     return {
-        "valid": round(log_likelihood(found.net, split.valid.X), 5),
-        "test": round(log_likelihood(found.net, split.test.X), 5),
+        "valid": round(float(log_likelihood(found.net, split.valid.X).mean()), 5),
+        "test": round(float(log_likelihood(found.net, split.test.X).mean()), 5),
         "edges": None if found.circuit is None else found.circuit.n_edges,
         "leaves": sum(len(cpd.table) for cpd in found.net.cpds),
         "splits": len(found.splits),
@@ -107,6 +103,56 @@ def table3(name: str, split: Any) -> dict[str, Any]:
     }
 
 
+def made(seconds: float) -> dict[str, Any]:
+    """Return when, with what and on what machine results were made."""
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        commit = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = None
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "commit": os.environ.get("TINYBAYES_COMMIT") or commit,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("numba", "numpy")},
+        "device": "cpu",
+        "cores": cores(),
+    }
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def grow(name: str, run: Run, limit: float) -> dict[str, Any]:
+    """Learn one model, and say what it is like."""
+    split = datasets.load(name)
+    found = learn(split.train, *run, limit)
+    keys = dict(zip(("learner", "edge_price", "parameter_price"), run, strict=True))
+    return {"data": name, **keys, **describe(found, split)}
+
+
+def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Learn the best model of a learner again, check it, and compile its network alone."""
+    split = datasets.load(name)
+    found = learn(split.train, best["learner"], best["edge_price"], best["parameter_price"], limit)
+    if found.circuit is not None:  # the circuit and the network must agree
+        both = log_evidence(found.circuit, split.test.X), log_likelihood(found.net, split.test.X)
+        assert np.abs(both[0] - both[1]).max() < 1e-8
+    return {**best, **compiled(found.net)}
+
+
+def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """Call a function for each job, as many at a time as there are cores; return results as they come."""
+    jobs = list(jobs)
+    if not jobs:
+        return
+    with ProcessPoolExecutor(min(cores(), len(jobs)), get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(function, *job) for job in jobs]):
+            yield future.result()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
@@ -116,42 +162,46 @@ def main() -> None:
     plan = tomllib.loads((HERE / "models.toml").read_text())
     names = options.only or (["nltcs"] if options.quick else plan["data"])
     store = HERE / "results" / ("models-quick.jsonl" if options.quick else "models.jsonl")
+    limit = 5.0 if options.quick else plan["limit"]
     began = time.monotonic()
     done = read_runs(store)
     known = {(r["data"], r["learner"], r["edge_price"], r["parameter_price"]) for r in done}
-    for name in [] if options.sum_up else names:
-        split = datasets.load(name)
-        for run in runs(plan, name):
-            if (name, *run) in known:
-                continue
-            found = learn(split.train, *run, 5.0 if options.quick else plan["limit"])
-            keys = dict(zip(("learner", "edge_price", "parameter_price"), run, strict=True))
-            done.append({"data": name, **keys, **describe(found, split)})
-            print(done[-1], flush=True)
-            with store.open("a") as file:
-                file.write(json.dumps(done[-1]) + "\n")
+    jobs = [(name, run, limit) for name in names for run in runs(plan, name) if (name, *run) not in known]
+    for result in side_by_side(grow, [] if options.sum_up else jobs):
+        print(result, flush=True)
+        done.append(result)
+        with store.open("a") as file:
+            file.write(json.dumps(result) + "\n")
     if not options.quick:
-        sum_up(plan, done, began)
+        sum_up(plan, done, began, bool(jobs) and not options.sum_up)
 
 
-def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float) -> None:
-    results, tables = [], []
-    for name in plan["data"]:
-        split = datasets.load(name)
-        tables.append(table3(name, split))
-        for learner in ("quick", "greedy", "trees"):
-            best = best_run(done, name, learner)
-            if best is None:
-                continue
-            prices = best["edge_price"], best["parameter_price"]
-            found = learn(split.train, learner, *prices, plan["limit"])
-            if found.circuit is not None:  # the circuit and the network must agree
-                together = log_evidence(found.circuit, split.test.X).mean()
-                assert abs(together - log_likelihood(found.net, split.test.X)) < 1e-8
-            results.append({**best, **compiled(found.net)})
-            print(results[-1], flush=True)
-    report = {"provenance": provenance(time.monotonic() - began), "table3": tables, "table4": results}
-    (HERE / "results" / "models.json").write_text(json.dumps(report, indent=1) + "\n")
+def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown: bool) -> None:
+    """Write the report; models that it had before, with the same prices, are not looked at again.
+
+    A run that neither grew nor looked at any leaves no trace.
+    """
+    place = HERE / "results" / "models.json"
+    before = json.loads(place.read_text()) if place.exists() else {"provenance": [], "table4": []}
+    kept = {tuple(r[key] for key in ("data", "learner", "edge_price", "parameter_price")): r for r in before["table4"]}
+    best = [best_run(done, name, learner) for name in plan["data"] for learner in ("quick", "greedy", "trees")]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    jobs = []
+    for run in filter(None, best):
+        old = kept.get((run["data"], run["learner"], run["edge_price"], run["parameter_price"]))
+        if old is not None and old["score"] == run["score"]:
+            found[run["data"], run["learner"]] = {**old, **run}
+        else:
+            jobs.append((run["data"], run, plan["limit"]))
+    for result in side_by_side(look_closer, jobs):
+        print(result, flush=True)
+        found[result["data"], result["learner"]] = result
+    results = [found[run["data"], run["learner"]] for run in filter(None, best)]
+    earlier = before["provenance"] if isinstance(before["provenance"], list) else [before["provenance"]]
+    tables = [table3(name, datasets.load(name)) for name in plan["data"]]
+    runs_made = [*earlier, made(time.monotonic() - began)] if grown or jobs else earlier
+    report = {"provenance": runs_made, "table3": tables, "table4": results}
+    place.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

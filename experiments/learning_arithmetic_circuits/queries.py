@@ -2,7 +2,8 @@
 
 For each data set the circuit that models.py chose on the validation rows (quick) answers exactly; the tree-CPD network
 that it chose is asked by Gibbs sampling in the four settings of the paper. The accuracy is the mean log-probability of
-what the test row has in the query variables, per query variable; the time is CPU time a query.
+what the test row has in the query variables, per query variable; the time is CPU time a query. What was measured is
+appended to results/queries.jsonl and not repeated, unless more queries are wanted; results/queries.json sums it up.
 """
 
 import argparse
@@ -13,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from models import best_run, learn, read_runs
+from models import best_run, learn, made, read_runs
 
 from tinybayes import datasets
 from tinybayes.infer.circuit import conditional
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, gibbs
 from tinybayes.infer.queries import Queries, random_queries
-from tinybayes.learn.learn_ac import Grown
-from tinybayes.search.reproduce import provenance
+from tinybayes.learn.learn_ac import Grown, learn_ac
+from tinybayes.model import Dataset
 
 HERE = Path(__file__).parent
 
@@ -35,7 +36,12 @@ def ask(model: Grown, queries: Queries, setting: str) -> np.ndarray:
     return found.value
 
 
-def single(model: Grown, queries: Queries, count: int = 200) -> float:
+def per_variable(model: Grown, queries: Queries, setting: str) -> np.ndarray:
+    """Return the log-probability of every query, divided by the number of variables it asks for."""
+    return ask(model, queries, setting) / np.maximum((queries.asked >= 0).sum(axis=1), 1)
+
+
+def single(model: Grown, queries: Queries, count: int) -> float:
     """Return the milliseconds of an exact query that is asked alone."""
     assert model.circuit is not None
     began = time.process_time()
@@ -44,68 +50,104 @@ def single(model: Grown, queries: Queries, count: int = 200) -> float:
     return 1000 * (time.process_time() - began) / count
 
 
-def measure(
-    models: dict[str, Grown], queries: Queries, setting: str, exact: np.ndarray | None
-) -> tuple[dict[str, Any], np.ndarray]:
-    """Ask; return what is reported, and the log-probability a variable of each query.
+def measure(models: dict[str, Grown], queries: Queries, setting: str, count: int) -> dict[str, Any]:
+    """Ask the first `count` queries, and return what is reported.
 
     Gibbs sampling is compared with the circuit on the same queries: its accuracy is that of the circuit on all queries
     plus the mean difference on those that both were asked, which is known more precisely than the accuracy itself.
     """
-    model = models["circuit" if setting == "exact" else "trees"]
-    if setting == "exact":
-        ask(model, Queries(queries.evidence[:2], queries.asked[:2]), setting)  # compiles
+    exact = per_variable(models["circuit"], queries, "exact")  # compiles, too
+    first = Queries(queries.evidence[:count], queries.asked[:count])
     began = time.process_time()
-    found = ask(model, queries, setting) / np.maximum((queries.asked >= 0).sum(axis=1), 1)
+    found = per_variable(models["circuit" if setting == "exact" else "trees"], first, setting)
     cpu = time.process_time() - began
-    result = {"setting": setting, "queries": len(queries), "cpu_ms": round(1000 * cpu / len(queries), 4)}
-    spread, centre = found, float(found.mean())
-    if exact is None:
-        result["alone_ms"] = round(single(model, queries), 4)
+    result = {"setting": setting, "queries": count, "cpu_ms": round(1000 * cpu / count, 4)}
+    if setting == "exact":
+        result["alone_ms"] = round(single(models["circuit"], first, min(count, 200)), 4)
+        spread, centre = found, found.mean()
     else:
-        spread = found - exact[: len(found)]
-        centre = float(exact.mean() + spread.mean())
-    error = None if len(spread) < 2 else round(float(spread.std(ddof=1) / np.sqrt(len(spread))), 5)
-    return {**result, "accuracy": round(centre, 5), "error": error}, found
+        spread = found - exact[:count]
+        centre = exact.mean() + spread.mean()
+    error = None if count < 2 else round(float(spread.std(ddof=1) / np.sqrt(count)), 5)
+    return {**result, "accuracy": round(float(centre), 5), "error": error}
+
+
+def circuit_of(name: str, data: Dataset, best: dict[str, Any], limit: float, keep: bool) -> Grown:
+    """Learn the circuit; its splits are kept, so that a growth that the time ended is the same the next time."""
+    place = HERE / "results" / f"{name}-splits.npy"
+    prices = {"edge_price": best["edge_price"], "parameter_price": best["parameter_price"]}
+    about = np.array([[round(1e6 * price) for price in prices.values()]])  # the first line says what they belong to
+    if place.exists() and (known := np.load(place))[:1].tolist() == about.tolist():
+        return learn_ac(data, **prices, splits=known[1:], max_edges=1, seconds=1e-9)  # no split more
+    found = learn(data, "quick", *prices.values(), limit)
+    if keep:
+        np.save(place, np.concatenate([about, found.splits]))
+    return found
+
+
+def wanted(plan: dict[str, Any], name: str, full: bool) -> list[tuple[str, list[float], int]]:
+    """List what is to be measured of a data set: setting, shares, number of queries; what is quick comes first."""
+    counts = {**plan["full" if full else "counts"], **plan["full_of" if full else "counts_of"].get(name, {})}
+    found = []
+    for setting, count in counts.items():
+        shares = plan["shares"] if full else plan["few_shares"].get(setting, plan["shares"])
+        found += [(setting, share, count) for share in shares]
+    return found
+
+
+def sum_up(store: Path, seconds: float, before: list[dict[str, Any]]) -> None:
+    """Write the report: of each measurement the one with the most queries, and the provenance of all runs."""
+    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for result in read_runs(store):
+        key = tuple(result[field] for field in ("data", "query", "evidence", "setting"))
+        if key not in best or result["queries"] >= best[key]["queries"]:
+            best[key] = result
+    report = {"provenance": [*before, made(seconds)], "results": list(best.values())}
+    store.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
+    parser.add_argument("--full", action="store_true", help="every setting for all shares, five hours of CPU time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no measurement after this time")
     parser.add_argument("--quick", action="store_true", help="few queries, results not kept")
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "queries.toml").read_text())
     limit = tomllib.loads((HERE / "models.toml").read_text())["limit"]
     grown = read_runs(HERE / "results" / "models.jsonl")
-    place = HERE / "results" / "queries.json"
-    report: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {"provenance": [], "results": []}
-    done = {r["data"] for r in report["results"]}
+    store = HERE / "results" / "queries.jsonl"
+    began, asked = time.monotonic(), 0
+    before = json.loads(store.with_suffix(".json").read_text())["provenance"] if store.exists() else []
+    done = {(r["data"], r["query"], r["evidence"], r["setting"]): r["queries"] for r in read_runs(store)}
     for name in options.only or plan["data"]:
-        if name in done and not options.quick:
+        left = wanted(plan, name, options.full)
+        if options.quick:
+            left = [(setting, share, 5) for setting, share, _ in left if setting in ("exact", "fast", "medium")]
+        else:
+            left = [job for job in left if done.get((name, *job[1], job[0]), 0) < job[2]]
+        if not left or time.monotonic() - began > options.seconds:
             continue
-        results: list[dict[str, Any]] = []
-        began = time.monotonic()
         split = datasets.load(name)
-        models = {}
-        for kind, learner in (("circuit", "quick"), ("trees", "trees")):
-            best = best_run(grown, name, learner)
-            assert best is not None, f"run models.py for {name} first"
-            models[kind] = learn(split.train, learner, best["edge_price"], best["parameter_price"], limit)
-        for share in plan["shares"]:
-            wanted = plan.get("counts_of", {}).get(name, plan["counts"])
-            counts = {setting: min(5, n) if options.quick else n for setting, n in wanted.items()}
-            queries = random_queries(split.test.X, *share, count=counts["exact"], seed=plan["seed"])
-            exact = None
-            for setting, count in counts.items():
-                first = Queries(queries.evidence[:count], queries.asked[:count])
-                result, found = measure(models, first, setting, exact)
-                exact = found if setting == "exact" else exact
-                results.append({"data": name, "query": share[0], "evidence": share[1], **result})
-                print(results[-1], flush=True)
-        if not options.quick:  # data sets that are done are kept, and not asked again
-            report["results"] += results
-            report["provenance"].append(provenance(time.monotonic() - began))
-            place.write_text(json.dumps(report, indent=1) + "\n")
+        best = {learner: best_run(grown, name, learner) for learner in ("quick", "trees")}
+        assert all(best.values()), f"run models.py for {name} first"
+        models = {
+            "circuit": circuit_of(name, split.train, best["quick"], limit, not options.quick),
+            "trees": learn(split.train, "trees", None, best["trees"]["parameter_price"], limit),
+        }
+        for setting, share, count in left:
+            if time.monotonic() - began > options.seconds:
+                break
+            queries = random_queries(split.test.X, *share, count=plan["counts"]["exact"], seed=plan["seed"])
+            result = {"data": name, "query": share[0], "evidence": share[1]}
+            result |= measure(models, queries, setting, count)
+            print(result, flush=True)
+            asked += 1
+            if not options.quick:
+                with store.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+    if asked and not options.quick:
+        sum_up(store, time.monotonic() - began, before)
 
 
 if __name__ == "__main__":

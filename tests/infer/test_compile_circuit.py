@@ -1,5 +1,6 @@
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import oracle
 import zoo
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, estimate, is_decomposable, is_deterministic, is_smooth, log_evidence
+from tinybayes.infer.compile_circuit import _Compiler
+from tinybayes.infer.elimination import least_edges
 from tinybayes.model import BayesNet, Codebook, DecisionTree, Fixed, Float, Variable
 
 FORMATS = (Float(64), Float(), Fixed(3, 2), Codebook((-math.inf, -2.0, -1.0, -0.5, 0.0)))
@@ -160,13 +163,72 @@ def test_no_circuit_is_larger_than_its_estimate(seed):
         assert compile_circuit(net, order=order, share_equal=False).n_edges <= estimate(net, order).edges
 
 
-def test_what_is_too_large_is_refused_with_its_width():
+class _Counting(_Compiler):
+    """A compiler that remembers the first promise of edges, and takes none of them as a reason to stop."""
+
+    promised = 0
+
+    def _check_hope(self, buckets):
+        factors = [factor for bucket in buckets for factor in bucket]
+        varieties = [factor.variety(self.cards) for factor in factors]
+        promise = int(self.counts[1]) + least_edges([factor.scope for factor in factors], varieties, self.cards)
+        self.promised = self.promised or promise
+
+    def _finish(self, factors):
+        return int(self.counts[1])
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.1, 0.6]))
+def test_no_circuit_needs_less_than_is_said_beforehand(seed, share, zeros):
+    net = some_net(seed, zeros=zeros)
+    compiler = _Counting(net, estimate(net), 10**9, share)
+    assert compiler.run() >= compiler.promised
+
+
+@given(st.integers(0, 10**6))
+def test_without_zeros_and_equal_entries_the_number_of_edges_is_known_beforehand(seed):
+    rng = np.random.default_rng(seed)
+    variables = [Variable(f"v{i}", tuple(range(int(rng.integers(2, 5))))) for i in range(int(rng.integers(2, 8)))]
+    net = zoo.random_net(rng, len(variables), target=False, formats=(Float(64),), variables=variables)
+    compiler = _Counting(net, estimate(net), 10**9, True)
+    assert compiler.run() == compiler.promised
+
+
+def dense_net(n):
+    """Every variable depends on all before it, in no particular way."""
     rng = np.random.default_rng(0)
-    variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(16))
-    cpds = [zoo.cpd(rng.dirichlet([1, 1], 2**i), range(i)) for i in range(16)]
-    net = BayesNet(variables, None, tuple(cpds))
-    with pytest.raises(TinybayesError, match=r"at most 1,000 edges.*width 15 that needs more \(at most [0-9,]+\)"):
+    variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(n))
+    return BayesNet(variables, None, tuple(zoo.cpd(rng.dirichlet([1, 1], 2**i), range(i)) for i in range(n)))
+
+
+def test_what_is_too_large_is_refused_with_its_width_before_any_work(monkeypatch):
+    net = dense_net(12)
+    edges = compile_circuit(net).n_edges
+    monkeypatch.setattr(_Compiler, "_sum_out", None)
+    words = r"at most 1,000 edges.*width 11 that needs more \(at least ([0-9,]+), at most ([0-9,]+)\)"
+    with pytest.raises(TinybayesError, match=words) as problem:
         compile_circuit(net, max_edges=1000)
+    least, most = (int(x.replace(",", "")) for x in re.search(words, str(problem.value)).groups())
+    assert 1000 < edges <= least <= most
+
+
+def test_what_turns_out_to_be_too_large_is_refused_too():
+    """Equal entries leave hope, which the work then disappoints."""
+    net = dense_net(10)
+    cpds = [zoo.cpd(np.round(8 * np.exp(cpd.log_parameters)) / 8, cpd.parents) for cpd in net.cpds]
+    net = BayesNet(net.variables, None, tuple(cpds))
+    edges = compile_circuit(net).n_edges
+    with pytest.raises(TinybayesError, match=f"at least {edges:,}, at most"):
+        compile_circuit(net, max_edges=edges - 1)
+
+
+@pytest.mark.parametrize("name", ["BN_0", "bn2o-30-15-150-1a", "bn2o-30-20-200-1a"])
+def test_real_networks_without_structure_are_refused_at_once(data_dir, monkeypatch, name):
+    from tinybayes.deploy import read_model
+
+    monkeypatch.setattr(_Compiler, "_sum_out", None)
+    with pytest.raises(TinybayesError, match="at least"):
+        compile_circuit(read_model(data_dir / "networks" / f"{name}.uai"))
 
 
 @pytest.mark.parametrize("order", ["best", [0], [0, 0, 1], [0, 1, 3]])

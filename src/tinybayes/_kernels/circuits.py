@@ -2,16 +2,16 @@
 
 The arrays of a plan are described in `circuit_plan.py`; here they come as a tuple. Values and derivatives of a block
 have the rows as their last axis, of the fixed length ROWS, so that each step is a few vector instructions on whole
-cache lines. Derivatives, and a block's values that are not needed again, are kept in the slots' homes: fewer places.
-An observed state's indicator is not one but a power of two that makes up for its probability, so that long rows do not
-underflow; rows that do all the same have a root outside of LEAST..MOST.
+cache lines (`lanes.py`). Derivatives, and a block's values that are not needed again, are kept in the slots' homes:
+fewer places. An observed state's indicator is not one but a power of two that makes up for its probability, so that
+long rows do not underflow; rows that do all the same have a root outside of LEAST..MOST.
 """
 
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, set_product, set_row
 
-ROWS = 16
 LEAST, MOST = 1e-250, 1e250
 
 
@@ -32,13 +32,22 @@ def fill_one(row, first_state, scale, value):
 @jit
 def up_one(first_term, first_child, child, coefficient, where, states, value):
     """Write the value of every slot `v` to ``where[v]``; those of the indicators are there."""
+    t, start = first_term[states], first_child[first_term[states]]
     for v in range(states, len(where)):
         total = 0.0
-        for t in range(first_term[v], first_term[v + 1]):
-            term = coefficient[t]
-            for e in range(first_child[t], first_child[t + 1]):
-                term *= value[child[e]]
-            total += term
+        last = first_term[v + 1]
+        while t < last:
+            stop = first_child[t + 1]
+            if stop - start == 2:  # nearly always: a loop takes twice as long
+                total += coefficient[t] * value[child[start]] * value[child[start + 1]]
+            elif stop - start == 1:
+                total += coefficient[t] * value[child[start]]
+            else:
+                term = coefficient[t]
+                for e in range(start, stop):
+                    term *= value[child[e]]
+                total += term
+            t, start = t + 1, stop
         value[where[v]] = total
 
 
@@ -90,88 +99,79 @@ def fill_block(X, first_state, scale, value, log_scale):
 
 
 @jit
-def up_block(first_term, first_child, child, coefficient, where, states, value):
-    """Do what `up_one` does for a block of rows."""
-    total, term = np.empty(ROWS), np.empty(ROWS)
+def up_block(first_term, first_child, child, coefficient, where, states, value, kept):
+    """Do what `up_one` does for a block of rows; `kept` is scratch."""
     for v in range(states, len(where)):
-        for r in range(ROWS):
-            total[r] = 0.0
+        out = where[v]  # never the place of a child, which is needed until here
+        set_row(value, out, 0.0)
         for t in range(first_term[v], first_term[v + 1]):
             start, stop = first_child[t], first_child[t + 1]
             c = coefficient[t]
             if stop - start == 2:
-                a, b = value[child[start]], value[child[start + 1]]
-                for r in range(ROWS):
-                    total[r] += c * a[r] * b[r]
+                add_product(value, out, value, child[start], value, child[start + 1], c)
             elif stop - start == 1:
-                a = value[child[start]]
-                for r in range(ROWS):
-                    total[r] += c * a[r]
+                add_scaled(value, out, value, child[start], c)
             else:
-                for r in range(ROWS):
-                    term[r] = c
+                set_row(kept, 0, 1.0)
                 for e in range(start, stop):
-                    a = value[child[e]]
-                    for r in range(ROWS):
-                        term[r] *= a[r]
-                for r in range(ROWS):
-                    total[r] += term[r]
-        out = value[where[v]]
-        for r in range(ROWS):
-            out[r] = total[r]
+                    set_product(kept, 0, kept, 0, value, child[e])
+                add_scaled(value, out, kept, 0, c)
 
 
 @jit
-def down_block(plan, states, value, slope, before, share, flow):
-    """Do what `down_one` does for a block of rows; add to `flow`, when it has entries, what flows through each term.
+def down_block(plan, states, value, slope, kept):
+    """Do what `down_one` does for a block of rows; `kept` is scratch, with room for two more than a term's children."""
+    first_term, first_child, child, coefficient, target, home, _ = plan
+    slope[:states] = 0.0
+    slope[home[len(home) - 1]] = 1.0
+    after = len(kept) - 1
+    for v in range(len(value) - 1, states - 1, -1):
+        own = home[v]  # never the place of a child
+        for t in range(first_term[v], first_term[v + 1]):
+            start, stop = first_child[t], first_child[t + 1]
+            c = coefficient[t]
+            if stop - start == 2:
+                add_product(slope, target[start], slope, own, value, child[start + 1], c)
+                add_product(slope, target[start + 1], slope, own, value, child[start], c)
+            elif stop - start == 1:
+                add_scaled(slope, target[start], slope, own, c)
+            else:
+                set_row(kept, 0, c)
+                set_product(kept, 0, kept, 0, slope, own)
+                for e in range(start, stop):
+                    set_product(kept, e - start + 1, kept, e - start, value, child[e])
+                set_row(kept, after, 1.0)
+                for e in range(stop - 1, start - 1, -1):
+                    add_product(slope, target[e], kept, e - start, kept, after, 1.0)
+                    set_product(kept, after, kept, after, value, child[e])
+        set_row(slope, own, 0.0)
+
+
+@jit
+def flow_block(plan, states, value, slope, kept, share, flow):
+    """Do what `down_block` does, and add to `flow` what flows through each term.
 
     That is its part of the root, times the rows' shares of it.
     """
     first_term, first_child, child, coefficient, target, home, _ = plan
-    own, above, after = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
     slope[:states] = 0.0
     slope[home[len(home) - 1]] = 1.0
     for v in range(len(value) - 1, states - 1, -1):
-        out = slope[home[v]]
-        for r in range(ROWS):
-            own[r] = out[r]
-            out[r] = 0.0
+        own = home[v]
         for t in range(first_term[v], first_term[v + 1]):
             start, stop = first_child[t], first_child[t + 1]
-            c = coefficient[t]
-            if len(flow):
-                for r in range(ROWS):
-                    above[r] = c * own[r] * share[r]
-                for e in range(start, stop):
-                    a = value[child[e]]
-                    for r in range(ROWS):
-                        above[r] *= a[r]
-                flow[t] += above.sum()
-            if stop - start == 2:
-                a, b = value[child[start]], value[child[start + 1]]
-                out_a, out_b = slope[target[start]], slope[target[start + 1]]
-                for r in range(ROWS):
-                    out_a[r] += c * own[r] * b[r]
-                for r in range(ROWS):
-                    out_b[r] += c * own[r] * a[r]
-            elif stop - start == 1:
-                out = slope[target[start]]
-                for r in range(ROWS):
-                    out[r] += c * own[r]
-            else:
-                for r in range(ROWS):
-                    above[r] = c * own[r]
-                    after[r] = 1.0
-                for e in range(start, stop):
-                    a, kept = value[child[e]], before[e - start]
-                    for r in range(ROWS):
-                        kept[r] = above[r]
-                        above[r] *= a[r]
-                for e in range(stop - 1, start - 1, -1):
-                    a, out, kept = value[child[e]], slope[target[e]], before[e - start]
-                    for r in range(ROWS):
-                        out[r] += kept[r] * after[r]
-                        after[r] *= a[r]
+            set_row(kept, 0, coefficient[t])
+            set_product(kept, 0, kept, 0, slope, own)
+            for e in range(start, stop):
+                set_product(kept, e - start + 1, kept, e - start, value, child[e])
+            for r in range(ROWS):
+                flow[t] += share[r] * kept[stop - start, r]
+            after = len(kept) - 1
+            set_row(kept, after, 1.0)
+            for e in range(stop - 1, start - 1, -1):
+                add_product(slope, target[e], kept, e - start, kept, after, 1.0)
+                set_product(kept, after, kept, after, value, child[e])
+        set_row(slope, own, 0.0)
 
 
 @jit
@@ -202,7 +202,7 @@ def one_row(plan, widest, row, first_state, scale, value, slope, posterior, want
 
 @jit
 def each_row(plan, widest, places, X, first_state, scale, log_evidence, posterior):
-    """Do what `one_row` does for each of many rows: for circuits so large that blocks of rows leave the cache."""
+    """Do what `one_row` does for each of many rows: for circuits so large that blocks of rows take too much memory."""
     want = len(posterior) > 0
     value, slope = np.empty(len(plan[6])), np.zeros(places if want else 0)
     for r in range(len(X)):
@@ -221,12 +221,12 @@ def many_rows(plan, widest, places, X, first_state, scale, log_evidence, posteri
     down = len(posterior) > 0 or len(flow) > 0
     where = slots if down else home
     value, log_scale, share = np.empty((len(slots) if down else places, ROWS)), np.empty(ROWS), np.empty(ROWS)
-    slope, before = np.zeros((places if down else 0, ROWS)), np.empty((widest, ROWS))
+    slope, kept = np.zeros((places if down else 0, ROWS)), np.empty((widest + 2, ROWS))
     column = np.empty(states)
     for start in range(0, len(X), ROWS):
         rows = min(ROWS, len(X) - start)
         fill_block(X[start : start + rows], first_state, scale, value, log_scale)
-        up_block(first_term, first_child, child if down else target, coefficient, where, states, value)
+        up_block(first_term, first_child, child if down else target, coefficient, where, states, value, kept)
         root = value[where[len(where) - 1]]
         share[:] = 0.0
         for r in range(rows):
@@ -236,7 +236,10 @@ def many_rows(plan, widest, places, X, first_state, scale, log_evidence, posteri
                 share[r] = weight[start + r] / root[r]
         if not down:
             continue
-        down_block(plan, states, value, slope, before, share, flow)
+        if len(flow):
+            flow_block(plan, states, value, slope, kept, share, flow)
+        else:
+            down_block(plan, states, value, slope, kept)
         for r in range(rows if len(posterior) else 0):
             if LEAST < root[r] < MOST:
                 column[:] = slope[:states, r]

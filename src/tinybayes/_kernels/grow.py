@@ -10,9 +10,11 @@ costs never fall. *Greedy*: when a node changed that lies above the distribution
 other way round; such a candidate goes back to its bound without edges, so that the best split is found for certain.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 from tinybayes._kernels.growing_circuit import (
     LIVE,
     N_EDGES,
@@ -35,29 +37,35 @@ from tinybayes._kernels.tree_parts import UNKNOWN, add_arc, divide_rows, find_ga
 DONE, FULL, PAUSED = 0, 1, 2
 
 
-@jit
-def offer(table, parts, part, heap, parameter_price):
+class Greedy(NamedTuple):
+    """Working memory of the greedy rule; a single row each where it is not used."""
+
+    sets: np.ndarray  # the distributions below every node, as bits
+    inside: np.ndarray
+    outside: np.ndarray
+
+
+@plain
+def offer(trees, part, heap, rules):
     """Put the candidates of a leaf on the heap that may have a positive score."""
-    i = parts.variable[part]
-    k = table.first_state[i + 1] - table.first_state[i]
-    for v in range(len(table.columns)):
-        more = (table.first_state[v + 1] - table.first_state[v] - 1) * (k - 1)
-        key = parts.gain[part, v] - parameter_price * more
+    n_variables = len(trees.table.columns)
+    for v in range(n_variables):
+        key = current_key(trees.table, trees.parts, part, v, rules)
         if key > 0:
-            push(heap, key, part * len(table.columns) + v)
+            push(heap, key, part * n_variables + v)
 
 
-@jit
-def current_key(table, parts, part, v, edge_price, parameter_price):
+@plain
+def current_key(table, parts, part, v, rules):
     """Return the bound of a candidate's score with the number of edges counted last."""
     i = parts.variable[part]
     more = table.first_state[v + 1] - table.first_state[v] - 1
     more *= table.first_state[i + 1] - table.first_state[i] - 1
-    key = parts.gain[part, v] - parameter_price * more
-    return key if parts.cost[part, v] == UNKNOWN else key - edge_price * parts.cost[part, v]
+    key = parts.gain[part, v] - rules.parameter_price * more
+    return key if parts.cost[part, v] == UNKNOWN else key - rules.edge_price * parts.cost[part, v]
 
 
-@jit
+@plain
 def below(g, s, sets):
     """Find the distributions below every node, as bits in `sets`."""
     for i in range(list_nodes(g, s)):  # children first
@@ -70,24 +78,42 @@ def below(g, s, sets):
                 sets[n, w] |= sets[g.child[e], w]
 
 
-@jit
-def forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_price, inside, outside):
+@plain
+def forget_costs(g, s, trees, greedy, heap, rules):
     """Greedy: send back to their bounds all candidates whose cost the split just looked at may change.
 
     A changed node that is above the distribution but not above the variable, or the other way round, may do so.
-    `inside` is, for each distribution, the scope common to all changed nodes above it; `outside` the union of the
+    ``inside`` is, for each distribution, the scope common to all changed nodes above it; ``outside`` the union of the
     scopes of all others.
     """
+    table, parts, count = trees.table, trees.parts, trees.numbers[0]
+    _changed_scopes(g, s, parts, count, greedy.sets, greedy.inside, greedy.outside)
+    for part in range(count):
+        if parts.tested[part] >= 0:
+            continue
+        for v in range(len(table.columns)):
+            w, b = v // WORD, v % WORD
+            touched = not (greedy.inside[part, w] >> b) & 1 or (greedy.outside[part, w] >> b) & 1
+            if touched and parts.looked[part, v] == 1:
+                parts.looked[part, v] = 0
+                parts.cost[part, v] = UNKNOWN
+                key = current_key(table, parts, part, v, rules)
+                if key > 0:
+                    push(heap, key, part * len(table.columns) + v)
+
+
+@plain
+def _changed_scopes(g, s, parts, count, sets, inside, outside):
     words = g.scope.shape[1]
     stamp = g.numbers[STAMP]
-    inside[: numbers[0]] = -1
-    outside[: numbers[0]] = 0
+    inside[:count] = -1
+    outside[:count] = 0
     for group in range(3):
         for i in range(s.numbers[group]):
             n = s.side_d[i] if group == 0 else s.side_v[i] if group == 1 else s.ancestors[i, 0]
             if group == 1 and s.asked[n] != stamp:
                 continue
-            for part in range(numbers[0]):
+            for part in range(count):
                 if parts.tested[part] >= 0:
                     continue
                 if (sets[n, part // WORD] >> (part % WORD)) & 1:
@@ -96,127 +122,74 @@ def forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_
                 else:
                     for w in range(words):
                         outside[part, w] |= g.scope[n, w]
-    for part in range(numbers[0]):
-        if parts.tested[part] >= 0:
-            continue
-        for v in range(len(table.columns)):
-            w, b = v // WORD, v % WORD
-            touched = not (inside[part, w] >> b) & 1 or (outside[part, w] >> b) & 1
-            if touched and parts.looked[part, v] == 1:
-                parts.looked[part, v] = 0
-                parts.cost[part, v] = UNKNOWN
-                key = current_key(table, parts, part, v, edge_price, parameter_price)
-                if key > 0:
-                    push(heap, key, part * len(table.columns) + v)
 
 
 @jit
-def grow(
-    g,
-    s,
-    table,
-    rows,
-    parts,
-    heap,
-    descendant,
-    numbers,
-    progress,
-    steps,
-    sets,
-    scratch,
-    inside,
-    outside,
-    buffer,
-    edge_price,
-    parameter_price,
-    smoothing,
-    bayesian,
-    greedy,
-    with_circuit,
-    max_edges,
-    pause,
-):
-    """Split until nothing improves the score, a pool is full, `max_edges` is reached, or `pause` looks were taken.
-
-    ``numbers`` holds the parts in use, the splits done, the candidates looked at, and whether `max_edges` kept one from
-    being split; ``progress`` the score and the log-likelihood gained so far; ``steps`` the splits as pairs (part,
-    variable).
-    """
+def grow(g, s, trees, work, greedy, heap, rules, pause):
+    """Split until nothing improves the score, a pool is full, or `pause` candidates were looked at."""
+    table, parts, numbers = trees.table, trees.parts, trees.numbers
     n_variables = len(table.columns)
+    known = 1  # what `looked` says of a cost that is right; quick: the number of splits so far
     looks = 0
     while True:
         if heap.size[0] == 0:
             return DONE
-        if heap.size[0] + 4 * numbers[0] * greedy * n_variables + 4 * n_variables > len(heap.key) - 64 * n_variables:
+        most = 4 * numbers[0] * rules.greedy * n_variables + 4 * n_variables
+        if heap.size[0] + most > len(heap.key) - 64 * n_variables:
             return FULL
         key, item = pop(heap)
         part, v = item // n_variables, item % n_variables
         i = parts.variable[part]
-        if parts.tested[part] >= 0 or descendant[i, v]:
+        if parts.tested[part] >= 0 or trees.descendant[i, v]:
             continue
-        now = current_key(table, parts, part, v, edge_price, parameter_price)
+        now = current_key(table, parts, part, v, rules)
         if key > now + 1e-9 * (1 + abs(now)) or key < now - 1e-9 * (1 + abs(now)):
             continue  # an old entry
         states = table.first_state[i + 1] - table.first_state[i]
         values = table.first_state[v + 1] - table.first_state[v]
         written, nodes = 0, 0
-        if with_circuit:
-            fresh = parts.looked[part, v] == (1 if greedy else numbers[1])
-            if not fresh:
+        if rules.with_circuit:
+            if not rules.greedy:
+                known = numbers[1]
+            if parts.looked[part, v] != known:
                 # Above this many edges the score is negative, whatever the exact number.
                 least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
-                limit = int(key / edge_price) + least + 1 if edge_price > 0 else NO_LIMIT
+                limit = int(key / rules.edge_price) + least + 1 if rules.edge_price > 0 else NO_LIMIT
                 cost, _, _ = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
                 numbers[2] += 1
                 looks += 1
                 parts.cost[part, v] = cost
-                parts.looked[part, v] = 1 if greedy else numbers[1]
-                key = current_key(table, parts, part, v, edge_price, parameter_price)
+                parts.looked[part, v] = known
+                key = current_key(table, parts, part, v, rules)
                 if key > 0:
                     push(heap, key, item)
                 if looks >= pause:
                     return PAUSED
                 continue
-            if g.numbers[LIVE] + parts.cost[part, v] > max_edges:
+            if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
                 numbers[3] = 1
                 continue
-            if greedy:
-                below(g, s, sets)  # before the region is found, which uses the same scratch
+            if rules.greedy:
+                below(g, s, greedy.sets)  # before the region is found, which uses the same scratch
             _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
-        if not _room(g, parts, numbers, steps, written, nodes + values * states, values, with_circuit):
+        if not _room(g, trees, written, nodes + values * states, values, rules.with_circuit):
             push(heap, key, item)
             return FULL
-        if with_circuit and greedy:
-            forget_costs(g, s, sets, table, parts, numbers, heap, edge_price, parameter_price, inside, outside)
-        apply(
-            g,
-            s,
-            table,
-            rows,
-            parts,
-            descendant,
-            numbers,
-            steps,
-            scratch,
-            buffer,
-            smoothing,
-            bayesian,
-            with_circuit,
-            part,
-            v,
-        )
-        progress[0] += key
-        progress[1] += parts.gain[part, v]
+        if rules.with_circuit and rules.greedy:
+            forget_costs(g, s, trees, greedy, heap, rules)
+        apply(g, s, trees, work, rules, part, v)
+        trees.progress[0] += key
+        trees.progress[1] += parts.gain[part, v]
         for child in range(parts.first[part], parts.first[part] + values):
-            offer(table, parts, child, heap, parameter_price)
-        looks += not with_circuit
+            offer(trees, child, heap, rules)
+        looks += not rules.with_circuit
         if looks >= pause:
             return PAUSED
 
 
-@jit
-def _room(g, parts, numbers, steps, written, nodes, values, with_circuit):
-    if numbers[0] + values > len(parts.variable) or numbers[1] >= len(steps):
+@plain
+def _room(g, trees, written, nodes, values, with_circuit):
+    if trees.numbers[0] + values > len(trees.parts.variable) or trees.numbers[1] >= len(trees.steps):
         return False
     if not with_circuit:
         return True
@@ -224,16 +197,15 @@ def _room(g, parts, numbers, steps, written, nodes, values, with_circuit):
 
 
 @jit
-def apply(
-    g, s, table, rows, parts, descendant, numbers, steps, scratch, buffer, smoothing, bayesian, with_circuit, part, v
-):
+def apply(g, s, trees, work, rules, part, v):
     """Do a split: in the tree, in the circuit (after `edge_cost`), in the graph of the network."""
+    table, parts, numbers = trees.table, trees.parts, trees.numbers
     i = parts.variable[part]
     states = table.first_state[i + 1] - table.first_state[i]
     values = table.first_state[v + 1] - table.first_state[v]
-    first = new_parts(table, parts, part, v, numbers)
-    divide_rows(table, rows, parts, part, v, buffer)
-    if with_circuit:
+    first = new_parts(trees, part, v)
+    divide_rows(trees, part, v, work.buffer)
+    if rules.with_circuit:
         fresh = np.empty(values, np.int32)
         none = np.empty(0, np.int32)
         for value in range(values):
@@ -242,10 +214,10 @@ def apply(
             for _ in range(states):
                 add_node(g, PARAMETER, first + value, none)
         split(g, s, parts.parameter[part], states, v, table.first_state[v], values, fresh)
-    add_arc(descendant, v, i)
+    add_arc(trees.descendant, v, i)
     for child in range(first, first + values):
-        find_gains(table, rows, parts, child, descendant, smoothing, bayesian, scratch)
-    steps[numbers[1], 0], steps[numbers[1], 1] = part, v
+        find_gains(trees, child, work, rules.smoothing, rules.bayesian)
+    trees.steps[numbers[1], 0], trees.steps[numbers[1], 1] = part, v
     numbers[1] += 1
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import plain
 
 
 class Heap(NamedTuple):
@@ -15,7 +15,7 @@ class Heap(NamedTuple):
     size: np.ndarray
 
 
-@jit
+@plain
 def push(heap, key, item):
     """Add a candidate."""
     i = heap.size[0]
@@ -29,7 +29,7 @@ def push(heap, key, item):
     heap.key[i], heap.item[i] = key, item
 
 
-@jit
+@plain
 def pop(heap):
     """Take the first candidate."""
     key, item = heap.key[0], heap.item[0]

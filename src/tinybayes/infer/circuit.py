@@ -10,15 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels.circuit_plan import log_coefficients, make_homes, make_plan, plan_sizes
-from tinybayes._kernels.circuits import ROWS, each_row, many_rows, one_row
+from tinybayes._kernels.circuits import each_row, many_rows, one_row
 from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, rows_log, up_log
+from tinybayes._kernels.lanes import ROWS
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 
 _FEW = 4  # rows that are passed one by one
-_LARGE = 400_000  # slots: the values of a block of rows would not stay in the cache
+_LARGE = 4_000_000  # slots: above, the values of a block of rows would take more than half a gigabyte a thread
 _NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
 
 

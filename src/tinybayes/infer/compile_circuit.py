@@ -4,6 +4,7 @@ A factor is a decision diagram whose leaves are circuit nodes (`_kernels/diagram
 one or equal, and contexts in which a variable does not matter, make it small, and with it the circuit.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,12 +21,13 @@ from tinybayes._kernels.circuit_nodes import (
 )
 from tinybayes._kernels.diagrams import DONE, combine, table_diagram
 from tinybayes.errors import error
-from tinybayes.infer.elimination import Estimate, estimates
+from tinybayes.infer.elimination import Estimate, estimates, least_edges, merge_pairs
 from tinybayes.model import BayesNet, Circuit, Float
 
 MAX_EDGES = 50_000_000
 _TRIES = 8  # orders that a search compiles at most
 _TRY_EDGES = 4_000_000  # edges that are worth another try, all tries together
+_LARGE = 2**20  # assignments of a clique before which it is asked again whether the circuit can stay within its limit
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,20 @@ class _Diagram:
         """The levels of the variables it depends on."""
         return frozenset(np.flatnonzero(np.bincount(self.level)).tolist())
 
+    def variety(self, cards: np.ndarray) -> float:
+        """Return how many different circuit nodes it has, zero and one left out, as a share of its assignments."""
+        size = math.prod(int(cards[z]) for z in self.scope)
+        return len(np.unique(self.child[self.child > 1])) / size
+
 
 _NOTHING = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 class _TooLargeError(Exception):
-    """The circuit, or a factor, has outgrown its limit."""
+    """The circuit, or a factor, has outgrown its limit, or is bound to; ``least`` says how many edges it needs."""
+
+    def __init__(self, least: int) -> None:
+        self.least = least
 
 
 def compile_circuit(
@@ -67,7 +77,8 @@ def compile_circuit(
         ``"min-fill"`` or ``"weighted-min-fill"``; ``"search"``: the best of both and of many with noise in their
         choices, of which the most promising are tried; or the variables in the order of their elimination, by index.
     max_edges
-        Give up when the circuit, or a factor on the way to it, becomes larger. Memory grows to about 40 bytes an edge.
+        Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
+        no hope, since they have neither zeros nor equal entries. Memory grows to about 40 bytes an edge.
     share_equal
         Let equal parameters of a distribution be one leaf, that of the first, and leave out those that are one;
         the circuit is smaller, but belongs to these values of the parameters. Zeros are always left out.
@@ -85,20 +96,25 @@ def compile_circuit(
     """
     plans = estimates(net, order, _TRIES)
     best: Circuit | None = None
+    least = 0
     for number, plan in enumerate(plans):
         # The bound on a circuit says little about its size: small ones are cheap to try.
         limit = max_edges if best is None else min(max_edges, 2 * best.n_edges + 1000)
         if best is not None and number * best.n_edges > _TRY_EDGES:
             break
-        found = _Compiler(net, plan, limit, share_equal).run()
-        if found is not None and (best is None or found.n_edges < best.n_edges):
+        try:
+            found = _Compiler(net, plan, limit, share_equal).run()
+        except _TooLargeError as problem:
+            if best is None:
+                least = problem.least
+                break  # others would take as long to fail
+            continue
+        if best is None or found.n_edges < best.n_edges:
             best = found
-        if best is None:
-            break  # others would take as long to fail
     if best is None:
         raise error(
             f"a circuit of at most {max_edges:,} edges",
-            f"a network of width {plans[0].treewidth} that needs more (at most {plans[0].edges:,})",
+            f"a network of width {plans[0].treewidth} that needs more (at least {least:,}, at most {plans[0].edges:,})",
             where="compile_circuit",
             remedy="learn a model with less costly inference, raise max_edges, or use approximate inference",
         )
@@ -128,20 +144,31 @@ class _Compiler:
         self.table = np.zeros(1 << 12, np.int32)
         self._make_room(1024)
 
-    def run(self) -> Circuit | None:
-        """Return the circuit, or None when it would be too large."""
+    def run(self) -> Circuit:
+        """Return the circuit, or raise `_TooLargeError`."""
         buckets: list[list[_Diagram]] = [[] for _ in self.cards]
         done: list[int] = []
-        try:
-            for factor in self._factors():
-                self._place(factor, buckets, done)
-            for node in self.plan.order:
-                level = int(self.level[node])
-                factors, buckets[level] = buckets[level], []
-                self._place(self._sum_out(factors, level), buckets, done)
-        except _TooLargeError:
-            return None
+        for factor in self._factors():
+            self._place(factor, buckets, done)
+        self._check_hope(buckets)
+        for node in self.plan.order:
+            level = int(self.level[node])
+            factors = buckets[level]
+            if math.prod(int(self.cards[z]) for z in frozenset[int]().union(*(f.scope for f in factors))) > _LARGE:
+                self._check_hope(buckets)
+            buckets[level] = []
+            self._place(self._sum_out(factors, level), buckets, done)
         return self._finish(done)
+
+    def _check_hope(self, buckets: Sequence[Sequence[_Diagram]]) -> None:
+        """Raise when what is left to do is certain to make the circuit too large."""
+        if self.plan.edges <= self.max_edges:
+            return
+        factors = [factor for bucket in buckets for factor in bucket]
+        varieties = [factor.variety(self.cards) for factor in factors]
+        least = int(self.counts[1]) + least_edges([factor.scope for factor in factors], varieties, self.cards)
+        if least > self.max_edges:
+            raise _TooLargeError(least)
 
     def _place(self, factor: _Diagram, buckets: list[list[_Diagram]], done: list[int]) -> None:
         if factor.root >= 0:
@@ -227,7 +254,7 @@ class _Compiler:
             roots.append(factor.root - nodes)
             nodes += len(factor.level)
         scopes = [factor.scope for factor in factors]
-        return self._combine(roots, _merges(scopes, self.cards), joined, frozenset().union(*scopes), level)
+        return self._combine(roots, merge_pairs(scopes, self.cards), joined, frozenset().union(*scopes), level)
 
     def _choose(self, roots: Sequence[int], below: _Diagram, level: int) -> _Diagram:
         """Go on at one of these references by the state of the variable at a level."""
@@ -243,7 +270,7 @@ class _Compiler:
             references, merges, *diagram, self.cards, level, len(scope) + 2, self.max_edges, *self._nodes()
         )
         if status != DONE:
-            raise _TooLargeError
+            raise _TooLargeError(self.max_edges + 1)
         return _Diagram(int(root), *made)
 
     def _nodes(self) -> tuple[np.ndarray, ...]:
@@ -279,24 +306,3 @@ def _join(factors: Sequence[_Diagram]) -> _Diagram:
         children.append(np.where(factor.child < 0, factor.child - np.int32(nodes), factor.child))
         nodes, edges = nodes + len(factor.level), edges + len(factor.child)
     return _Diagram(0, np.concatenate(levels), np.concatenate(firsts), np.concatenate(children))
-
-
-def _merges(scopes: Sequence[frozenset[int]], cards: np.ndarray) -> np.ndarray:
-    """Return the pairs in which to multiply factors: those first whose product has the fewest assignments."""
-    size = np.log(cards)
-    merges: list[tuple[int, int]] = []
-    groups: dict[frozenset[int], int] = {}
-    for j, scope in enumerate(scopes):
-        if scope in groups:
-            merges.append((groups[scope], j))
-        else:
-            groups[scope] = j
-    left = {j: scope for scope, j in groups.items()}
-    while len(left) > 1:
-        # Of many factors only the smallest are looked at.
-        near = sorted(left, key=lambda j: sum(size[z] for z in left[j]))[:20]
-        pairs = [(i, j) for i in near for j in near if i < j]
-        i, j = min(pairs, key=lambda pair: sum(size[z] for z in left[pair[0]] | left[pair[1]]))
-        left[i] |= left.pop(j)
-        merges.append((i, j))
-    return np.array(merges, dtype=np.int64).reshape(-1, 2)

@@ -12,7 +12,7 @@ from tinybayes.errors import error
 from tinybayes.model import BayesNet
 
 HEURISTICS = ("min-fill", "weighted-min-fill", "search")
-_DENSE = 4000  # variables: above, a matrix of all pairs would be too large
+DENSE = 4000  # variables: above, a matrix of all pairs would be too large
 _WORK = 150_000  # orders times variables that a search looks at
 _NOISE = (0.05, 0.1, 0.2, 0.3)
 _SEED = 2
@@ -57,7 +57,10 @@ def estimate(net: BayesNet, order: str | Sequence[int] = "search") -> Estimate:
 
 
 def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 1) -> list[Estimate]:
-    """Return the best orders that a search found, the one with the smallest cliques first; or the one asked for."""
+    """Return the best orders that a search found, by the size of their cliques; or the one asked for.
+
+    The one with the smallest bound on its edges comes first, since of very large circuits only one is tried.
+    """
     cards = [node.cardinality for node in net.nodes]
     if isinstance(order, str):
         if order not in HEURISTICS:
@@ -67,7 +70,9 @@ def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 
         orders = [tuple(int(node) for node in order)]
         if sorted(orders[0]) != list(range(len(cards))):
             raise error("every variable once, by index", f"{orders[0][:10]}", where="order")
-    return [_price(net.structure.families, cards, chosen) for chosen in orders]
+    found = [_price(net.structure.families, cards, chosen) for chosen in orders]
+    first = min(found, key=lambda plan: plan.edges)
+    return [first, *(plan for plan in found if plan is not first)]
 
 
 def _price(families: Sequence[Sequence[int]], cards: Sequence[int], order: tuple[int, ...]) -> Estimate:
@@ -89,10 +94,70 @@ def _price(families: Sequence[Sequence[int]], cards: Sequence[int], order: tuple
     return Estimate(order, width, largest, edges)
 
 
+def merge_pairs(scopes: Sequence[frozenset[int]], cards: np.ndarray) -> np.ndarray:
+    """Return the pairs in which to multiply factors, into the first: those whose product has the fewest assignments."""
+    size = np.log(cards)
+    merges: list[tuple[int, int]] = []
+    groups: dict[frozenset[int], int] = {}
+    for j, scope in enumerate(scopes):
+        if scope in groups:
+            merges.append((groups[scope], j))
+        else:
+            groups[scope] = j
+    left = {j: scope for scope, j in groups.items()}
+    while len(left) > 1:
+        # Of many factors only the smallest are looked at.
+        near = sorted(left, key=lambda j: sum(size[z] for z in left[j]))[:20]
+        pairs = [(i, j) for i in near for j in near if i < j]
+        i, j = min(pairs, key=lambda pair: sum(size[z] for z in left[pair[0]] | left[pair[1]]))
+        left[i] |= left.pop(j)
+        merges.append((i, j))
+    return np.array(merges, dtype=np.int64).reshape(-1, 2)
+
+
+def least_edges(scopes: Sequence[frozenset[int]], varieties: Sequence[float], cards: np.ndarray) -> int:
+    """Return how many edges eliminating the variables, the largest first, adds to a circuit at least.
+
+    Parameters
+    ----------
+    scopes
+        The variables of the factors.
+    varieties
+        The number of different entries of each factor that are not zero, as a share of all.
+    cards
+        The numbers of states.
+
+    Notes
+    -----
+    Take one assignment for each different entry of a factor. Assignments of a product that are among those taken in all
+    of its factors have products that no other has, and of all assignments they are at least one less the shares that
+    were not taken. Where this holds for all states of the variable, no product goes before the sum, and no term is
+    missing. Without zeros and equal entries this is the exact number.
+    """
+    buckets: list[list[tuple[frozenset[int], float]]] = [[] for _ in cards]
+    for scope, variety in zip(scopes, varieties, strict=True):
+        buckets[max(scope)].append((scope, 1 - variety))
+    edges = 0.0
+    for level in range(len(cards) - 1, -1, -1):
+        factors = buckets[level]
+        if not factors:
+            continue
+        around, lost = [scope for scope, _ in factors], sum(loss for _, loss in factors)
+        assignments = 0
+        for i, j in merge_pairs(around, cards):
+            around[i] |= around[j]
+            assignments += 2 * math.prod(int(cards[z]) for z in around[i])
+        assignments += math.prod(int(cards[z]) for z in around[0])
+        edges += max(1 - cards[level] * lost, 0) * assignments
+        if rest := around[0] - {level}:
+            buckets[max(rest)].append((rest, lost))
+    return int(edges)
+
+
 def _orders(net: BayesNet, heuristic: str, most: int) -> list[tuple[int, ...]]:
     families, cards = net.structure.families, [node.cardinality for node in net.nodes]
-    if len(cards) > _DENSE:
-        return [_by_degree(families, len(cards))]
+    if len(cards) > DENSE:
+        return [by_degree(families, len(cards))]
     weighted, noise = [heuristic == "weighted-min-fill"], [0.0]
     if heuristic == "search":
         count = min(_WORK // len(cards), 600)
@@ -130,7 +195,7 @@ def _depths(net: BayesNet) -> np.ndarray:
     return depths
 
 
-def _by_degree(families: Sequence[Sequence[int]], n: int) -> tuple[int, ...]:
+def by_degree(families: Sequence[Sequence[int]], n: int) -> tuple[int, ...]:
     """Eliminate next the variable with the fewest neighbours: not as good, but quick on very large networks."""
     near: list[set[int]] = [set() for _ in range(n)]
     for family in families:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinybayes._kernels.grow import Greedy
 from tinybayes._kernels.growing_circuit import (
     INDICATOR,
     N_NODES,
@@ -17,7 +18,7 @@ from tinybayes._kernels.growing_circuit import (
     add_node,
     list_nodes,
 )
-from tinybayes._kernels.tree_parts import Parts, Table, leaf_score
+from tinybayes._kernels.tree_parts import Parts, Table, Work, leaf_score
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
 
@@ -59,16 +60,31 @@ def distinct_rows(data: Dataset) -> Rows:
     other = rows != usual
     begin = np.concatenate([[0], np.cumsum(other.sum(axis=1))])
     entries = (rows.astype(np.int64) + first_state[:-1])[other].astype(np.int32)
-    return Rows(
-        Table(
-            np.ascontiguousarray(rows.T),
-            total,
-            begin,
-            entries,
-            (usual + first_state[:-1]).astype(np.int64),
-            first_state,
-        )
-    )
+    default = (usual + first_state[:-1]).astype(np.int64)
+    listed = np.setdiff1d(np.arange(first_state[-1]), default)
+    bits = bits_of(rows, first_state, listed if _dense(other, total == 1, len(listed)) else listed[:0])
+    return Rows(Table(np.ascontiguousarray(rows.T), total, begin, entries, default, first_state, bits, listed))
+
+
+def _dense(other: np.ndarray, single: np.ndarray, states: int) -> bool:
+    """Tell whether leaves are counted faster by bits than by lists of states.
+
+    Only rows of weight one are counted by bits. A word then costs as much as one state of a list, and sorting the rows
+    as much as four (`benchmarks/leaf_counts.py`).
+    """
+    words = -(-states // 64)
+    return bool(other[single].sum() > (words + 4) * len(other))
+
+
+def bits_of(rows: np.ndarray, first_state: np.ndarray, listed: np.ndarray) -> np.ndarray:
+    """Return, for every row, a bit for each of the listed states that says whether the row has it."""
+    variable = np.searchsorted(first_state, listed, side="right") - 1
+    value = (listed - first_state[variable]).astype(rows.dtype)
+    bits = np.zeros((len(rows), -(-len(listed) // 64) * 8), np.uint8)
+    for begin in range(0, len(rows), 4096):  # not all at once, for the sake of memory
+        block = rows[begin : begin + 4096, variable] == value
+        bits[begin : begin + 4096, : -(-len(listed) // 8)] = np.packbits(block, axis=1, bitorder="little")
+    return bits.view("<u8").astype(np.uint64, copy=False)
 
 
 def parts(variables: int, room: int) -> Parts:
@@ -132,6 +148,24 @@ def scratch(g: Graph, most: int) -> Scratch:
         via=np.zeros(nodes, np.int32),
         hint=np.full(2**18, -1, np.int32),
     )
+
+
+def work(rows: Rows) -> Work:
+    """Make the working memory of counting."""
+    states, most = int(rows.table.first_state[-1]), int(np.diff(rows.table.first_state).max())
+    count, words = rows.table.bits.shape
+    return Work(
+        counts=np.empty((states, most)),
+        buffer=np.empty(count, np.int32),
+        planes=np.zeros((5, words), np.uint64),
+        sums=np.zeros(64 * words, np.int32),
+    )
+
+
+def greedy_work(room: int, nodes: int, words: int) -> Greedy:
+    """Make the working memory of the greedy rule, for so many parts and nodes and words of a scope."""
+    sets = np.zeros((nodes, -(-room // WORD)), np.int64)
+    return Greedy(sets, np.zeros((room, words), np.int64), np.zeros((room, words), np.int64))
 
 
 def independent(rows: Rows, trees: Parts) -> Graph:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels import grow as kernel
-from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, WORD, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, edge_cost
 from tinybayes._kernels.heap import Heap
-from tinybayes._kernels.tree_parts import UNKNOWN, find_gains
+from tinybayes._kernels.tree_parts import UNKNOWN, Rules, Trees, find_gains
 from tinybayes.errors import error
 from tinybayes.learn import _growing as pools
 from tinybayes.learn._growing import Rows
@@ -77,8 +77,9 @@ class State:
     ) -> None:
         self.rows, self.greedy = rows, greedy
         self.with_circuit = edge_price is not None
-        self.options = edge_price or 0.0, parameter_price, smoothing, bayesian, greedy, self.with_circuit
-        self.max_edges = np.iinfo(np.int64).max if max_edges is None else max_edges
+        most_edges = np.iinfo(np.int64).max if max_edges is None else max_edges
+        prices = float(edge_price or 0.0), float(parameter_price)
+        self.rules = Rules(*prices, float(smoothing), bayesian, greedy, self.with_circuit, most_edges)
         variables, count = rows.table.columns.shape
         self.cardinality = np.diff(rows.table.first_state)
         self.parts = pools.parts(variables, 2 * variables + 64)
@@ -86,29 +87,31 @@ class State:
         self.progress = np.zeros(2)
         self.steps = np.empty((64, 2), np.int32)
         self.order = np.tile(np.arange(count, dtype=np.int32), (variables, 1))
-        self.buffer = np.empty(count, np.int32)
         self.descendant = np.zeros((variables, variables), np.bool_)
-        self.counts = np.empty((rows.table.first_state[-1], self.cardinality.max()))
+        self.work = pools.work(rows)
         self.graph = pools.independent(rows, self.parts) if self.with_circuit else pools.graph(1, 1, 1)
         self.scratch = pools.scratch(self.graph, int(self.cardinality.max()))
         self.parts.end[:variables] = count
         self.parts.variable[:variables] = np.arange(variables)
         for v in range(variables):
-            find_gains(rows.table, self.order, self.parts, v, self.descendant, smoothing, bayesian, self.counts)
+            find_gains(self.trees, v, self.work, smoothing, bayesian)
         self.start = pools.independent_score(rows, smoothing, bayesian)
         self.seconds = 0.0
         self.start_edges = int(self.graph.numbers[LIVE]) if self.with_circuit else 0
         self.rebuild_heap()
 
+    @property
+    def trees(self) -> Trees:
+        """The arrays of the decision trees as the kernels take them; the pools may change between two calls."""
+        table, numbers = self.rows.table, self.numbers
+        return Trees(table, self.parts, self.order, self.descendant, numbers, self.progress, self.steps)
+
     def run(self, looks: int) -> bool:
         """Look at up to so many candidates; tell whether no candidate is left."""
         while True:
-            edge_price, parameter_price, smoothing, bayesian, greedy, with_circuit = self.options
             status = kernel.grow(
-                self.graph, self.scratch, self.rows.table, self.order, self.parts, self.heap, self.descendant,
-                self.numbers, self.progress, self.steps, self.sets, self.counts, self.inside, self.outside, self.buffer,
-                edge_price, parameter_price, smoothing, bayesian, greedy, with_circuit, self.max_edges, looks,
-            )  # fmt: skip
+                self.graph, self.scratch, self.trees, self.work, self.greedy_work, self.heap, self.rules, looks
+            )
             if status != kernel.FULL:
                 return bool(status == kernel.DONE)
             self._make_room()
@@ -142,7 +145,7 @@ class State:
 
     def result(self, data: Dataset, complete: bool) -> Grown:
         """Return what was learned."""
-        net, offsets = pools.network(data, self.rows, self.parts, self.order, self.options[2])
+        net, offsets = pools.network(data, self.rows, self.parts, self.order, self.rules.smoothing)
         circuit = None
         if self.with_circuit:
             circuit = pools.circuit(net, offsets, self.graph, self.scratch, self.parts)
@@ -151,7 +154,7 @@ class State:
 
     def repeat(self, splits: np.ndarray) -> None:
         """Do given splits."""
-        table, (edge_price, parameter_price, smoothing, bayesian, _, with_circuit) = self.rows.table, self.options
+        table, rules = self.rows.table, self.rules
         for part, v in np.asarray(splits).reshape(-1, 2).tolist():
             if not (
                 0 <= part < self.numbers[0] and 0 <= v < len(table.columns) and np.isfinite(self.parts.gain[part, v])
@@ -160,7 +163,7 @@ class State:
             i = self.parts.variable[part]
             cost = 0
             self._make_room_for_one()
-            if with_circuit:
+            if self.with_circuit:
                 place = self.parts.parameter[part]
                 while True:
                     cost, written, nodes = edge_cost(
@@ -170,18 +173,15 @@ class State:
                         break
                     self._enlarge_graph()
                     place = self.parts.parameter[part]
-            kernel.apply(
-                self.graph, self.scratch, table, self.order, self.parts, self.descendant, self.numbers, self.steps,
-                self.counts, self.buffer, smoothing, bayesian, with_circuit, part, v,
-            )  # fmt: skip
+            kernel.apply(self.graph, self.scratch, self.trees, self.work, rules, part, v)
             more = (self.cardinality[v] - 1) * (self.cardinality[i] - 1)
             gain = self.parts.gain[part, v]
-            self.progress += gain - edge_price * cost - parameter_price * more, gain
+            self.progress += gain - rules.edge_price * cost - rules.parameter_price * more, gain
         self.rebuild_heap()
 
     def growth(self, seconds: float) -> Growth:
         """Return the report of now."""
-        edge_price, parameter_price = self.options[:2]
+        edge_price, parameter_price = self.rules.edge_price, self.rules.parameter_price
         total = self.rows.table.weight.sum()
         base = self.start - edge_price * self.start_edges - parameter_price * (self.cardinality - 1).sum()
         edges = int(self.graph.numbers[LIVE]) if self.with_circuit else 0
@@ -229,10 +229,9 @@ class State:
         count, variables = int(self.numbers[0]), len(self.cardinality)
         leaves = np.flatnonzero(self.parts.tested[:count] < 0)
         gain, cost = self.parts.gain[leaves], self.parts.cost[leaves]
-        edge_price, parameter_price = self.options[:2]
         more = np.outer(self.cardinality[self.parts.variable[leaves]] - 1, self.cardinality - 1)
         edges = np.where(cost == UNKNOWN, 0, cost).astype(float)
-        key = np.asarray(gain - parameter_price * more - edge_price * edges)
+        key = np.asarray(gain - self.rules.parameter_price * more - self.rules.edge_price * edges)
         a, v = np.nonzero(key > 0)
         order = np.argsort(-key[a, v], kind="stable")
         keys, items = key[a, v][order], (leaves[a] * variables + v)[order]
@@ -242,10 +241,8 @@ class State:
         self.heap = Heap(np.resize(keys, room), np.resize(items, room), np.array([len(keys)]))
         if not len(keys):
             self.heap = Heap(np.zeros(room), np.zeros(room, np.int64), np.zeros(1, np.int64))
-        parts = len(self.parts.variable) if self.greedy else 1
-        words = self.graph.scope.shape[1]
-        self.sets = np.zeros((len(self.graph.kind) if self.greedy else 1, -(-parts // WORD)), np.int64)
-        self.inside, self.outside = np.zeros((parts, words), np.int64), np.zeros((parts, words), np.int64)
+        parts, nodes = (len(self.parts.variable), len(self.graph.kind)) if self.greedy else (1, 1)
+        self.greedy_work = pools.greedy_work(parts, nodes, self.graph.scope.shape[1])
 
 
 def check_options(
