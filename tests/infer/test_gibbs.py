@@ -15,7 +15,7 @@ from tinybayes._kernels.gibbs_chain import enter
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import GIBBS_SETTINGS, Queries, gibbs
 from tinybayes.infer import _gibbs_layout as layouts
-from tinybayes.infer.gibbs import _new_chain
+from tinybayes.infer.gibbs import new_chain
 from tinybayes.model import CPD, BayesNet, Fixed, Float, Variable
 
 NOTHING = -1
@@ -114,7 +114,7 @@ def test_the_kernel_keeps_the_distribution(trees):
     flat, plan = p.ravel(), layouts.layout(net)
     free, nothing, logs, draws = np.arange(3), np.full(3, NOTHING, dtype=np.int32), np.empty(3), 8_000
     moves = np.zeros((p.size, p.size))
-    chain = _new_chain(plan)
+    chain = new_chain(plan)
     for origin in range(p.size):
         chain.random[0] = origin
         for _ in range(draws):
@@ -150,7 +150,7 @@ def test_what_is_kept_between_moves_equals_what_is_computed_anew(seed):
     plan = layouts.layout(net)
     free, nothing = np.arange(90), np.full(90, NOTHING, dtype=np.int32)
     logs = np.empty(int(plan.states.max()))
-    kept, anew = _new_chain(plan), _new_chain(plan)
+    kept, anew = new_chain(plan), new_chain(plan)
     for chain in (kept, anew):
         enter(plan, chain, nothing, -1)
     for _ in range(30):

@@ -2,23 +2,30 @@
 
 from tinybayes.infer._gibbs_estimates import GibbsEstimate
 from tinybayes.infer.ask import Answer, as_circuit, ask
-from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, marginals, most_probable, sample
+from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, sample
 from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate
 from tinybayes.infer.evaluate import Evaluation, evaluate
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, GibbsAnswers, gibbs
+from tinybayes.infer.integer_circuit import integer_posterior
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.infer.log_linear import compile_log_linear, log_partition, with_weights
 from tinybayes.infer.queries import Queries, random_queries
+from tinybayes.infer.sampling.methods import METHODS, marginals, slices
+from tinybayes.infer.sampling.result import Marginals, hellinger
 from tinybayes.infer.scores import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks
 
 __all__ = [
     "GIBBS_SETTINGS",
+    "METHODS",
     "Answer",
     "Estimate",
     "Evaluation",
     "GibbsAnswers",
     "GibbsEstimate",
+    "Marginals",
     "Property",
     "Queries",
     "as_circuit",
@@ -31,11 +38,15 @@ __all__ = [
     "evaluate",
     "expected_counts",
     "gibbs",
+    "hellinger",
+    "integer_log_joint",
+    "integer_posterior",
     "integer_scores",
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
     "log_evidence",
+    "log_likelihood",
     "log_partition",
     "marginals",
     "most_probable",
@@ -44,5 +55,6 @@ __all__ = [
     "random_queries",
     "sample",
     "score_blocks",
+    "slices",
     "with_weights",
 ]

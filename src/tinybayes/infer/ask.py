@@ -7,7 +7,8 @@ import numpy as np
 
 from tinybayes.infer.circuit import conditional, log_evidence, marginals
 from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
-from tinybayes.model import BayesNet, Circuit
+from tinybayes.infer.log_linear import compile_log_linear
+from tinybayes.model import BayesNet, Circuit, LogLinear
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,31 @@ class Answer:
 def ask(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False) -> Answer:
     """Answer one question: rows of codes, -1 for variables that are not in them.
 
+    Probabilities are those of the distribution: what the circuit gives is divided by its sum over all assignments,
+    which is not one for tied or quantised parameters.
+
     Raises
     ------
     TinybayesError
         When the evidence has the probability zero, and a probability given it is asked for.
     """
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
-    log = float(log_evidence(circuit, evidence)[0])
+    log = float(log_evidence(circuit, evidence)[0]) - log_constant(circuit)
     probability = float(conditional(circuit, query, evidence)[0]) if (query >= 0).any() else None
     return Answer(log, probability, marginals(circuit, evidence)[0] if posterior else None)
 
 
-def as_circuit(model: BayesNet | Circuit, *, max_edges: int | None = None) -> Circuit:
-    """Return a circuit as it is, and a network compiled."""
+def log_constant(circuit: Circuit) -> float:
+    """Return the logarithm of the sum over all assignments, exactly zero where it is zero but for rounding."""
+    found = float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
+    return 0.0 if abs(found) < 1e-12 * len(circuit.nodes) else found
+
+
+def as_circuit(model: BayesNet | Circuit | LogLinear, *, max_edges: int | None = None) -> Circuit:
+    """Return a circuit as it is, and a network or a log-linear model compiled."""
     if isinstance(model, Circuit):
         return model
-    return compile_circuit(model, max_edges=MAX_EDGES if max_edges is None else max_edges)
+    most = MAX_EDGES if max_edges is None else max_edges
+    if isinstance(model, LogLinear):
+        return compile_log_linear(model, max_edges=most)
+    return compile_circuit(model, max_edges=most)

@@ -107,7 +107,7 @@ def gibbs(
         queries = Queries(evidence, np.full(evidence.shape, -1))
     queries.check(net)
     _check_options(chains, burn_in, samples, smoothing, seed, seconds)
-    run = _Run(net, queries, chains, burn_in, samples, rao_blackwell, seed)
+    run = Run(net, queries, chains, burn_in, samples, rao_blackwell, seed)
     run.marginals = only_evidence if marginals is None else marginals
     size = int(run.net.first_state[-1]) if run.marginals else 1
     group = max(1, MOST_SUMS // (2 * size * chains))
@@ -134,7 +134,7 @@ def _check_options(chains: int, burn_in: int, samples: int, smoothing: float, se
         raise error("a positive number", seconds, where="seconds", remedy="None sets no limit")
 
 
-class _Run:
+class Run:
     """All chains of all queries."""
 
     def __init__(
@@ -181,7 +181,7 @@ class _Run:
         net, evidence, asked = self.net, self.queries.evidence[query], self.queries.asked[query]
         free = np.flatnonzero((evidence < 0) & (net.states > 1))
         last = int(max(free[asked[free] >= 0], default=-1))
-        chain, logs = _new_chain(net), np.empty(int(net.states.max()))
+        chain, logs = new_chain(net), np.empty(int(net.states.max()))
         self.begin(chain, evidence, query, number)
         enter(net, chain, asked, last)
         burn(net, chain, free, asked, last, self.burn_in, logs)
@@ -220,7 +220,8 @@ class _Run:
             budget = min(2 * budget, max(left, 1))
 
 
-def _new_chain(net: Layout) -> Chain:
+def new_chain(net: Layout) -> Chain:
+    """Return a chain that has not been started."""
     n, size, words = len(net.states), int(net.first_state[-1]), net.path.shape[1]
     return Chain(
         x=np.zeros(n, dtype=np.int32),

@@ -51,7 +51,7 @@ def compile_log_linear(
     if by not in ("class", "feature"):
         raise error("'class' or 'feature'", repr(by), where="by")
     entries = model if by == "class" else model.untied()
-    net, classes = _as_network(entries)
+    net, classes = as_network(entries)
     count = len(model.variables)
     chosen = order if isinstance(order, str) else [*range(count, len(net.nodes)), *order]
     circuit = compile_circuit(net, order=chosen, max_edges=max_edges)
@@ -79,7 +79,7 @@ def log_partition(model: LogLinear | BayesNet | Circuit, *, max_edges: int = MAX
     return float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
 
 
-def _as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:
+def as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:
     """Return the network with helper variables, and the tie class of each entry of its tables."""
     hosted, form, count = _hosts(model), Float(64), len(model.variables)
     cpds = [CPD((), np.zeros((1, card)), form) for card in model.cardinalities]

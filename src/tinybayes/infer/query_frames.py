@@ -7,6 +7,7 @@ import pandas as pd
 
 from tinybayes.data.encode import encode_column
 from tinybayes.errors import error
+from tinybayes.infer.ask import log_constant
 from tinybayes.infer.circuit import conditional, log_evidence, marginals
 from tinybayes.model import Circuit, Variable
 
@@ -54,7 +55,7 @@ def query_frames(
     DataFrame
         ``log_evidence``; with a query also ``probability``; with `posterior` a column ``NAME=STATE`` for each state.
     """
-    first = 0
+    first, constant = 0, log_constant(circuit)
     for frame in frames:
         rows = encode_evidence(frame, circuit.nodes, first)
         clash = np.flatnonzero(((rows >= 0) & (evidence >= 0) & (rows != evidence)).any(axis=1))
@@ -62,7 +63,7 @@ def query_frames(
             where = f"evidence, row {first + int(clash[0]) + 1}"
             raise error("the states that the query says are known", "others", where=where)
         rows = np.where(evidence >= 0, evidence, rows)
-        columns = {"log_evidence": log_evidence(circuit, rows)}
+        columns = {"log_evidence": log_evidence(circuit, rows) - constant}
         impossible = np.flatnonzero(columns["log_evidence"] == -np.inf)
         if len(impossible) and (posterior or (query >= 0).any()):
             where = f"evidence, row {first + int(impossible[0]) + 1}"

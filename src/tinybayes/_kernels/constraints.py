@@ -1,0 +1,241 @@
+"""Uniform draws among the assignments that a set of constraints allows, and what is built on them.
+
+A constraint is a factor's table of ones and zeros. Exact draws count the solutions by elimination (`count_up`) and go
+back along the units. SampleSAT walks instead: it repairs violated constraints and, in between, moves as simulated
+annealing would; its draws are near uniform, no more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tinybayes._kernels import plain
+from tinybayes._kernels.buckets import count_up
+from tinybayes._kernels.draws import pick, start_stream
+from tinybayes._kernels.gibbs_chain import inlined, uniform
+
+
+class Way(NamedTuple):
+    """The units of a schedule from the last to the first, for going back."""
+
+    variable: np.ndarray  # (units,)
+    first_axis: np.ndarray
+    axis: np.ndarray  # the variables of the context, then the variable
+
+
+@plain
+def go_back(plan, way, joint, first_state, x, chance, random):
+    """Draw a solution after `count_up`; `chance` holds what each value was drawn from."""
+    for u in range(len(way.variable) - 1, -1, -1):
+        v, states = way.variable[u], plan.states[u]
+        place = np.int64(0)
+        for a in range(way.first_axis[u], way.first_axis[u + 1] - 1):
+            place = place * plan.axis_card[a] + x[way.axis[a]]
+        at, begin = plan.first_joint[u] + place * states, first_state[v]
+        for s in range(states):
+            chance[begin + s] = joint[at + s]
+        x[v] = pick(chance, begin, states, 1.0, random)
+
+
+@plain
+def _thresholds(shape, logs, x, tables, random):
+    """Allow the entries of each factor that are at least as large as a number below the present one."""
+    for f in range(len(shape.first_entry) - 1):
+        begin = shape.first_entry[f]
+        at = begin
+        for k in range(shape.first_scope[f], shape.first_scope[f + 1]):
+            at += shape.stride[k] * x[shape.scope[k]]
+        level = logs[at] + np.log(1.0 - uniform(random))
+        for e in range(begin, shape.first_entry[f + 1]):
+            tables[e] = 1.0 if logs[e] >= level else 0.0
+        tables[at] = 1.0
+
+
+@plain
+def mcsat_exact(shape, plan, way, logs, tables, joint, digits, x, chance, random, sweeps, total):
+    """Do sweeps of MC-SAT with exact uniform draws; add up the chances that values were drawn from."""
+    for _ in range(sweeps):
+        _thresholds(shape, logs, x, tables, random)
+        count_up(plan, tables, joint, digits)
+        go_back(plan, way, joint, shape.first_state, x, chance, random)
+        for s in range(len(total)):
+            total[s] += chance[s]
+
+
+@plain
+def mcsat_walk(shape, logs, tables, x, trial, work, random, flips, noise, walk, cold, sweeps, total, failed):
+    """Do sweeps of MC-SAT with SampleSAT; where it finds no solution the chain stays where it is."""
+    for _ in range(sweeps):
+        _thresholds(shape, logs, x, tables, random)
+        for v in range(len(x)):
+            trial[v] = np.int32(uniform(random) * shape.states[v])
+        if _sample_sat(shape, tables, trial, work, random, flips, noise, walk, cold):
+            for v in range(len(x)):
+                x[v] = trial[v]
+        else:
+            failed[0] += 1
+        for v in range(len(x)):
+            total[shape.first_state[v] + x[v]] += 1.0
+
+
+@inlined
+def _change(shape, tables, work, v, old, new):
+    """Return by how much the number of violated constraints grows when a variable changes."""
+    delta = 0
+    places = work[0]
+    for k in range(shape.first_use[v], shape.first_use[v + 1]):
+        f = shape.use[k]
+        now = places[f]
+        delta += np.int64(tables[now]) - np.int64(tables[now + (new - old) * shape.use_stride[k]])
+    return delta
+
+
+@inlined
+def _set(shape, tables, work, x, v, new):
+    """Change a variable; keep the list of violated constraints."""
+    places, listed, where, count = work
+    step = new - x[v]
+    x[v] = new
+    for k in range(shape.first_use[v], shape.first_use[v + 1]):
+        f = shape.use[k]
+        before = tables[places[f]]
+        places[f] += step * shape.use_stride[k]
+        after = tables[places[f]]
+        if before > after:
+            where[f] = count[0]
+            listed[count[0]] = f
+            count[0] += 1
+        elif before < after:
+            count[0] -= 1
+            last = listed[count[0]]
+            listed[where[f]] = last
+            where[last] = where[f]
+
+
+@plain
+def _sample_sat(shape, tables, x, work, random, flips, noise, walk, cold):
+    """Look for a solution from `x`; return whether one was found within `flips` steps.
+
+    With the chance `walk` a step repairs a violated constraint: with the chance `noise` by a random change, else by the
+    one that violates the fewest. Other steps are those of simulated annealing at the inverse temperature `cold`, and so
+    are those for a while after the first solution, among solutions.
+    """
+    places, listed, where, count = work
+    count[0] = 0
+    for f in range(len(shape.first_entry) - 1):
+        at = shape.first_entry[f]
+        for k in range(shape.first_scope[f], shape.first_scope[f + 1]):
+            at += shape.stride[k] * x[shape.scope[k]]
+        places[f] = at
+        if tables[at] == 0.0:
+            where[f] = count[0]
+            listed[count[0]] = f
+            count[0] += 1
+    n = len(x)
+    for _ in range(flips):
+        if count[0] == 0:
+            break
+        if uniform(random) >= walk:
+            v = np.int64(uniform(random) * n)
+            new = _other(shape, x, v, random)
+            delta = _change(shape, tables, work, v, x[v], new)
+            if delta <= 0 or uniform(random) < np.exp(-cold * delta):
+                _set(shape, tables, work, x, v, new)
+            continue
+        f = listed[np.int64(uniform(random) * count[0])]
+        begin, width = shape.first_scope[f], shape.first_scope[f + 1] - shape.first_scope[f]
+        v = shape.scope[begin + np.int64(uniform(random) * width)]
+        new = _other(shape, x, v, random)
+        if uniform(random) >= noise:
+            least = np.int64(1 << 40)
+            for k in range(begin, begin + width):
+                u = shape.scope[k]
+                for s in range(shape.states[u]):
+                    if s != x[u]:
+                        delta = _change(shape, tables, work, u, x[u], s)
+                        if delta < least:
+                            least, v, new = delta, u, s
+        _set(shape, tables, work, x, v, new)
+    if count[0] > 0:
+        return False
+    for _ in range(n):
+        v = np.int64(uniform(random) * n)
+        new = _other(shape, x, v, random)
+        if _change(shape, tables, work, v, x[v], new) <= 0:
+            _set(shape, tables, work, x, v, new)
+    return True
+
+
+@inlined
+def _other(shape, x, v, random):
+    """Draw another state of a variable."""
+    new = np.int64(uniform(random) * (shape.states[v] - 1))
+    return new + 1 if new >= x[v] else new
+
+
+@plain
+def algorithm1(shape, plan, way, feature, groups, member, chance_true, scale, count, seed, buffers, random, sums):
+    """Draw samples of the printed Algorithm 1 and add them to the sums.
+
+    `feature` gives the feature of each entry, -1 for none; those of group g are ``member[groups[g]:groups[g + 1]]``.
+    """
+    truth, tables, joint, digits, x, chance, shuffled = buffers
+    start_stream(seed, random)
+    for _ in range(count):
+        truth[:] = 0
+        for g in range(len(groups) - 1):
+            begin, size = groups[g], groups[g + 1] - groups[g]
+            chosen = 0  # j, binomial
+            for k in range(size):
+                shuffled[k] = member[begin + k]
+                chosen += uniform(random) < chance_true[g]
+            for k in range(chosen):  # j of them at random
+                other = k + np.int64(uniform(random) * (size - k))
+                shuffled[k], shuffled[other] = shuffled[other], shuffled[k]
+                truth[shuffled[k]] = 1
+        log_count = -np.inf
+        if _demand(shape, feature, truth, tables):
+            log_count = count_up(plan, tables, joint, digits)
+        if log_count == -np.inf:
+            sums.weights[3] += 1.0
+            continue
+        go_back(plan, way, joint, shape.first_state, x, chance, random)
+        _add(sums, scale + log_count, chance)
+
+
+@plain
+def _demand(shape, feature, truth, tables):
+    """Turn the features that must be true, and those that must not, into constraints; False when two cannot both be."""
+    for f in range(len(shape.first_entry) - 1):
+        begin, end = shape.first_entry[f], shape.first_entry[f + 1]
+        wanted = -1
+        for e in range(begin, end):
+            if feature[e] >= 0 and truth[feature[e]]:
+                if wanted >= 0 and feature[e] != wanted:
+                    return False
+                wanted = feature[e]
+        for e in range(begin, end):
+            tables[e] = 1.0 if feature[e] == wanted else 0.0
+    return True
+
+
+@plain
+def _add(sums, log_weight, chance):
+    """Add a sample with all its chances."""
+    if log_weight > sums.weights[0]:
+        factor = np.exp(sums.weights[0] - log_weight) if sums.weights[0] > -np.inf else 0.0
+        sums.weights[1] *= factor
+        sums.weights[2] *= factor * factor
+        for s in range(len(chance)):
+            sums.first[s] *= factor
+            sums.second[s] *= factor * factor
+            sums.third[s] *= factor * factor
+        sums.weights[0] = log_weight
+    weight = np.exp(log_weight - sums.weights[0])
+    square = weight * weight
+    sums.weights[1] += weight
+    sums.weights[2] += square
+    for s in range(len(chance)):
+        sums.first[s] += weight * chance[s]
+        sums.second[s] += square * chance[s]
+        sums.third[s] += square * chance[s] * chance[s]

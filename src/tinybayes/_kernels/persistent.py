@@ -1,0 +1,63 @@
+"""Gibbs sampling of log-linear models, many chains side by side, for expected counts of tie classes.
+
+A layout describes the factors by flat arrays: the entries of factor f are ``table[first_entry[f]:first_entry[f + 1]]``,
+each a tie class or -1 for none; the factors of variable v are ``factor[first_factor[v]:first_factor[v + 1]]``, and
+``stride`` beside them says how far apart two neighbouring states of v lie in that factor's entries.
+"""
+
+import numpy as np
+
+from tinybayes._kernels import jit
+
+
+@jit
+def _uniform(state, chain):
+    """Draw from [0, 1) by one step of splitmix64."""
+    state[chain] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[chain]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@jit
+def sweep_chains(layout, weights, X, random, sweeps, counts):
+    """Draw every variable of every chain anew, `sweeps` times; write the counts of the classes of each chain.
+
+    A chain must start at an assignment that the model allows; it then never leaves those.
+    """
+    table, first_entry, first_factor, factor, stride, cards = layout
+    place, scores = np.empty(len(first_entry) - 1, np.int64), np.empty(cards.max())
+    for chain in range(len(X)):
+        place[:] = first_entry[:-1]
+        for v in range(len(cards)):
+            for k in range(first_factor[v], first_factor[v + 1]):
+                place[factor[k]] += stride[k] * X[chain, v]
+        for _ in range(sweeps):
+            for v in range(len(cards)):
+                start, stop, now = first_factor[v], first_factor[v + 1], X[chain, v]
+                top = -np.inf
+                for state in range(cards[v]):
+                    total = 0.0
+                    for k in range(start, stop):
+                        entry = table[place[factor[k]] + stride[k] * (state - now)]
+                        if entry >= 0:
+                            total += weights[entry]
+                    scores[state] = total
+                    top = max(top, total)
+                total = 0.0
+                for state in range(cards[v]):
+                    total += np.exp(scores[state] - top)
+                    scores[state] = total
+                drawn, new = _uniform(random, chain) * total, 0
+                while new < cards[v] - 1 and scores[new] <= drawn:
+                    new += 1
+                if new != now:
+                    for k in range(start, stop):
+                        place[factor[k]] += stride[k] * (new - now)
+                    X[chain, v] = new
+        counts[chain] = 0.0
+        for f in range(len(place)):
+            if table[place[f]] >= 0:
+                counts[chain, table[place[f]]] += 1.0

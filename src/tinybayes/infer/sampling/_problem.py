@@ -1,0 +1,217 @@
+"""What is left of a model once something was observed: small tables over the variables that are still open."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tinybayes._kernels.buckets import propagate
+from tinybayes.errors import TinybayesError, error
+from tinybayes.model import BayesNet, Factor, LogLinear, Variable
+
+MOST_ENTRIES = 2**24  # of one factor as a full table
+Evidence = Mapping[str, object] | Mapping[int, int] | np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A log-linear model restricted to evidence, by the numbers of its open variables.
+
+    Parameters
+    ----------
+    cards
+        The states of all variables of the model.
+    domains
+        For each variable of the model the states that are left, by index.
+    free
+        The variables with more than one.
+    scopes, features
+        For each factor its open variables (places in `free`), and the feature of each entry, -1 for none, the last
+        variable of the scope running fastest.
+    ties, weights
+        The tie class of each feature, -1 at the end for none; and the weight of each tie class.
+    constant
+        The sum of the weights that hold in every assignment that is left.
+    """
+
+    cards: tuple[int, ...]
+    domains: tuple[np.ndarray, ...]
+    free: tuple[int, ...]
+    scopes: tuple[tuple[int, ...], ...]
+    features: tuple[np.ndarray, ...]
+    ties: np.ndarray
+    weights: np.ndarray
+    constant: float
+
+    @cached_property
+    def states(self) -> np.ndarray:
+        """The number of states of each open variable."""
+        return np.array([len(self.domains[v]) for v in self.free], dtype=np.int64)
+
+    @cached_property
+    def first_state(self) -> np.ndarray:
+        """Where the states of each open variable begin in arrays over all of them."""
+        return np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
+
+    @cached_property
+    def classes(self) -> tuple[np.ndarray, ...]:
+        """The tie class of each entry of each factor, -1 for none."""
+        return tuple(self.ties[feature] for feature in self.features)
+
+    @cached_property
+    def logs(self) -> tuple[np.ndarray, ...]:
+        """The weight of each entry of each factor."""
+        weights = np.append(self.weights, 0.0)
+        return tuple(weights[entries] for entries in self.classes)
+
+    def spread(self, values: np.ndarray, fixed: float) -> tuple[np.ndarray, ...]:
+        """Put values of the states of open variables where they are in the model; others get `fixed` or zero."""
+        out = []
+        place = {v: k for k, v in enumerate(self.free)}
+        for v, card in enumerate(self.cards):
+            array = np.zeros(card)
+            at = place.get(v)
+            array[self.domains[v]] = fixed if at is None else values[self.first_state[at] : self.first_state[at + 1]]
+            out.append(array)
+        return tuple(out)
+
+
+def as_log_linear(model: BayesNet | LogLinear) -> LogLinear:
+    """See a network as a log-linear model; it is kept with the network, which never changes."""
+    if isinstance(model, LogLinear):
+        return model
+    kept: LogLinear | None = model.__dict__.get("_log_linear")
+    if kept is None:
+        kept = model.__dict__["_log_linear"] = LogLinear.from_bayes_net(model)
+    return kept
+
+
+def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, int]:
+    """Return evidence as numbers of states by numbers of variables, checked.
+
+    A variable goes by its name or number, a state by its value or number; a row of codes has -1 for what was not seen.
+    """
+    if evidence is None:
+        return {}
+    if isinstance(evidence, np.ndarray):
+        row = evidence.reshape(-1)
+        if evidence.size != len(variables) or row.dtype.kind not in "iu":
+            got = f"{evidence.dtype} of shape {evidence.shape}"
+            raise error(f"{len(variables)} integer codes, one for each variable", got, where="evidence")
+        evidence = {v: int(code) for v, code in enumerate(row) if code != -1}
+    names = {variable.name: v for v, variable in enumerate(variables)}
+    found: dict[int, int] = {}
+    for key, value in evidence.items():
+        v = names.get(key) if isinstance(key, str) else key if isinstance(key, int | np.integer) else None
+        if v is None or not 0 <= v < len(variables):
+            raise error("the name or the number of a variable", repr(key), where="evidence")
+        variable = variables[v]
+        number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if isinstance(key, str) and value in variable.states:
+            code = variable.states.index(value)
+        elif number and 0 <= int(value) < variable.cardinality:  # type: ignore[call-overload]
+            code = int(value)  # type: ignore[call-overload]
+        else:
+            shown = ", ".join(map(str, variable.states[:8])) + (", ..." if variable.cardinality > 8 else "")
+            raise error(f"a state of {variable.name!r} ({shown})", repr(value), where="evidence")
+        if found.setdefault(int(v), code) != code:
+            raise error(f"one state of {variable.name!r}", "two", where="evidence")
+    return found
+
+
+def impossible(where: str = "evidence") -> TinybayesError:
+    """Return the error for evidence, or a model, that leaves no assignment."""
+    return error(
+        "something that can occur",
+        "probability zero: no assignment agrees with the evidence and the zeros or hard clauses of the model",
+        where=where,
+        remedy="take back one of the observations",
+    )
+
+
+def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True, apart: bool = False) -> Problem:
+    """Restrict a model to evidence.
+
+    Parameters
+    ----------
+    model
+        The model.
+    known
+        Numbers of states by numbers of variables.
+    closed
+        Take away states that some factor rules out, and so on until nothing changes; else only the evidence is used.
+    apart
+        Keep factors whose features are tied: they change no probability.
+    """
+    cards = model.cardinalities
+    tables = [_full(model, factor) for factor in model.factors]
+    domain = _domain(model, tables, known, closed)
+    domains = tuple(np.flatnonzero(part) for part in np.split(domain, np.cumsum(cards)[:-1]))
+    free = tuple(v for v, left in enumerate(domains) if len(left) > 1)
+    less = {v for v, left in enumerate(domains) if len(left) < cards[v]}
+    place = {v: k for k, v in enumerate(free)}
+    ties = np.append(model.classes, -1)
+    weights = np.append(model.weights, 0.0)[ties]
+    scopes, features, constant = [], [], 0.0
+    for factor, table in zip(model.factors, tables, strict=True):
+        scope = factor.scope
+        left = tuple(place[v] for v in scope if v in place)
+        if not less.isdisjoint(scope):
+            table = table.reshape([cards[v] for v in scope])[np.ix_(*(domains[v] for v in scope))].reshape(-1)
+            same = table if apart else ties[table]
+            if (same == same[0]).all():
+                left = ()  # the evidence decides it
+        if left:
+            scopes.append(left)
+            features.append(table)
+        else:
+            constant += float(weights[table[0]])
+    if constant == -math.inf:
+        raise impossible()
+    return Problem(cards, domains, free, tuple(scopes), tuple(features), ties, model.weights, constant)
+
+
+def _domain(model: LogLinear, tables: list[np.ndarray], known: Mapping[int, int], closed: bool) -> np.ndarray:
+    """Return which states of all variables are left."""
+    cards = np.array(model.cardinalities, dtype=np.int64)
+    first_state = np.concatenate([[0], np.cumsum(cards)])
+    domain = np.ones(first_state[-1], dtype=np.bool_)
+    for v, state in known.items():
+        domain[first_state[v] : first_state[v + 1]] = False
+        domain[first_state[v] + state] = True
+    zero = np.append(np.isneginf(model.feature_weights), False)
+    hard = [(factor.scope, ~zero[table]) for factor, table in zip(model.factors, tables, strict=True)]
+    hard = [(scope, possible) for scope, possible in hard if not possible.all()]
+    if any(not possible.any() for _, possible in hard):
+        raise impossible("model")
+    if closed and hard:
+        first_scope = np.cumsum([0, *(len(scope) for scope, _ in hard)])
+        scopes = np.array([v for scope, _ in hard for v in scope], dtype=np.int64)
+        entries = np.cumsum([0, *(len(possible) for _, possible in hard)])
+        possible = np.concatenate([part for _, part in hard])
+        if not propagate(first_scope, scopes, entries, possible, cards, first_state, domain):
+            raise impossible()
+    return domain
+
+
+def _full(model: LogLinear, factor: Factor) -> np.ndarray:
+    """Return the feature of each entry of a factor's full table, -1 for none."""
+    entries = math.prod(model.cardinalities[v] for v in factor.scope)
+    if entries > MOST_ENTRIES:
+        raise error(
+            f"factors of at most {MOST_ENTRIES:,} entries",
+            f"one over {len(factor.scope)} variables with {entries:,}",
+            where="model",
+            remedy="Gibbs sampling takes it as it is: method='gibbs'",
+        )
+    if factor.tree is None:
+        return factor.feature
+    grid = np.indices([model.cardinalities[v] for v in factor.scope]).reshape(len(factor.scope), -1)
+    at = np.full(len(model.variables), -1)
+    at[list(factor.scope)] = range(len(factor.scope))
+    inner = factor.tree.split >= 0
+    renamed = replace(factor.tree, split=np.where(inner, at[factor.tree.split], -1))
+    local = Factor(tuple(range(len(factor.scope))), factor.feature, renamed)
+    return local.find(grid.T, model.cardinalities)

@@ -1,0 +1,181 @@
+"""The one interface to the marginals of a model, exact or by sampling."""
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+import numpy as np
+
+from tinybayes.errors import TinybayesError, error
+from tinybayes.infer import circuit as circuits
+from tinybayes.infer.log_linear import compile_log_linear
+from tinybayes.infer.sampling._problem import Evidence, as_log_linear, observed, restrict
+from tinybayes.infer.sampling.algorithm1 import algorithm1
+from tinybayes.infer.sampling.forward import forward, open_order
+from tinybayes.infer.sampling.gibbs_chains import gibbs_marginals
+from tinybayes.infer.sampling.mcsat import mcsat
+from tinybayes.infer.sampling.result import Budget, Marginals, Progress
+from tinybayes.infer.sampling.slices import Slices, slice_samples
+from tinybayes.infer.sampling.tied import exact_marginals, tied
+from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
+
+METHODS = ("tied", "exact", "slices", "algorithm1", "mcsat", "gibbs", "lw", "forward")
+"""The methods of `marginals`, the default first."""
+
+Model = BayesNet | LogLinear | Circuit
+
+
+@overload
+def marginals(model: Circuit, evidence: np.ndarray) -> np.ndarray: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def marginals(
+    model: Model,
+    evidence: Evidence = None,
+    *,
+    method: str = "tied",
+    seconds: float | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Marginals: ...
+
+
+def marginals(
+    model: Model,
+    evidence: Evidence = None,
+    *,
+    method: str = "tied",
+    seconds: float | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Marginals | np.ndarray:
+    """Return the posterior distribution of every variable, given evidence.
+
+    **A circuit with rows of evidence** (codes on two axes, -1 where nothing was observed) is the exact batch pass: the
+    answer is an array, shape (rows, states of all variables), where the states of variable ``v`` are the columns
+    ``circuit.first_state[v]`` to ``circuit.first_state[v + 1]``. Everything else returns `Marginals`.
+
+    Parameters
+    ----------
+    model
+        A Bayesian network, normalised or not, a log-linear model, or a circuit, which answers exactly.
+    evidence
+        States by the names or numbers of variables; a state is a value of its variable, or its number. Also a row of
+        codes with -1 for what was not observed. None: nothing.
+    method
+        ``"tied"``, the default: importance sampling in block order with mini-buckets that look ahead; exact when
+        the tables of elimination fit the budget. ``"exact"``: exact or an error. ``"slices"``: exact slices by
+        counting, for few tie classes and small widths. ``"algorithm1"``: the paper's algorithm as printed, a reference.
+        ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood weighting. ``"forward"``: forward sampling, with
+        rejection.
+    seconds, samples
+        When to stop: wall time from the beginning of the call, or a number of samples (sweeps of all chains together);
+        20,000 samples when neither is given. A round that has begun is finished.
+    seed
+        With a number of samples, the same seed gives the same estimates, whatever the number of threads. With a time
+        they depend on the speed of the machine.
+    progress
+        Called with the estimates so far, about ten times a second.
+    **options
+        ``tied``: `lookahead` (``"auto"``; i, for tables of at most 2**i entries; None, for none), `prune` (True: zeros
+        ahead are ruled out where this takes moderate tables), `draw` (False; True: draw even where the answer could be
+        exact). ``mcsat``: `chains`, `burn_in`, `uniform` (``"auto"``, ``"exact"``, ``"samplesat"``). ``gibbs``:
+        `chains`, `burn_in`.
+
+    Raises
+    ------
+    TinybayesError
+        When the evidence cannot occur, or the method cannot take the model.
+
+    Examples
+    --------
+    >>> from tinybayes import marginals
+    >>> marginals(net, {"rain": "yes"}, seconds=1)["wet"]  # doctest: +SKIP
+    """
+    if isinstance(model, Circuit) and isinstance(evidence, np.ndarray) and evidence.ndim == 2:
+        return circuits.marginals(model, evidence)
+    if method not in METHODS:
+        raise error(" or ".join(METHODS), repr(method), where="method")
+    if not 0 <= seed < 2**64:
+        raise error("a whole number from 0 to 2**64 - 1", seed, where="seed")
+    budget = Budget.start(seconds, samples)
+    if isinstance(model, Circuit):
+        known = observed(model.nodes, evidence)
+        if method not in ("exact", "tied"):
+            raise error("'exact' or 'tied'", repr(method), where="method", remedy="a circuit answers exactly")
+        return _from_circuit(model, model.nodes, known, budget, method)
+    linear = as_log_linear(model) if method != "gibbs" else model
+    variables = linear.nodes if isinstance(linear, BayesNet) else linear.variables
+    known = observed(variables, evidence)
+    return _answer(linear, variables, known, method, budget, seed, progress, options)
+
+
+def _answer(
+    model: BayesNet | LogLinear,
+    variables: tuple[Variable, ...],
+    known: Mapping[int, int],
+    method: str,
+    budget: Budget,
+    seed: int,
+    progress: Progress | None,
+    options: dict[str, Any],
+) -> Marginals:
+    allowed = {"tied": {"lookahead", "prune", "draw"}, "mcsat": {"chains", "burn_in", "uniform"}}
+    allowed["gibbs"] = {"chains", "burn_in"}
+    if unknown := sorted(set(options) - allowed.get(method, set())):
+        names = ", ".join(sorted(allowed.get(method, set()))) or "none"
+        raise error(f"options of {method!r}: {names}", ", ".join(unknown), where="marginals")
+    if method == "gibbs":
+        return gibbs_marginals(model, known, budget, seed, progress, **options)
+    assert isinstance(model, LogLinear)
+    if method in ("lw", "forward"):
+        return forward(model, known, budget, seed, progress, reject=method == "forward")
+    problem = restrict(model, known, apart=method == "algorithm1", closed=method != "algorithm1")
+    if method == "exact":
+        answer = exact_marginals(variables, problem, budget)
+        return answer or _from_circuit(_compiled(model), variables, known, budget, method)
+    if method == "tied":
+        options = {**options, "parents_first": lambda: open_order(model, problem)}
+    run = {"tied": tied, "slices": slice_samples, "algorithm1": algorithm1, "mcsat": mcsat}[method]
+    return run(variables, problem, budget, seed, progress, **options)
+
+
+def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:
+    """Count the assignments of every slice of a model, given evidence.
+
+    Examples
+    --------
+    >>> from tinybayes.infer import slices
+    >>> found = slices(model)  # doctest: +SKIP
+    >>> found.counts, found.log_sizes, found.log_z  # doctest: +SKIP
+    """
+    linear = as_log_linear(model)
+    return Slices(restrict(linear, observed(linear.variables, evidence)))
+
+
+def _compiled(model: LogLinear) -> Circuit:
+    kept: Circuit | None = model.__dict__.get("_circuit")
+    if kept is None:
+        try:
+            kept = compile_log_linear(model)
+        except TinybayesError as problem:
+            raise type(problem)(f"{problem}; or ask a sampler: method='tied'") from problem
+        model.__dict__["_circuit"] = kept
+    return kept
+
+
+def _from_circuit(
+    circuit: Circuit, variables: tuple[Variable, ...], known: Mapping[int, int], budget: Budget, method: str
+) -> Marginals:
+    row = np.full((1, len(variables)), -1)
+    for v, state in known.items():
+        row[0, v] = state
+    found = circuits.marginals(circuit, row)[0]
+    log_z = float(circuits.log_evidence(circuit, row)[0])
+    parts = tuple(np.split(found, circuit.first_state[1:-1]))
+    errors = tuple(np.zeros(len(part)) for part in parts)
+    return Marginals(variables, parts, errors, np.inf, log_z, 0.0, 0, budget.spent, 0.0, method, True)

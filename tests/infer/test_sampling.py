@@ -1,0 +1,336 @@
+"""Samplers against enumeration: 50 random models of eight variables with ties, zeros and evidence, and their errors."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tinybayes import Factor, LogLinear, TinybayesError, Variable
+from tinybayes.infer import marginals, slices
+from tinybayes.infer.sampling import tied
+from tinybayes.infer.sampling._lookahead import smoothed
+from tinybayes.infer.sampling.result import Marginals
+
+MODELS = 50
+LEVEL = 1e-3  # that some of all the tests of one method fails by chance
+
+
+def random_model(seed):
+    """Make a network with tied entries and zeros, or factors over any variables; states of probability zero as well."""
+    rng = np.random.default_rng(seed)
+    n = 8
+    cards = rng.choice([2, 2, 2, 3], n).tolist()
+    classes = int(rng.integers(2, 6))
+    weights = np.append(rng.normal(0, 1.2, classes), -np.inf)
+    factors, features, ties = [], 0, []
+    zeros = 0.15 if seed % 2 else 0.0
+    for v in range(n):
+        before = rng.choice(v, min(v, int(rng.integers(0, 3))), replace=False).tolist() if v else []
+        scope = [*before, v] if seed % 3 else rng.permutation([*before, v]).tolist()
+        size = math.prod(cards[u] for u in scope)
+        ties += np.where(rng.random(size) < zeros, classes, rng.integers(0, classes, size)).tolist()
+        factors.append(Factor(tuple(scope), np.arange(features, features + size)))
+        features += size
+    variables = tuple(Variable(f"v{k}", tuple(range(card))) for k, card in enumerate(cards))
+    return LogLinear(variables, tuple(factors), weights, np.array(ties))
+
+
+def clause_model(seed):
+    """Make weighted clauses, as factors with one feature each, over eight binary variables."""
+    rng = np.random.default_rng(seed)
+    factors, ties = [], []
+    weights = np.append(rng.normal(0.3, 0.8, 3), -np.inf)
+    for feature in range(10):
+        scope = tuple(rng.choice(8, 3, replace=False).tolist())
+        false = int(rng.integers(8))
+        hard = seed % 2 == 1 and feature < 2
+        table = np.where(np.arange(8) == false, feature if hard else -1, -1 if hard else feature)
+        factors.append(Factor(scope, table))
+        ties.append(3 if hard else int(rng.integers(3)))
+    return LogLinear(tuple(Variable(f"v{k}", (0, 1)) for k in range(8)), tuple(factors), weights, np.array(ties))
+
+
+@functools.cache
+def case(seed, kind=random_model):
+    """Return a model, evidence that can occur, and by enumeration: assignments, their weights, which agree."""
+    model = kind(seed)
+    while True:
+        rows = np.array(list(itertools.product(*(range(len(v.states)) for v in model.variables))))
+        weight = np.array([math.exp(sum(entry_weight(model, factor, row) for factor in model.factors)) for row in rows])
+        if weight.any():
+            break
+        seed += 1000
+        model = kind(seed)
+    rng = np.random.default_rng(seed + 1)
+    likely = rows[int(rng.choice(len(rows), p=weight / weight.sum()))]
+    chosen = rng.choice(8, int(rng.integers(0, 4)), replace=False).tolist()
+    evidence = {v: int(likely[v]) for v in chosen}
+    fits = np.array([all(row[v] == state for v, state in evidence.items()) for row in rows])
+    return model, evidence, rows[fits], weight[fits]
+
+
+def entry_weight(model, factor, row):
+    place = 0
+    for v in factor.scope:
+        place = place * len(model.variables[v].states) + row[v]
+    feature = factor.feature[place]
+    return 0.0 if feature < 0 else model.weights[model.ties[feature]]
+
+
+def truth(model, rows, weight):
+    p = weight / weight.sum()
+    return [
+        np.array([p[rows[:, v] == state].sum() for state in range(len(variable.states))])
+        for v, variable in enumerate(model.variables)
+    ]
+
+
+def scores(found: Marginals, exact):
+    """Return the standard scores of all states with enough samples, and check the others for being small."""
+    z = []
+    for p, error, q in zip(found.probabilities, found.errors, exact, strict=True):
+        assert p.sum() == pytest.approx(1)
+        np.testing.assert_array_equal(p[q == 0], 0)
+        for a, e, b in zip(p, error, q, strict=True):
+            if min(b, 1 - b) * found.effective < 30:
+                assert abs(a - b) <= 100 / found.effective + 1e-12
+            else:
+                z.append((a - b) / max(e, 1e-12))
+    return z
+
+
+def check(z, df=math.inf):
+    """Compare the largest score with what so many normal (or Student) numbers may show."""
+    assert len(z) > 50
+    limit = stats.t.isf(LEVEL / len(z) / 2, df) if math.isfinite(df) else stats.norm.isf(LEVEL / len(z) / 2)
+    assert np.abs(z).max() < limit
+    # The errors are honest in the other direction, too: squares of scores are one on average.
+    assert 0.5 < np.mean(np.square(z)) < 1.6
+
+
+WEIGHTED = {
+    "tied, plain": {"method": "tied", "lookahead": None},
+    "tied, tables of 4": {"method": "tied", "lookahead": 2},
+    "tied, tables of 8, not pruned": {"method": "tied", "lookahead": 3, "prune": False},
+    "tied, exact tables": {"method": "tied", "draw": True},
+    "likelihood weighting": {"method": "lw"},
+    "forward": {"method": "forward"},
+    "slices": {"method": "slices"},
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_samples_are_unbiased(name):
+    z, log_z = [], []
+    for seed in range(MODELS):
+        model, evidence, rows, weight = case(seed)
+        found = marginals(model, evidence, samples=8192, seed=seed, **WEIGHTED[name])
+        assert found.samples == 8192
+        z += scores(found, truth(model, rows, weight))
+        assert not found.exact
+        error = math.expm1(found.log_z - math.log(weight.sum()))
+        if found.log_z_error > 1e-9:
+            log_z.append(error / found.log_z_error)
+        else:
+            assert abs(error) < 1e-9
+    check(z)
+    if log_z:
+        assert np.abs(log_z).max() < 4.5
+    assert (name in ("tied, exact tables", "slices")) == (not log_z)
+
+
+@pytest.mark.parametrize("lookahead", [None, 2])
+def test_chances_given_all_others_are_unbiased(monkeypatch, lookahead):
+    used = []
+
+    def always(problem, proposal, seed):
+        used.append(proposal)
+        return smoothed(problem, proposal)
+
+    monkeypatch.setattr(tied, "_averaged", always)
+    z, gained = [], []
+    for seed in range(MODELS):
+        model, evidence, rows, weight = case(seed)
+        found = marginals(model, evidence, samples=8192, seed=seed, lookahead=lookahead)
+        z += scores(found, truth(model, rows, weight))
+        with monkeypatch.context() as patch:
+            patch.setattr(tied, "_averaged", lambda problem, proposal, seed: proposal)
+            other = marginals(model, evidence, samples=8192, seed=seed, lookahead=lookahead)
+        spreads = [sum((part**2).sum() for part in answer.errors) for answer in (other, found)]
+        if spreads[0] > 0:
+            gained.append(spreads[1] / spreads[0])
+    assert len(used) == MODELS
+    check(z)
+    assert np.mean(gained) < 0.9
+
+
+def test_the_printed_algorithm_is_unbiased_on_clauses():
+    z, log_z = [], []
+    for seed in range(MODELS):
+        model, evidence, rows, weight = case(seed, clause_model)
+        found = marginals(model, evidence, method="algorithm1", samples=8192, seed=seed)
+        z += scores(found, truth(model, rows, weight))
+        log_z.append(math.expm1(found.log_z - math.log(weight.sum())) / max(found.log_z_error, 1e-12))
+    check(z)
+    assert np.abs(log_z).max() < 4.5
+
+
+def test_the_printed_algorithm_rejects_on_tables():
+    """Acceptance is the sum over all assignments divided by the product of 1 + exp(mu)."""
+    rng = np.random.default_rng(0)
+    shapes = [(0,), (0, 1), (1, 2)]
+    ends = np.cumsum([2 ** len(scope) for scope in shapes])
+    factors = [Factor(scope, np.arange(end - 2 ** len(scope), end)) for scope, end in zip(shapes, ends, strict=True)]
+    weights = rng.normal(-1, 0.5, 10)
+    model = LogLinear(tuple(Variable(name, (0, 1)) for name in "abc"), tuple(factors), weights)
+    total = sum(
+        math.exp(sum(entry_weight(model, factor, row) for factor in factors))
+        for row in itertools.product((0, 1), repeat=3)
+    )
+    expected = total / np.prod(1 + np.exp(weights))
+    found = marginals(model, method="algorithm1", samples=100_000)
+    assert abs((1 - found.zero) - expected) < 4 * math.sqrt(expected * (1 - expected) / found.samples)
+    assert found.log_z == pytest.approx(math.log(total), abs=4.5 * found.log_z_error)
+
+
+@pytest.mark.parametrize("kind", [random_model, clause_model])
+def test_mcsat_is_consistent(kind):
+    z = []
+    for seed in range(MODELS if kind is random_model else 10):
+        model, evidence, rows, weight = case(seed, kind)
+        found = marginals(model, evidence, method="mcsat", samples=6000, seed=seed)
+        assert not found.notes
+        z += scores(found, truth(model, rows, weight))
+    check(z, df=100)
+
+
+def test_mcsat_with_local_search_is_close():
+    for seed in range(0, MODELS, 5):
+        model, evidence, rows, weight = case(seed, clause_model)
+        found = marginals(model, evidence, method="mcsat", uniform="samplesat", samples=6000, seed=seed)
+        assert "near uniform" in found.notes[0]
+        for p, q in zip(found.probabilities, truth(model, rows, weight), strict=True):
+            np.testing.assert_allclose(p, q, atol=0.12)
+
+
+def connected(rows, weight):
+    """Whether moves of one variable reach every possible assignment from every other."""
+    possible = {tuple(row) for row in rows[weight > 0].tolist()}
+    waiting, seen = [next(iter(possible))], set()
+    while waiting:
+        row = waiting.pop()
+        if row in seen:
+            continue
+        seen.add(row)
+        near = ((*row[:v], s, *row[v + 1 :]) for v in range(len(row)) for s in range(3))
+        waiting += [other for other in near if other in possible and other not in seen]
+    return seen == possible
+
+
+def test_gibbs_is_consistent_where_it_reaches_everything():
+    z, reached = [], 0
+    for seed in range(MODELS):
+        model, evidence, rows, weight = case(seed)
+        if not connected(rows, weight):
+            continue
+        reached += 1
+        found = marginals(model, evidence, method="gibbs", samples=20_000, seed=seed, burn_in=200)
+        z += scores(found, truth(model, rows, weight))
+    assert reached > 20
+    check(z, df=100)
+
+
+def test_exact_answers_are_those_of_enumeration():
+    for seed in range(MODELS):
+        for kind in (random_model, clause_model):
+            model, evidence, rows, weight = case(seed, kind)
+            for method in ("exact", "tied"):
+                found = marginals(model, evidence, method=method)
+                assert found.exact
+                assert found.log_z == pytest.approx(math.log(weight.sum()), abs=1e-9)
+                for p, q in zip(found.probabilities, truth(model, rows, weight), strict=True):
+                    np.testing.assert_allclose(p, q, atol=1e-9)
+
+
+def test_slices_are_those_of_enumeration():
+    for seed in range(MODELS):
+        for kind in (random_model, clause_model):
+            model, evidence, rows, weight = case(seed, kind)
+            found = slices(model, evidence)
+            assert found.log_z == pytest.approx(math.log(weight.sum()), abs=1e-9)
+            for p, q in zip(found.problem.spread(found.marginals(), 1.0), truth(model, rows, weight), strict=True):
+                np.testing.assert_allclose(p, q, atol=1e-9)
+            # Counted by hand: how many assignments have each vector of counts, up to what evidence decides.
+            counts = {}
+            for row in rows[weight > 0]:
+                vector = [0] * len(model.weights)
+                for factor in model.factors:
+                    place = 0
+                    for v in factor.scope:
+                        place = place * len(model.variables[v].states) + row[v]
+                    if factor.feature[place] >= 0:
+                        vector[model.ties[factor.feature[place]]] += 1
+                counts[tuple(vector)] = counts.get(tuple(vector), 0) + 1
+            assert sorted(np.exp(found.log_sizes).round().astype(int).tolist()) == sorted(counts.values())
+            spread = np.array(sorted(counts))
+            ours = np.array(sorted(map(tuple, found.counts.tolist())))
+            np.testing.assert_array_equal(spread - spread[0], ours - ours[0])
+
+
+def test_answers_do_not_depend_on_threads(monkeypatch):
+    model, evidence, _, _ = case(1)
+    for method, options in (
+        ("tied", {"lookahead": 2}),
+        ("lw", {}),
+        ("mcsat", {"chains": 4}),
+        ("gibbs", {"chains": 4}),
+        ("slices", {}),
+    ):
+        answers = []
+        for threads in ("1", "3"):
+            monkeypatch.setenv("TINYBAYES_THREADS", threads)
+            answers.append(marginals(model, evidence, method=method, samples=5000, seed=3, **options))
+        other = marginals(model, evidence, method=method, samples=5000, seed=4, **options)
+        for a, b in zip(*(answer.probabilities for answer in answers), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert any((a != b).any() for a, b in zip(answers[0].probabilities, other.probabilities, strict=True))
+
+
+def test_pruned_proposals_never_fail():
+    """Parities: small tables do not see that they contradict each other, tables of zeros and ones do."""
+    rng = np.random.default_rng(5)
+    n = 12
+    solution, factors, weights = rng.integers(0, 2, n), [], [-np.inf, 0.4]
+    odd = np.array([0, 1, 1, 0, 1, 0, 0, 1])
+    for _ in range(9):
+        scope = tuple(rng.choice(n, 3, replace=False).tolist())
+        wrong = odd != solution[list(scope)].sum() % 2
+        factors.append(Factor(scope, np.where(wrong, 0, 1)))
+    for v in range(n):
+        factors.append(Factor((v,), np.array([-1, len(weights)])))
+        weights.append(rng.normal())
+    model = LogLinear(tuple(Variable(f"v{k}", (0, 1)) for k in range(n)), tuple(factors), np.array(weights))
+    free = marginals(model, lookahead=3, prune=False, samples=20_000)
+    pruned = marginals(model, lookahead=3, samples=20_000)
+    assert pruned.zero == 0 < 0.1 < free.zero
+    assert any("weight zero" in note for note in free.notes)
+    exact = marginals(model)
+    for answer in (free, pruned):
+        for a, e, b in zip(answer.probabilities, answer.errors, exact.probabilities, strict=True):
+            assert (np.abs(a - b) < 4.5 * e + 1e-9).all()
+
+
+def test_impossible_evidence_is_an_error():
+    model = LogLinear(
+        tuple(Variable(name, (0, 1)) for name in "ab"),
+        (Factor((0, 1), np.array([0, -1, -1, 0])),),
+        np.array([-np.inf]),
+    )
+    for method in ("tied", "exact", "slices", "mcsat", "gibbs", "algorithm1", "lw", "forward"):
+        with pytest.raises(TinybayesError, match=r"occur|zero"):
+            marginals(model, {"a": 0, "b": 0}, method=method, samples=500)
+        found = marginals(model, {"a": 0}, method=method, samples=500)
+        assert found["b"][1] == pytest.approx(1)
