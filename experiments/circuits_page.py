@@ -49,8 +49,8 @@ FIGURE1 = """
 
 Mean log-probability, per query variable, of what the test row has in the query variables given what it has in the
 evidence variables; higher is better. Left: 30 % of the variables are asked, 0 to 50 % observed. Right: 30 % observed,
-10 to 50 % asked. Gibbs sampling asks the trees. The number of queries is {counts}
-(fewer on tmovie). A Gibbs setting is compared with the circuit on the queries that both were asked: its point is the
+10 to 50 % asked. Gibbs sampling asks the trees. The number of queries is {counts}.
+A Gibbs setting is compared with the circuit on the queries that both were asked: its point is the
 circuit's plus the mean difference, its bar the standard error of that difference. Settings with fewer than five
 queries are timed, not drawn.
 The paper finds circuits ten times faster than its fastest Gibbs setting, ten thousand times faster than its slowest,
@@ -106,7 +106,7 @@ def queries(report: dict[str, Any], docs: Path) -> str:
             cells.append(f"{sum(values) / len(values):.3g}" if values else "")
         lines.append(_line(*cells))
     counts = ", ".join(
-        f"{next(r['queries'] for r in results if r['setting'] == s):,} ({s})"
+        f"{_span([r['queries'] for r in results if r['setting'] == s])} ({s})"
         for s in SETTINGS
         if any(r["setting"] == s for r in results)
     )
@@ -153,6 +153,11 @@ def write(experiments: Path, docs: Path) -> None:
         text += section(report) if report else f"\nNot run yet: `{name}.py`\n"
     docs.mkdir(parents=True, exist_ok=True)
     (docs / "results_circuits.md").write_text(text)
+
+
+def _span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _line(*cells: object) -> str:

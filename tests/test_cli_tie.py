@@ -2,14 +2,27 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import oracle
 import zoo
 from test_cli import fails, run
-from tinybayes import bayes_net_cost, load, save, tie
+from tinybayes import (
+    bayes_net_cost,
+    circuit_cost,
+    load,
+    log_evidence,
+    read_dataset,
+    relearn,
+    relearn_rows,
+    save,
+    tie,
+    tie_circuit,
+)
 from tinybayes.infer import compile_circuit, sample
-from tinybayes.model import Codebook, Dataset
+from tinybayes.model import Codebook, Dataset, LogLinear
 
 
 @pytest.fixture
@@ -62,6 +75,54 @@ def test_impossible_rows_are_shown_as_such(folder):
     assert "nan" not in shown
 
 
+@pytest.mark.parametrize("local", [False, True])
+def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, local):
+    how = ["--relearn", "--local"] if local else ["--relearn"]
+    arguments = ("tie", "net.tb", "--levels", "4", "--data", "rows.csv", *how)
+    shown = run(*arguments, "--train", "rows.csv", "-o", "tied.tb", cwd=folder).stdout
+    net, found = load(folder / "net.tb"), load(folder / "tied.tb")
+    data = read_dataset(folder / "rows.csv", like=net)
+    again = (relearn_rows if local else relearn)(tie(net, 4).net, data)
+    assert found == again.model
+    assert found.is_normalized() == local
+    assert "converged" in shown
+    for number in (f"{again.before:.6f}", f"{again.after:.6f}", f"{bayes_net_cost(found).bits}"):
+        assert number in shown
+    figures = json.loads(run(*arguments, "--json", "-o", "t.tb", cwd=folder).stdout)
+    assert figures["relearned"]["after"] == pytest.approx(again.after)
+    assert figures["relearned"]["method"] == ("rows" if local else "exact")
+    # Probabilities are those of the distribution, whose rows need not sum to one.
+    rows, logs = oracle.joint(found)
+    asked = json.loads(run("query", "tied.tb", "| wet=True", "--json", cwd=folder).stdout)
+    wet = oracle.log_sum(logs[rows[:, 2] == 1]) - oracle.log_sum(logs)
+    assert asked["log_evidence"] == pytest.approx(wet, abs=1e-6)
+    frame = run("query", "tied.tb", "wet=True", "--evidence", "rows.csv", "-o", "a.csv", cwd=folder)
+    assert "Wrote 200 answers" in frame.stdout
+    run("convert", "tied.tb", "class.tb", "--target", "wet", cwd=folder)
+    assert "%" in run("evaluate", "class.tb", "rows.csv", cwd=folder).stdout
+    run("predict", "class.tb", "rows.csv", "-o", "p.csv", cwd=folder)
+
+
+def test_circuits_are_tied(folder):
+    shown = run("tie", "circuit.tb", "--levels", "3", "--data", "rows.csv", "-o", "t.tb", cwd=folder).stdout
+    circuit, found = load(folder / "circuit.tb"), load(folder / "t.tb")
+    expected = tie_circuit(circuit, 3, data=read_dataset(folder / "rows.csv", like=circuit))
+    assert found == expected.circuit
+    assert f"{expected.before:.6f} before, {expected.after:.6f} after" in shown
+    assert f"Bits: {circuit_cost(found).bits:,} instead of {circuit_cost(circuit).bits:,}." in shown
+    asked = json.loads(run("query", "t.tb", "| wet=True", "--json", cwd=folder).stdout)
+    logs = log_evidence(found, np.array([[-1, -1, 1], [-1, -1, -1]]))
+    assert asked["log_evidence"] == pytest.approx(logs[0] - logs[1])
+
+
+def test_log_linear_models_are_asked_but_neither_tied_nor_evaluated(folder):
+    save(LogLinear.from_bayes_net(load(folder / "net.tb")), folder / "model.tb")
+    asked = json.loads(run("query", "model.tb", "wet=True", "--json", cwd=folder).stdout)
+    assert asked["probability"] == pytest.approx(27 / 64)
+    for command in (["tie", "model.tb", "-o", "t.tb"], ["evaluate", "model.tb", "rows.csv"], ["info", "model.tb"]):
+        fails(*command, cwd=folder, message="expected a network or a circuit, got a log-linear model")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -70,7 +131,11 @@ def test_impossible_rows_are_shown_as_such(folder):
         (["net.tb", "--levels", "99", "-o", "t.tb"], "2 to 7 levels"),
         (["net.tb", "--levels", "auto", "-o", "t.tb"], "data to choose the levels by"),
         (["net.tb", "--levels", "4", "--zeros", "some", "-o", "t.tb"], "--zeros: expected keep"),
-        (["circuit.tb", "--levels", "4", "-o", "t.tb"], "expected a Bayesian network, got a circuit"),
+        (["circuit.tb", "--relearn", "--data", "rows.csv", "-o", "t.tb"], "expected a Bayesian network, got a circuit"),
+        (["net.tb", "--levels", "4", "--local", "-o", "t.tb"], "--local: expected --relearn"),
+        (["net.tb", "--levels", "4", "--train", "rows.csv", "-o", "t.tb"], "--train: expected --relearn"),
+        (["net.tb", "--levels", "4", "--relearn", "-o", "t.tb"], "--relearn: expected a table to learn from"),
+        (["net.tb", "--relearn", "--renormalize", "--data", "rows.csv", "-o", "t.tb"], "one of --relearn and"),
         (["net.tb", "--levels", "4", "--data", "nowhere.csv", "-o", "t.tb"], "nowhere.csv"),
         (["net.tb", "--levels", "4", "-o", "nowhere/t.tb"], "--output: expected a file in a directory that exists"),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from tinybayes.compress import Tied, tie, to_format
+    from tinybayes.compress import Tied, TiedCircuit, mean_log_likelihood, tie, tie_circuit, to_format
     from tinybayes.cost import bayes_net_cost, circuit_cost
     from tinybayes.data import named as datasets
     from tinybayes.data.mdlp import MDLPDiscretizer
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity
     from tinybayes.infer import (
         GIBBS_SETTINGS,
+        Marginals,
         Queries,
         as_circuit,
         ask,
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
         evaluate,
         expected_counts,
         gibbs,
+        hellinger,
         is_decomposable,
         is_deterministic,
         is_smooth,
         log_evidence,
+        log_likelihood,
         log_partition,
         marginals,
         most_probable,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         sample,
     )
     from tinybayes.learn import (
+        Relearned,
         chow_liu,
         learn_ac,
         learn_classifier,
@@ -50,6 +54,8 @@ if TYPE_CHECKING:
         maximum_likelihood,
         naive_bayes,
         random_tan,
+        relearn,
+        relearn_rows,
     )
     from tinybayes.model import (
         CPD,
@@ -69,7 +75,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "compress": ["Tied", "tie", "to_format"],
+    "compress": ["Tied", "TiedCircuit", "mean_log_likelihood", "tie", "tie_circuit", "to_format"],
     "cost": ["bayes_net_cost", "circuit_cost"],
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
@@ -79,6 +85,7 @@ _HOMES = {
     "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"],
     "infer": [
         "GIBBS_SETTINGS",
+        "Marginals",
         "Queries",
         "as_circuit",
         "ask",
@@ -90,10 +97,12 @@ _HOMES = {
         "evaluate",
         "expected_counts",
         "gibbs",
+        "hellinger",
         "is_decomposable",
         "is_deterministic",
         "is_smooth",
         "log_evidence",
+        "log_likelihood",
         "log_partition",
         "marginals",
         "most_probable",
@@ -102,6 +111,7 @@ _HOMES = {
         "sample",
     ],
     "learn": [
+        "Relearned",
         "chow_liu",
         "learn_ac",
         "learn_classifier",
@@ -109,6 +119,8 @@ _HOMES = {
         "maximum_likelihood",
         "naive_bayes",
         "random_tan",
+        "relearn",
+        "relearn_rows",
     ],
     "model": [
         "CPD",
@@ -147,10 +159,13 @@ __all__ = [
     "Float",
     "LogLinear",
     "MDLPDiscretizer",
+    "Marginals",
     "Queries",
+    "Relearned",
     "Rules",
     "Structure",
     "Tied",
+    "TiedCircuit",
     "TinybayesError",
     "Variable",
     "as_circuit",
@@ -167,6 +182,7 @@ __all__ = [
     "evaluate",
     "expected_counts",
     "gibbs",
+    "hellinger",
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
@@ -175,9 +191,11 @@ __all__ = [
     "learn_tree_cpds",
     "load",
     "log_evidence",
+    "log_likelihood",
     "log_partition",
     "marginals",
     "maximum_likelihood",
+    "mean_log_likelihood",
     "most_probable",
     "naive_bayes",
     "open_dataset",
@@ -186,9 +204,12 @@ __all__ = [
     "random_tan",
     "read_dataset",
     "read_model",
+    "relearn",
+    "relearn_rows",
     "sample",
     "save",
     "tie",
+    "tie_circuit",
     "to_format",
     "with_target",
     "write_model",

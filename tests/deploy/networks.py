@@ -48,9 +48,9 @@ def every_state(net, rows=200, seed=1):
 
 
 def codebook(levels, *, zeros=False):
-    values = -np.sort(-np.random.default_rng(levels).exponential(2.0, levels).cumsum())[::-1]
-    found = [-float(v) for v in np.unique(np.round(-values, 6))]
-    return Codebook(tuple(sorted({*found, *([-np.inf] if zeros else [])})))
+    """Draw levels between 0 and about -8, where the logarithms of probabilities are."""
+    values = -np.random.default_rng(levels).exponential(8 / levels, levels).cumsum()
+    return Codebook((*([-np.inf] if zeros else []), *np.unique(np.round(values, 6)).tolist()))
 
 
 def formats():

@@ -8,6 +8,8 @@ import typer
 from tinybayes import __version__
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.examples import demo, reproduce
+from tinybayes.cli.export import export
+from tinybayes.cli.inference import infer
 from tinybayes.cli.learning import fit
 from tinybayes.cli.models import convert, evaluate, info, predict
 from tinybayes.cli.query import query
@@ -31,7 +33,9 @@ for command, example in (
     (evaluate, "evaluate iris.tb test.csv"),
     (predict, "predict iris.tb new.csv --proba -o labels.csv"),
     (query, 'query alarm.bif.gz "HR=HIGH | CVP=LOW"'),
+    (infer, "infer grid.uai --evidence grid.evid --seconds 10"),
     (tie, "tie digits.tb --levels 16 -o tied.tb"),
+    (export, "export digits.tb --to c -o firmware"),
     (info, "info digits.tb"),
     (convert, "convert alarm.bif.gz alarm.tb"),
     (reproduce, "reproduce experiments/differentiable_tan/table1.toml --quick"),

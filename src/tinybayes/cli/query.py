@@ -29,17 +29,18 @@ def query(
     limit: Annotated[int, typer.Option("--limit", min=0, help="Of --marginals: how many variables to list.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """Ask a circuit or a Bayesian network for a probability; the answer is exact."""
+    """Ask a circuit, a Bayesian network or a log-linear model for a probability; the answer is exact."""
     from tinybayes.data.readers import as_table
     from tinybayes.data.writers import write_frames
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_any
     from tinybayes.infer import as_circuit, ask
     from tinybayes.infer.query_frames import query_frames
     from tinybayes.infer.query_text import parse_query
+    from tinybayes.model import LogLinear
     from tinybayes.report.circuits import posterior_table
 
-    asked = read_model(model)
-    wanted, known = parse_query(text, asked.nodes)
+    asked = read_any(model)
+    wanted, known = parse_query(text, asked.variables if isinstance(asked, LogLinear) else asked.nodes)
     if evidence is None and output is not None:
         raise error("--evidence with --output", "none", where="--output", remedy="answers to one query are printed")
     if evidence is None and not marginals and not (wanted >= 0).any() and not (known >= 0).any():

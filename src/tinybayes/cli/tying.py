@@ -1,17 +1,20 @@
-"""The command that ties the parameters of a network."""
+"""The command that ties the parameters of a network or a circuit."""
 
 import math
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, check_output, print_json, say
+from tinybayes.cli._console import Json, ModelFile, check_output, print_json, say, show
+from tinybayes.cli.learning import INTERRUPTED
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
     from tinybayes.compress import Tied
-    from tinybayes.model import BayesNet
+    from tinybayes.learn import Relearned
+    from tinybayes.model import BayesNet, Circuit, Dataset
 
 
 def tie(
@@ -31,33 +34,119 @@ def tie(
     renormalize: Annotated[
         bool, typer.Option("--renormalize", help="Let rows sum to one again; takes more bits.")
     ] = False,
+    relearn: Annotated[
+        bool, typer.Option("--relearn", help="Learn the levels anew under the ties, from --train or else --data.")
+    ] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="With --relearn: rows stay normalised; takes more bits.")
+    ] = False,
+    train: Annotated[Path | None, typer.Option(help="With --relearn: the table to learn from.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Tie the parameters of a network: replace them by a few levels."""
-    from tinybayes.compress import tie as tie_parameters
-    from tinybayes.cost import bayes_net_cost
+    """Tie the parameters of a network or a circuit: replace them by a few levels."""
     from tinybayes.data.tables import read_dataset
-    from tinybayes.deploy import read_network, write_model
+    from tinybayes.deploy import read_model
+    from tinybayes.model import Circuit
 
     check_output(output)
-    net = read_network(model)
-    tied = tie_parameters(
-        net,
-        _levels(levels),
-        data=None if data is None else read_dataset(data, like=net),
-        counts=None if counts is None else read_dataset(counts, like=net),
-        per_table=per_table,
-        zeros=_zeros(zeros),
-        renormalize=renormalize,
-    )
-    write_model(tied.net, output)
+    _check(relearn, local, renormalize, train, data)
+    net, chosen = read_model(model), _levels(levels)
+    held_out = None if data is None else read_dataset(data, like=net)
+    if isinstance(net, Circuit):
+        given = {"--counts": counts, "--per-table": per_table, "--zeros": zeros != "keep"}
+        given |= {"--renormalize": renormalize, "--relearn": relearn}
+        _only_for_networks([name for name, value in given.items() if value])
+        _tie_circuit(net, chosen, held_out, output, as_json)
+        return
+    options: dict[str, Any] = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize}
+    options["counts"] = None if counts is None else read_dataset(counts, like=net)
+    learned_from = None
+    if relearn:
+        learned_from = held_out if train is None else read_dataset(train, like=net)
+    _tie_network(net, chosen, held_out, options, learned_from, local, output, as_json)
+
+
+def _tie_network(
+    net: "BayesNet",
+    levels: int | Literal["auto"],
+    held_out: "Dataset | None",
+    options: dict[str, Any],
+    learned_from: "Dataset | None",
+    local: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    from tinybayes.compress import tie as tie_parameters
+    from tinybayes.cost import bayes_net_cost
+    from tinybayes.deploy import write_model
+
+    tied = tie_parameters(net, levels, data=held_out, **options)
+    again = None if learned_from is None else _relearn(tied.net, learned_from, local)
+    result = tied.net if again is None else again.model
+    write_model(result, output)
     before, after = bayes_net_cost(net).bits, bayes_net_cost(tied.net).bits
     if as_json:
         figures = {key: value for key, value in vars(tied).items() if key != "net"}
+        figures |= {"bits_before": before, "bits": bayes_net_cost(result).bits}
+        if again is not None:
+            figures["relearned"] = {key: value for key, value in vars(again).items() if key != "model"}
+        print_json(figures, output)
+    else:
+        for line in _lines(tied, net, before, after):
+            say(line)
+        if again is not None:
+            _show_relearned(net, tied, again, held_out, rows_are_data=learned_from is held_out)
+        say(f"Wrote {output}.")
+    if again is not None and not again.complete:
+        say(f"Interrupted after {again.steps} steps: the best levels so far were kept.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check(relearn: bool, local: bool, renormalize: bool, train: Path | None, data: Path | None) -> None:
+    if not relearn and (local or train is not None):
+        raise error("--relearn with it", "none", where="--local" if local else "--train")
+    if relearn and train is None and data is None:
+        raise error("a table to learn from", "none", where="--relearn", remedy="name it with --train")
+    if relearn and renormalize:
+        raise error(
+            "one of --relearn and --renormalize", "both", where="tie", remedy="--relearn --local normalises rows"
+        )
+
+
+def _relearn(net: "BayesNet", rows: "Dataset", local: bool) -> "Relearned[BayesNet]":
+    from tinybayes.learn import relearn, relearn_rows
+    from tinybayes.report.progress import relearning_progress
+
+    with relearning_progress(sys.stderr.isatty()) as report:
+        return relearn_rows(net, rows, report=report) if local else relearn(net, rows, report=report)
+
+
+def _only_for_networks(options: list[str]) -> None:
+    if options:
+        remedy = "for circuits only --levels and --data count"
+        raise error("a Bayesian network", "a circuit", where=", ".join(options), remedy=remedy)
+
+
+def _tie_circuit(
+    circuit: "Circuit", levels: int | Literal["auto"], held_out: "Dataset | None", output: Path, as_json: bool
+) -> None:
+    from tinybayes.compress import tie_circuit
+    from tinybayes.cost import circuit_cost
+    from tinybayes.deploy import write_model
+
+    tied = tie_circuit(circuit, levels, data=held_out)
+    write_model(tied.circuit, output)
+    before, after = circuit_cost(circuit).bits, circuit_cost(tied.circuit).bits
+    if as_json:
+        figures = {key: value for key, value in vars(tied).items() if key != "circuit"}
         print_json({**figures, "bits_before": before, "bits": after}, output)
         return
-    for line in _lines(tied, net, before, after):
-        say(line)
+    say(f"Levels: {tied.levels:,} for {len(circuit.table):,} parameters.")
+    say(f"Bits: {after:,} instead of {before:,}.")
+    say(f"Largest change of a log-parameter: {tied.epsilon:.6g}.")
+    if tied.before is not None and tied.after is not None:
+        say(f"Mean log-likelihood (exact): {tied.before:.6f} before, {tied.after:.6f} after.")
+    say(f"log Z: {tied.log_partition:.6g}.")
     say(f"Wrote {output}.")
 
 
@@ -82,6 +171,44 @@ def _lines(tied: "Tied", net: "BayesNet", before: int, after: int) -> list[str]:
     elif tied.before is not None:
         lines.append("The sum over all assignments is out of reach: no circuit of a sensible size.")
     return lines
+
+
+def _show_relearned(
+    net: "BayesNet", tied: "Tied", again: "Relearned[BayesNet]", held_out: "Dataset | None", *, rows_are_data: bool
+) -> None:
+    """Show what the network, its ties and the relearned levels cost and give."""
+    from rich.table import Table
+
+    from tinybayes.compress import mean_log_likelihood
+    from tinybayes.cost import bayes_net_cost
+
+    after = None
+    if held_out is not None and again.method != "approximate":
+        after = mean_log_likelihood(again.model, held_out)
+    table = Table("", "levels", "bits", "log-likelihood, learned from", "log-likelihood, held out")
+    values = [cpd.log_parameters.reshape(-1).tolist() for cpd in (*net.cpds, *again.model.cpds)]
+    distinct = [len({v for part in some for v in part}) for some in (values[: len(net.cpds)], values[len(net.cpds) :])]
+    rows: list[tuple[str, int, BayesNet, Any, Any]] = [
+        ("before", distinct[0], net, None, tied.before),
+        ("tied", tied.levels, tied.net, again.before, tied.after),
+        ("relearned", distinct[1], again.model, again.after, after),
+    ]
+    for name, count, one, learned, out in rows:
+        figures = ("" if v is None else f"{v:.6f}" for v in (learned, None if rows_are_data else out))
+        table.add_row(name, f"{count:,}", f"{bayes_net_cost(one).bits:,}", *figures)
+    show(table)
+    how = {"exact": "exactly", "rows": "with normalised rows", "approximate": "approximately, from samples"}
+    end = "converged" if again.converged else "not converged"
+    say(f"Relearned {how[again.method]}: {again.steps} steps, {end} (difference of counts {again.gradient:.2g}).")
+    if again.method == "approximate":
+        say("No likelihood can be told: the sum over all assignments is out of reach.")
+    if again.unused:
+        prior = f"the tied network counts as {again.prior:g} rows more" if again.prior else "their levels drift away"
+        say(f"{again.unused:,} levels are used by no row: {prior}.")
+    if rows_are_data:
+        say(
+            "The rows that chose the levels are those learned from: name others with --train for a likelihood held out."
+        )
 
 
 def _levels(text: str) -> int | Literal["auto"]:

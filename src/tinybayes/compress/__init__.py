@@ -1,7 +1,18 @@
 """Model to smaller model."""
 
+from tinybayes.compress._likelihood import mean_log_likelihood
 from tinybayes.compress.fixed_point import to_format
 from tinybayes.compress.levels import LevelPath, optimal_levels
 from tinybayes.compress.tie import Tied, tie
+from tinybayes.compress.tie_circuit import TiedCircuit, tie_circuit
 
-__all__ = ["LevelPath", "Tied", "optimal_levels", "tie", "to_format"]
+__all__ = [
+    "LevelPath",
+    "Tied",
+    "TiedCircuit",
+    "mean_log_likelihood",
+    "optimal_levels",
+    "tie",
+    "tie_circuit",
+    "to_format",
+]

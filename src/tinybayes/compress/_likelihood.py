@@ -7,11 +7,12 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import compile_circuit, log_evidence
+from tinybayes.infer.compile_circuit import MAX_EDGES
 from tinybayes.model import BayesNet, Circuit, Dataset, Float, LogLinear
 
 
-def data_rows(net: BayesNet, data: Dataset) -> np.ndarray:
-    """Return the rows of a data set over all nodes of a network, the class last."""
+def data_rows(net: BayesNet | Circuit, data: Dataset) -> np.ndarray:
+    """Return the rows of a data set over all nodes of a model, the class last."""
     if data.variables != net.variables or data.target != net.target:
         raise error(
             "the variables of the network, with the same states and cut points",
@@ -100,3 +101,25 @@ class Likelihood:
 def log_constant(circuit: Circuit) -> float:
     """Return the logarithm of the sum over all assignments."""
     return float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
+
+
+def mean_log_likelihood(net: BayesNet, data: Dataset, *, max_edges: int = MAX_EDGES) -> float:
+    """Return the exact mean log-likelihood of data in nats, also of a network whose rows do not sum to one.
+
+    Parameters
+    ----------
+    net
+        The network; where its rows do not sum to one it is the log-linear model with these weights.
+    data
+        The rows; what is unknown in them is summed out.
+    max_edges
+        The largest circuit to compile for that.
+
+    Raises
+    ------
+    TinybayesError
+        When the circuit would be larger.
+    """
+    needed = not net.is_normalized() or bool((data_rows(net, data) < 0).any())
+    circuit = compile_circuit(net, max_edges=max_edges, share_equal=False) if needed else None
+    return Likelihood(net, data, circuit).mean([cpd.log_parameters for cpd in net.cpds])

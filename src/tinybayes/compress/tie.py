@@ -10,8 +10,9 @@ import numpy as np
 
 from tinybayes.compress._likelihood import Likelihood, compiled, entry_counts, log_constant, normalized_rows
 from tinybayes.compress.levels import LevelPath
+from tinybayes.cost import cheapest_format
 from tinybayes.errors import error
-from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float, NumberFormat
+from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float
 
 MAX_TIE_EDGES = 5_000_000
 _MOST_LEVELS = 512  # that "auto" tries
@@ -105,8 +106,8 @@ def tie(
     if zeros != "keep":
         tables = _smoothed(tables, zeros)
     weights = np.ones(sum(table.size for table in tables)) if counts is None else 1 + entry_counts(net, counts)
-    tried = _candidates(levels, candidates, _groups(tables, per_table), data)
-    books = _Books(tables, weights, per_table, max(tried))
+    tried = candidate_levels(levels, candidates, _groups(tables, per_table), data)
+    books = Books(tables, weights, per_table, max(tried))
     source = BayesNet(net.variables, net.target, tuple(map(_as_float, net.cpds, tables)))
     circuit = None if data is None else compiled(source, max_edges)
     by_rows = renormalize or (data is not None and circuit is None)
@@ -121,7 +122,7 @@ def tie(
         path = [(k, likelihood.mean(books.quantized(k), by_rows=by_rows)) for k in tried]
         chosen = max(path, key=lambda point: (point[1], -point[0]))[0]
     cpds = books.stored(net.cpds, chosen)
-    distances = [_distance(table, cpd.log_parameters) for table, cpd in zip(tables, cpds, strict=True)]
+    distances = [distance(table, cpd.log_parameters) for table, cpd in zip(tables, cpds, strict=True)]
     if renormalize:
         cpds = _renormalized(cpds, per_table)
     return Tied(
@@ -139,7 +140,7 @@ def tie(
     )
 
 
-class _Books:
+class Books:
     """The codebooks of tables, for every number of levels."""
 
     def __init__(self, tables: Sequence[np.ndarray], weights: np.ndarray, per_table: bool, most: int) -> None:
@@ -182,7 +183,7 @@ def _groups(tables: Sequence[np.ndarray], per_table: bool) -> list[np.ndarray]:
     return list(tables) if per_table else [np.concatenate([table.reshape(-1) for table in tables])]
 
 
-def _candidates(
+def candidate_levels(
     levels: int | str, candidates: Sequence[int] | None, groups: Sequence[np.ndarray], data: Dataset | None
 ) -> tuple[int, ...]:
     """Return the numbers of levels to try, increasing; raise when one cannot be."""
@@ -224,7 +225,8 @@ def _log_partition(circuit: Circuit, cpds: Sequence[CPD]) -> float:
     return log_constant(replace(circuit, table=values, format=Float(64)))
 
 
-def _distance(table: np.ndarray, quantized: np.ndarray) -> float:
+def distance(table: np.ndarray, quantized: np.ndarray) -> float:
+    """Return the largest distance of finite numbers from what they became."""
     finite = np.isfinite(table)
     return float(np.abs(table[finite] - quantized[finite]).max(initial=0.0))
 
@@ -232,9 +234,6 @@ def _distance(table: np.ndarray, quantized: np.ndarray) -> float:
 def _renormalized(cpds: Sequence[CPD], per_table: bool) -> list[CPD]:
     """Normalise the rows of tables; store them in a codebook of their values or as floats, whichever is cheaper."""
     tables = [t.astype(np.float32).astype(np.float64) for t in normalized_rows([cpd.log_parameters for cpd in cpds])]
-    forms: list[NumberFormat] = []
-    for part in _groups(tables, per_table):
-        book = Codebook(tuple(np.unique(part).tolist()))
-        forms.append(book if book.bits * part.size + book.shared_bits < 32 * part.size else Float())
+    forms = [cheapest_format([part]) for part in _groups(tables, per_table)]
     chosen = forms if per_table else forms * len(cpds)
     return [replace(c, table=f.encode(t), format=f) for c, f, t in zip(cpds, chosen, tables, strict=True)]

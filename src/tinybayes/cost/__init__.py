@@ -1,6 +1,7 @@
-"""Model to `Cost`: bits, operations as the papers count them, edges of circuits."""
+"""Model to `Cost`: bits, operations as the papers count them, edges of circuits; the cheapest format."""
 
 from tinybayes.cost.bayes_net import bayes_net_cost
 from tinybayes.cost.circuit import circuit_cost
+from tinybayes.cost.storage import cheapest_format
 
-__all__ = ["bayes_net_cost", "circuit_cost"]
+__all__ = ["bayes_net_cost", "cheapest_format", "circuit_cost"]

@@ -13,17 +13,22 @@ static_cast struct switch template this thread_local throw true try typedef type
 virtual void volatile wchar_t while xor xor_eq main setup loop int8_t int16_t int32_t uint8_t uint16_t uint32_t
 def del elif except finally from global in is lambda None nonlocal pass raise True False with yield async await
 assert input output wire reg always assign begin end initial parameter integer real time logic
+std int64_t uint64_t size_t stdint stdlib stdio stddef string math limits array cmath cstddef cstdint
+Arduino micropython
 """
 RESERVED = frozenset(_WORDS.split())
 LONGEST = 63  # characters that C99 compilers must tell apart
 
 
-def check_name(name: str) -> str:
-    """Return the name of a model, which becomes a part of file names and identifiers; raise when it cannot."""
+def check_name(name: str, words: frozenset[str] = frozenset()) -> str:
+    """Return the name of a model, which becomes a part of file names and identifiers; raise when it cannot.
+
+    `words` are more names that are taken, in one language only.
+    """
     remedy = "choose letters, digits and underscores, beginning with a letter"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise error("a C identifier of at most 31 characters", repr(name), where="name", remedy=remedy)
-    if name in RESERVED or "__" in name or name.endswith("_"):
+    if name in RESERVED | words or "__" in name or name.endswith("_"):
         raise error("a name that no language reserves", repr(name), where="name", remedy=f"use {name.strip('_')}_model")
     return name
 

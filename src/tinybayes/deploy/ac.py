@@ -17,9 +17,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tinybayes.deploy._network_text import MAX_ENTRIES, Source, read_source, shorten, write_text
+from tinybayes.deploy._tokens import Tokens, unnamed_variables
 from tinybayes.errors import FileError, error
 from tinybayes.infer.circuit_properties import is_decomposable
-from tinybayes.model import Circuit, Float, Variable
+from tinybayes.model import Circuit, Float
 
 _SHAPE = re.compile(r"\(\s*([0-9]{1,9}(?:[\s,]+[0-9]{1,9})*)\s*\)\s*")
 _INTEGER = re.compile(r"[0-9]{1,9}")
@@ -51,17 +52,10 @@ def read_ac(path: str | os.PathLike[str]) -> Circuit:
     cards = [int(word) for word in shape[1].replace(",", " ").split()]
     if min(cards) < 1 or sum(cards) > MAX_ENTRIES:
         raise source.error(0, f"one state or more each, {MAX_ENTRIES} in all", f"{min(cards)} to {max(cards)}")
-    nodes = _Nodes(source, cards)
-    for line in re.finditer(r"[^\n]+", source.text[shape.end() :]):
-        words, at = line[0].split(), shape.end() + line.start()
-        if words == ["EOF"]:
-            break
-        if words:
-            nodes.add(words, at)
-    else:
-        raise source.error(source.end, "'EOF' after the last node", "the end of the file", "is the file complete?")
-    variables = tuple(Variable(f"x{i}", tuple(range(card))) for i, card in enumerate(cards))
-    circuit = nodes.circuit(variables)
+    nodes, tokens = _Nodes(source, cards), Tokens(source, shape.end())
+    while (what := tokens.word("'EOF' after the last node")) != "EOF":
+        nodes.add(what, tokens.rest_of_line(), tokens.at)
+    circuit = nodes.circuit()
     if not (found := is_decomposable(circuit)):
         raise error("a decomposable circuit", found.reason, where=f"{path}", kind=FileError)
     return circuit
@@ -78,8 +72,7 @@ class _Nodes:
         self.offsets, self.children = [0], list[int]()
         self.values: list[float] = []
 
-    def add(self, words: list[str], at: int) -> None:
-        what, *rest = words
+    def add(self, what: str, rest: list[str], at: int) -> None:
         if what not in _KINDS:
             raise self.source.error(at, "a node 'n', 'v', '+' or '*', or 'EOF'", shorten(what))
         leaf = -1
@@ -115,14 +108,14 @@ class _Nodes:
             raise self.source.error(at, expected, shorten(" ".join(words) or "nothing"))
         return [int(word) for word in words]
 
-    def circuit(self, variables: tuple[Variable, ...]) -> Circuit:
+    def circuit(self) -> Circuit:
         if not self.kind:
             raise self.source.error(self.source.end, "one node or more", "none")
         with np.errstate(divide="ignore"):
             table = np.log(np.array(self.values, dtype=np.float64))
         children = np.array(self.children, dtype=np.int32)
         arrays = (np.array(self.kind), np.array(self.offsets), children, np.array(self.leaf))
-        return Circuit(variables, None, *arrays, table, Float(64))
+        return Circuit(unnamed_variables(self.cards), None, *arrays, table, Float(64))
 
 
 def write_ac(circuit: Circuit, path: str | os.PathLike[str]) -> None:

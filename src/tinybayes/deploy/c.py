@@ -1,8 +1,5 @@
 """Classifiers as C99: one header and one source file that need nothing but <stdint.h>."""
 
-import os
-from pathlib import Path
-
 from tinybayes.deploy._c import text
 from tinybayes.deploy._c.circuit import circuit_files
 from tinybayes.deploy._c.cut_points import RAW, cut_points
@@ -12,7 +9,6 @@ from tinybayes.deploy._c.sums import Sums, class_sums
 from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, plan
 from tinybayes.errors import error
-from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, Circuit
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
@@ -62,23 +58,10 @@ def to_c(
     if isinstance(model, Circuit):
         return circuit_files(model, name=name, query=query, arithmetic=arithmetic, note=note)
     found = plan(model)
-    if all(v.edges is None for v in model.variables):
+    if not any(v.edges for v in model.variables):
         raw = "none"
     top = text.comment(*found.facts(note), CLOSING)
     return {f"{name}.h": top + header(found, name, raw), f"{name}.c": top + _source(found, name, raw)}
-
-
-def write_files(texts: dict[str, str], directory: str | os.PathLike[str]) -> list[Path]:
-    """Write generated files into a directory, which is made if it is not there."""
-    place = Path(directory)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise error("a directory", problem.strerror or problem, where=str(place)) from problem
-    for file, content in texts.items():
-        with atomic_path(place / file) as temporary:
-            temporary.write_text(content, encoding="ascii")
-    return [place / file for file in texts]
 
 
 def _source(found: Plan, name: str, raw: str) -> str:
@@ -94,8 +77,9 @@ def _source(found: Plan, name: str, raw: str) -> str:
     out += f"static void add_up(const {state} *x, {sums.kind} *sum)\n{{\n{sums.body}}}\n\n"
     out += (
         f"{declared['predict']}\n{{\n    {sums.kind} sum[{found.classes}];\n"
-        f"    unsigned c, best = 0;\n    add_up(x, sum);\n    for (c = 1; c < {found.classes}U; ++c) {{\n"
-        f"        if (sum[c] {sums.better} sum[best]) {{\n            best = c;\n        }}\n    }}\n"
+        f"    {sums.kind} top;\n    unsigned c, best = 0;\n    add_up(x, sum);\n    top = sum[0];\n"
+        f"    for (c = 1; c < {found.classes}U; ++c) {{\n        if (sum[c] {sums.better} top) {{\n"
+        "            top = sum[c];\n            best = c;\n        }\n    }\n"
         f"    return ({text.unsigned(found.classes - 1)})best;\n}}\n\n"
     )
     return out + scores + (_from_raw(found, name, raw, declared) if raw != "none" else "")
@@ -125,7 +109,7 @@ def _scores(found: Plan, declaration: str, state: str, sums: Sums) -> str:
 def _from_raw(found: Plan, name: str, raw: str, declared: dict[str, str]) -> str:
     data, body = cut_points(found.net.variables, raw)
     return (
-        f"\n{data}\n{declared['encode']}\n{{\n    unsigned i;\n"
+        f"\n{data}\n{declared['encode']}\n{{\n    unsigned i, k = 0;\n"
         f"    for (i = 0; i < {found.features}U; ++i) {{\n{body}    }}\n}}\n\n"
         f"{declared['predict_raw']}\n{{\n    {state_type(found)} x[{found.features}];\n"
         f"    {name}_encode(value, x);\n    return {name}_predict(x);\n}}\n"

@@ -11,11 +11,11 @@ from tinybayes.deploy.uai import read_uai, write_uai
 from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.model import BayesNet, Circuit
+from tinybayes.model import BayesNet, Circuit, LogLinear
 
 PathLike = str | os.PathLike[str]
 Model = BayesNet | Circuit
-FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
+FORMATS: dict[str, tuple[Callable[..., Model | LogLinear], Callable[..., None]]] = {
     ".tb": (load, save),
     ".bif": (read_bif, write_bif),
     ".xmlbif": (read_xmlbif, write_xmlbif),
@@ -27,10 +27,19 @@ FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
 
 def read_model(path: PathLike) -> Model:
     """Read a network or a circuit from a file whose suffix tells its format; text formats may be gzipped."""
+    model = read_any(path)
+    if isinstance(model, LogLinear):
+        remedy = "ask it with: tinybayes query"
+        raise error("a network or a circuit", "a log-linear model", where=str(path), remedy=remedy)
+    return model
+
+
+def read_any(path: PathLike) -> Model | LogLinear:
+    """Read a network, a circuit or a log-linear model (which only the native format holds)."""
     return FORMATS[_suffix(path)][0](path)
 
 
-def write_model(model: Model, path: PathLike, *, normalize: bool = False) -> None:
+def write_model(model: Model | LogLinear, path: PathLike, *, normalize: bool = False) -> None:
     """Write a model to a file whose suffix tells the format; text formats may be gzipped.
 
     Parameters
@@ -46,6 +55,9 @@ def write_model(model: Model, path: PathLike, *, normalize: bool = False) -> Non
     suffix = _suffix(path)
     if suffix == ".tb":
         save(model, path)
+    elif isinstance(model, LogLinear):
+        remedy = "write it as .tb; a network with tied tables can be written in all formats"
+        raise error("a network or a circuit", "a log-linear model", where=str(path), remedy=remedy)
     elif suffix == ".ac":
         write_ac(compile_circuit(model) if isinstance(model, BayesNet) else model, path)
     elif isinstance(model, Circuit):

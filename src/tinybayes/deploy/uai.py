@@ -12,84 +12,23 @@ scope: it is a `LogLinear` model with a feature for each number.
 """
 
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tinybayes.deploy._network_text import (
     MAX_ENTRIES,
     NetworkBuilder,
-    Source,
     log_probabilities,
     network_decimals,
-    parse_numbers,
     read_source,
     shorten,
     write_text,
 )
-from tinybayes.errors import TinybayesError
-from tinybayes.model import BayesNet, Factor, LogLinear, Variable
+from tinybayes.deploy._tokens import Tokens, unnamed_variables
+from tinybayes.model import BayesNet, Factor, LogLinear
 
-_WORD = re.compile(r"\S+")
 _MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table, whose size would bound them
-
-
-class Tokens:
-    """Reads the words of a text one after the other, and knows their lines.
-
-    Parameters
-    ----------
-    source
-        The text with its path.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.at = 0
-        self._stop = 0
-        self._words = _WORD.finditer(source.text)
-
-    def word(self, what: str) -> str:
-        """Return the next word, which stands at `at`; `what` says what it should be."""
-        found = next(self._words, None)
-        if found is None:
-            raise self._ended(what)
-        self.at, self._stop = found.span()
-        return found[0]
-
-    def integer(self, what: str, low: int, high: int) -> int:
-        """Return the next word as an integer from `low` to `high`."""
-        word = self.word(what)
-        # Nothing allowed here has more than 18 digits, and int() is slow on very long ones.
-        if not re.fullmatch(r"[0-9]{1,18}", word) or not low <= int(word) <= high:
-            allowed = f"from {low} to {high}" if low < high else f"{low}"
-            raise self.source.error(self.at, f"{what}, {allowed}", shorten(word))
-        return int(word)
-
-    def numbers(self, count: int, what: str) -> tuple[np.ndarray, Callable[[int], int]]:
-        """Return the next `count` words as numbers, and the function that gives the place of one."""
-        start = self._stop
-        words: list[str] = []
-        for found in islice(self._words, count):
-            words.append(found[0])
-            self._stop = found.end()
-        if len(words) < count:
-            raise self._ended(f"{count} {what}")
-
-        def place(index: int) -> int:
-            return next(islice(_WORD.finditer(self.source.text, start), index, None)).start()
-
-        return parse_numbers(words, lambda index: self.source.where(place(index))), place
-
-    def end(self) -> None:
-        """Raise unless all words were read."""
-        if (found := next(self._words, None)) is not None:
-            raise self.source.error(found.start(), "the end of the file", shorten(found[0]))
-
-    def _ended(self, what: str) -> TinybayesError:
-        return self.source.error(self.source.end, what, "the end of the file", "is the file complete?")
 
 
 def read_uai(path: str | os.PathLike[str]) -> BayesNet:
@@ -155,7 +94,7 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
         factors.append(Factor(tuple(scope), np.arange(total, total + len(weights[-1]))))
         total += len(weights[-1])
     tokens.end()
-    return LogLinear(_variables(cards), tuple(factors), np.concatenate([np.empty(0), *weights]))
+    return LogLinear(unnamed_variables(cards), tuple(factors), np.concatenate([np.empty(0), *weights]))
 
 
 def _bayes(tokens: Tokens) -> BayesNet:
@@ -169,16 +108,12 @@ def _bayes(tokens: Tokens) -> BayesNet:
     for scope, at in scopes:
         _table(tokens, builder, scope, at)
     tokens.end()
-    return builder.build(_variables(cards), None, source.end)
+    return builder.build(unnamed_variables(cards), None, source.end)
 
 
 def _cards(tokens: Tokens) -> list[int]:
     count = tokens.integer("the number of variables", 1, MAX_ENTRIES)
     return [tokens.integer("a number of states", 1, MAX_ENTRIES) for _ in range(count)]
-
-
-def _variables(cards: Sequence[int]) -> tuple[Variable, ...]:
-    return tuple(Variable(f"x{index}", tuple(range(card))) for index, card in enumerate(cards))
 
 
 def _scope(tokens: Tokens, count: int, least: int = 1) -> tuple[list[int], int]:
@@ -269,7 +204,7 @@ def read_evidence(path: str | os.PathLike[str]) -> list[dict[int, int]]:
     """
     source = read_source(path)
     first = Tokens(source).integer("the number of observed variables", 0, MAX_ENTRIES)
-    length = sum(1 for _ in _WORD.finditer(source.text))
+    length = len(source.text.split())
     tokens = Tokens(source)
     cases = 1 if length == 1 + 2 * first else tokens.integer("the number of cases", 1, MAX_ENTRIES)
     found = [_case(tokens) for _ in range(cases)]

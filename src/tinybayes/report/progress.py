@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tinybayes.infer import Marginals
     from tinybayes.learn.hybrid import Progress
     from tinybayes.learn.learn_ac import Growth
+    from tinybayes.learn.relearn import Relearning
 
 
 @contextmanager
@@ -58,3 +60,50 @@ def growth_text(state: "Growth") -> str:
     edges = f"{state.edges:,} edges, " if state.edges else ""
     likelihood = f"log p {state.log_likelihood:.4f} a row"
     return f"{state.splits:,} splits, {edges}score {state.score:,.0f}, {likelihood}, {state.seconds:.0f} s"
+
+
+@contextmanager
+def relearning_progress(show: bool) -> Iterator["Callable[[Relearning], None] | None"]:
+    """Give a function that draws how far relearning has come; None when it is not to be shown."""
+    if not show:
+        yield None
+        return
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    columns = (rich_progress.SpinnerColumn(), rich_progress.TextColumn("relearning {task.fields[text]}"))
+    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task("relearning", total=None, text="")
+
+        def report(state: "Relearning") -> None:
+            likelihood = "" if state.log_likelihood is None else f"log p {state.log_likelihood:.6f} a row, "
+            text = f"step {state.step}, {likelihood}counts within {state.gradient:.2g}, {state.seconds:.0f} s"
+            line.update(task, text=text)
+
+        yield report
+
+
+@contextmanager
+def sampling_progress(
+    show: bool, seconds: float | None, samples: int | None
+) -> Iterator["Callable[[Marginals], None] | None"]:
+    """Give a function that draws samples, their worth and the largest error; None when it is not to be shown."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not show or not console.is_terminal:
+        yield None
+        return
+    from rich import progress as rich_progress
+
+    text = rich_progress.TextColumn("{task.fields[text]}")
+    columns = (rich_progress.TextColumn("sampling"), rich_progress.BarColumn(), text)
+    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("sampling", total=1.0, text="")
+
+        def report(state: "Marginals") -> None:
+            parts = [state.seconds / seconds if seconds else 0.0, state.samples / samples if samples else 0.0]
+            text = f"{state.samples:,} samples, worth {state.effective:,.0f}, error up to {state.largest_error:.2g}"
+            bar.update(task, completed=max(parts), text=text)
+
+        yield report

@@ -14,22 +14,24 @@ RAW = ("float", "int", "none")
 def cut_points(variables: tuple[Variable, ...], raw: str) -> tuple[str, str]:
     """Return (constant data, body of a loop over the features i) that sets ``x[i]`` from ``value[i]``.
 
+    The loop needs a counter ``k`` of the cut points that it has passed, which begins with 0.
+
     The comparisons agree exactly with those in Python for every value of the chosen type: a float32 is at least a
     cut point if and only if it is at least the next float32 not below it, and so for integers.
     """
-    kind = "float" if raw == "float" else "int32_t"
-    cuts = [_float_cuts(v) if raw == "float" else _integer_cuts(v) for v in variables]
+    cuts = [float_cuts(v) if raw == "float" else integer_cuts(v) for v in variables]
     flat = np.concatenate([np.asarray(c) for c in cuts])
-    begin = np.cumsum([0, *map(len, cuts)])
-    data = text.array("cut", kind, flat.astype(np.float32 if raw == "float" else np.int64))
-    data += text.array("cut_begin", text.unsigned(int(begin[-1])), begin)
+    if raw == "float":
+        data = text.array("cut", "float", flat.astype(np.float32))
+    else:
+        data = text.array("cut", _narrowest(flat), flat.astype(np.int64))
+    data += text.array("cuts", text.unsigned(max(map(len, cuts))), np.array([len(c) for c in cuts]))
     top = np.array([v.cardinality - 1 for v in variables])
     coded = np.array([v.edges is None for v in variables])
     state = text.unsigned(int(top.max()))
     body = (
-        "        unsigned k = cut_begin[i];\n        const unsigned end = cut_begin[i + 1];\n"
-        f"        {state} s = 0;\n"
-        "        while (k < end && value[i] >= cut[k]) {\n            ++s;\n            ++k;\n        }\n"
+        f"        const {'float' if raw == 'float' else 'int32_t'} v = value[i];\n        {state} s = 0;\n"
+        "        while (s < cuts[i] && v >= cut[k + s]) {\n            ++s;\n        }\n        k += cuts[i];\n"
     )
     if coded.any():
         data += text.array("coded", "uint8_t", coded.astype(np.uint8))
@@ -39,7 +41,16 @@ def cut_points(variables: tuple[Variable, ...], raw: str) -> tuple[str, str]:
     return data, body
 
 
-def _float_cuts(variable: Variable) -> np.ndarray:
+def _narrowest(cuts: np.ndarray) -> str:
+    """Return the smallest type that holds all cut points and can be compared with 32-bit integers."""
+    low, high = int(cuts.min(initial=0)), int(cuts.max(initial=0))
+    for kind in (np.uint8, np.int8, np.uint16, np.int16):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return f"{kind.__name__}_t"
+    return "int32_t"
+
+
+def float_cuts(variable: Variable) -> np.ndarray:
     """Return for each cut point the smallest float32 that is not below it."""
     edges = np.array(variable.edges or (), dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -51,7 +62,7 @@ def _float_cuts(variable: Variable) -> np.ndarray:
     return found
 
 
-def _integer_cuts(variable: Variable) -> np.ndarray:
+def integer_cuts(variable: Variable) -> np.ndarray:
     """Return for each cut point the smallest whole number that is not below it."""
     found = [math.ceil(edge) for edge in variable.edges or ()]
     if any(not -(2**31) <= cut < 2**31 for cut in found):

@@ -15,7 +15,8 @@ RAW = "The most probable class of raw measurements."
 def functions(plan: Plan, name: str, raw: str) -> dict[str, str]:
     """Return the declarations of the public functions, without semicolon, by what they do."""
     state, label = state_type(plan), text.unsigned(plan.classes - 1)
-    x, score = f"{state} x[{plan.features}]", "float" if plan.values is None else "int32_t"
+    x = f"{state} x[{max(1, plan.features)}]"  # no array of C is empty
+    score = "float" if plan.values is None else "int32_t"
     found = {
         "predict": f"{label} {name}_predict(const {x})",
         "scores": f"void {name}_scores(const {x}, {score} scores[{plan.classes}])",
@@ -35,11 +36,20 @@ def state_type(plan: Plan) -> str:
 def header(plan: Plan, name: str, raw: str) -> str:
     """Write the header."""
     upper = name.upper()
-    names = Names({f"{upper}_{word}" for word in ("H", "FEATURES", "CLASSES")})
     out = f"#ifndef {upper}_H\n#define {upper}_H\n\n#include <stdint.h>\n\n"
     out += '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
     out += f"#define {upper}_FEATURES {plan.features}\n#define {upper}_CLASSES {plan.classes}\n\n"
-    variables = plan.net.variables
+    out += constants(plan, name)
+    said = {"predict": PREDICT, "scores": SCORES, "encode": ENCODE, "predict_raw": RAW}
+    for what, declaration in functions(plan, name, raw).items():
+        out += f"{text.comment(said[what])}{declaration};\n\n"
+    return out + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+
+
+def constants(plan: Plan, name: str) -> str:
+    """Write the enumerations: features, classes, and the states of features that have names for them."""
+    upper, variables = name.upper(), plan.net.variables
+    names, out = Names({f"{upper}_{word}" for word in ("H", "HPP", "FEATURES", "CLASSES")}), ""
     if variables:
         out += text.comment("Features, in the order of x.")
         out += _enum(f"{name}_feature", (names.make(upper, v.name) for v in variables))
@@ -49,10 +59,7 @@ def header(plan: Plan, name: str, raw: str) -> str:
         if variable.edges is None:
             out += text.comment(f"States of feature {i}: {plain(variable.name)}.")
             out += _enum(f"{name}_states_{i}", (names.make(upper, variable.name, s) for s in variable.states))
-    said = {"predict": PREDICT, "scores": SCORES, "encode": ENCODE, "predict_raw": RAW}
-    for what, declaration in functions(plan, name, raw).items():
-        out += f"{text.comment(said[what])}{declaration};\n\n"
-    return out + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    return out
 
 
 def _enum(name: str, members: Iterable[str]) -> str:

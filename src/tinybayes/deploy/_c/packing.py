@@ -1,82 +1,142 @@
 """Codes of 1 to 32 bits in arrays of 8-, 16- and 32-bit words, a row for each context, the classes side by side.
 
-The classes of a row are cut into *planes*: arrays with one word for each row. In a paired plane a word is seen as two
-lanes of 16 bits, so that one mask and one addition serve two classes; the sums must then stay below 2**16.
+The classes of a row are cut into *planes*: arrays with one word for each row. A word is seen as *lanes* of equal width,
+each with several codes one above the other. One mask cuts out one code of every lane, and one addition serves all
+lanes, as long as the sums stay within them; so the terms are added in *chunks* that are short enough.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+STORE = 6  # instructions that take a sum out of a lane, about
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How words are seen.
+
+    Parameters
+    ----------
+    width
+        Bits of a word.
+    lane
+        Bits of a lane; as many as the word has where there is only one, which then never overflows.
+    each
+        Codes in a lane.
+    chunk
+        How many terms can be added before the lanes must be emptied.
+    """
+
+    width: int
+    lane: int
+    each: int
+    chunk: int
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a word."""
+        return self.width // self.lane
+
+    @property
+    def room(self) -> int:
+        """Codes of a word."""
+        return self.lanes * self.each
+
+    def work(self, terms: int) -> float:
+        """Estimate the instructions for a word, on average over the terms."""
+        extract = 3 if self.lanes > 1 else 2
+        return 6 + extract * (self.each - 1) + STORE * self.room * -(-terms // self.chunk) / max(1, terms)
+
 
 @dataclass(frozen=True)
 class Plane:
-    """Words of `width` bits that hold the classes from `first` on.
-
-    Class ``first + i`` lies at bit ``shifts[i]``; of a paired plane the second half of the classes lies 16 bits
-    above the first half.
-    """
+    """Words that hold `count` classes from `first` on, as codes of `bits` bits."""
 
     first: int
-    width: int
+    count: int
     bits: int
-    shifts: tuple[int, ...]
-    paired: bool
+    shape: Shape
 
     @property
     def classes(self) -> range:
         """The classes in the words of this plane."""
-        return range(self.first, self.first + len(self.shifts))
+        return range(self.first, self.first + self.count)
+
+    def place(self, i: int) -> tuple[int, int]:
+        """Return the lane and the position in it of class ``first + i``."""
+        return divmod(i, self.shape.each)
 
     def words(self, codes: np.ndarray) -> np.ndarray:
         """Pack rows of codes, shape (rows, all classes), into one word each."""
         packed = np.zeros(len(codes), dtype=np.uint64)
-        for shift, c in zip(self.shifts, self.classes, strict=True):
-            packed |= codes[:, c].astype(np.uint64) << np.uint64(shift)
-        return packed.astype({8: np.uint8, 16: np.uint16, 32: np.uint32}[self.width])
+        for i, c in enumerate(self.classes):
+            lane, position = self.place(i)
+            packed |= codes[:, c].astype(np.uint64) << np.uint64(lane * self.shape.lane + position * self.bits)
+        return packed.astype({8: np.uint8, 16: np.uint16, 32: np.uint32}[self.shape.width])
 
 
-def planes(classes: int, bits: int, *, paired: bool) -> tuple[Plane, ...]:
+def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes: bool) -> tuple[Plane, ...]:
     """Cut the classes into planes with the fewest bytes in all, and of those the fewest operations.
 
     Parameters
     ----------
     classes, bits
         How many codes a row has, and their size.
-    paired
-        Whether sums fit into lanes of 16 bits.
+    largest
+        The largest code of each term.
+    start
+        The largest number that the sums begin with.
+    lanes
+        Whether codes are added up as they are, so that lanes can serve several classes.
     """
+    terms = len(largest)
+    choices = [Shape(width, width, width // bits, terms) for width in (32, 16, 8) if width >= bits]
+    if lanes:
+        for width in (32, 16):
+            cut = [
+                Shape(width, lane, lane // bits, _chunk(largest, start, lane))
+                for lane in range(2 * bits, width // 2 + 1)
+            ]
+            rooms = {shape.room for shape in cut}
+            choices += [min((s for s in cut if s.room == room), key=lambda s: s.work(terms)) for room in rooms]
     found, first = [], 0
-    for width, count, two in _cut(classes, bits, paired):
-        half = count // 2
-        shifts = [bits * i for i in range(half if two else count)]
-        shifts += [16 + shift for shift in shifts] if two else []
-        found.append(Plane(first, width, bits, tuple(shifts), two))
+    for shape, count in _cut(classes, tuple(choices), terms):
+        found.append(Plane(first, count, bits, shape))
         first += count
     return tuple(found)
 
 
-def _cut(classes: int, bits: int, paired: bool) -> list[tuple[int, int, bool]]:
-    """Return (width, classes, paired) of each plane: whole 32-bit words while there are many, then the best rest."""
-    choices = [(width, width // bits, False) for width in (32, 16, 8) if width >= bits]
-    if paired and bits <= 8:
-        choices.append((32, 2 * (16 // bits), True))
+def _chunk(largest: Sequence[int], start: int, lane: int) -> int:
+    """Return how many terms at a time keep their sums below ``2**lane``; all of them if the start fits in as well."""
+    terms = len(largest)
+    if sum(largest) + start < 2**lane:
+        return terms
+    for chunks in range(2, terms):
+        size = -(-terms // chunks)
+        if max(np.add.reduceat(largest, np.arange(0, terms, size))) < 2**lane:
+            return size
+    return 1
+
+
+def _cut(classes: int, choices: tuple[Shape, ...], terms: int) -> list[tuple[Shape, int]]:
+    """Return the shape and the number of classes of each plane: the best words while there are many, then a search."""
 
     @cache
-    def best(left: int) -> tuple[int, int, tuple[tuple[int, int, bool], ...]]:
+    def best(left: int) -> tuple[int, float, tuple[tuple[Shape, int], ...]]:
         if left <= 0:
-            return 0, 0, ()
+            return 0, 0.0, ()
         options = []
-        for width, room, two in choices:
-            count = min(room, left)
-            if two and count < room:
-                continue  # a half-filled pair of lanes saves nothing
+        for shape in choices:
+            count = min(shape.room, left)
+            if shape.chunk < terms and count % shape.each:
+                continue  # lanes are emptied in a loop, all alike
             size, work, rest = best(left - count)
-            steps = 2 + (count // 2 if two else count)
-            options.append((size + width, work + steps, ((width, count, two), *rest)))
+            options.append((size + shape.width, work + shape.work(terms), ((shape, count), *rest)))
         return min(options, key=lambda option: option[:2])
 
-    widest = max(choices, key=lambda choice: (choice[1] / choice[0], choice[2]))
-    whole = max(0, classes // widest[1] - 4)  # the last few words are left to the search
-    return [widest] * whole + list(best(classes - whole * widest[1])[2])
+    widest = max(choices, key=lambda shape: (shape.room / shape.width, -shape.work(terms) / shape.room))
+    whole = max(0, classes // widest.room - 4)  # the last few words are left to the search
+    return [(widest, widest.room)] * whole + list(best(classes - whole * widest.room)[2])

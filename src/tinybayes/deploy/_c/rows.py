@@ -47,23 +47,39 @@ def finder(terms: tuple[Term, ...], rows: int, features: int, state: str, names:
             here = f"x[{names}own[i]]"
         if all(len(t.steps) == 1 for t in terms):
             return Finder(data, "", "", "", f"{names}first[i] + {here}")
-        up = np.array([t.steps[0][0] for t in terms])
-        step = np.array([t.steps[0][1] if len(t.steps) == 2 else 0 for t in terms])
-        data += text.array(f"{names}up", index, up) + text.array(f"{names}step", kind, step)
-        found = f"{names}first[i] + {here} + {names}step[i] * x[{names}up[i]]"
-        body = f"        row[i] = ({kind})({found});\n"
-    else:
-        pairs = [pair for t in terms for pair in t.steps]
-        ends = np.cumsum([0, *(len(t.steps) for t in terms)])
-        data = first + text.array(f"{names}begin", text.unsigned(int(ends[-1])), ends)
-        data += text.array(f"{names}feature", index, np.array([f for f, _ in pairs]))
-        data += text.array(f"{names}stride", kind, np.array([s for _, s in pairs]))
-        body = (
-            f"        {kind} r = {names}first[i];\n"
-            f"        for (k = {names}begin[i]; k < {names}begin[i + 1]; ++k) {{\n"
-            f"            r = ({kind})(r + {names}stride[k] * x[{names}feature[k]]);\n"
-            "        }\n        row[i] = r;\n"
-        )
+        return _tree(terms, kind, index, state, names)
+    pairs = [pair for t in terms for pair in t.steps]
+    ends = np.cumsum([0, *(len(t.steps) for t in terms)])
+    data = first + text.array(f"{names}begin", text.unsigned(int(ends[-1])), ends)
+    data += text.array(f"{names}feature", index, np.array([f for f, _ in pairs]))
+    data += text.array(f"{names}stride", kind, np.array([s for _, s in pairs]))
+    body = (
+        f"        {kind} r = {names}first[i];\n"
+        f"        for (k = {names}begin[i]; k < {names}begin[i + 1]; ++k) {{\n"
+        f"            r = ({kind})(r + {names}stride[k] * x[{names}feature[k]]);\n"
+        "        }\n        row[i] = r;\n"
+    )
+    return _found(terms, kind, state, names, data, body)
+
+
+def _tree(terms: tuple[Term, ...], kind: str, index: str, state: str, names: str) -> Finder:
+    """Write two steps for each term, its numbers side by side, which saves registers."""
+    own = [t.steps[-1][0] for t in terms]
+    in_order = own == list(range(len(terms)))
+    lines = []
+    for t in terms:
+        up, step = t.steps[0] if len(t.steps) == 2 else (0, 0)
+        lines.append(f"{{{', '.join(map(str, [t.first, step, up, *([] if in_order else [t.steps[-1][0]])]))}}}")
+    each = max(1, (text.WIDTH - 4) // (max(map(len, lines)) + 2))
+    rows = ",\n".join("    " + ", ".join(lines[i : i + each]) for i in range(0, len(lines), each))
+    fields = f"{kind} first, step; {index} up{'' if in_order else ', own'};"
+    data = f"static const struct {{ {fields} }} {names}term[{len(terms)}] = {{\n{rows}\n}};\n"
+    here = "x[i]" if in_order else f"x[{names}term[i].own]"
+    found = f"{names}term[i].first + {here} + {names}term[i].step * x[{names}term[i].up]"
+    return _found(terms, kind, state, names, data, f"        row[i] = ({kind})({found});\n")
+
+
+def _found(terms: tuple[Term, ...], kind: str, state: str, names: str, data: str, body: str) -> Finder:
     counters = "    unsigned i, k;\n" if "k <" in body else "    unsigned i;\n"
     function = (
         f"static void {names}find_rows(const {state} *x, {kind} *row)\n{{\n{counters}"

@@ -1,5 +1,7 @@
 """Small pieces of C text: arrays, types, comments."""
 
+import math
+
 import numpy as np
 
 WIDTH = 110
@@ -21,7 +23,7 @@ def array(name: str, kind: str, values: np.ndarray) -> str:
 
 def _lines(values: np.ndarray) -> str:
     if values.dtype.kind == "f":
-        words = [number(v) for v in values.tolist()]
+        words = [number(v) for v in values.astype(np.float32).tolist()]
     elif values.dtype == np.uint32:
         words = [f"0x{v:X}U" for v in values.tolist()]
     else:
@@ -32,10 +34,10 @@ def _lines(values: np.ndarray) -> str:
 
 def number(value: float) -> str:
     """Write a float32 so that every compiler reads back the same bits."""
-    if np.isneginf(value):
+    if value == -math.inf:
         return "-INFINITY"
-    text = f"{np.float32(value):.9g}"
-    return f"{text if any(mark in text for mark in '.e') else text + '.0'}F"
+    text = f"{value:.9g}"
+    return f"{text}F" if "." in text or "e" in text else f"{text}.0F"
 
 
 def comment(*lines: str) -> str:

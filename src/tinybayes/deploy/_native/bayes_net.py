@@ -10,7 +10,7 @@ from tinybayes.deploy._native.tensors import LEVELS, Storage, Tensors
 from tinybayes.errors import FileError, error
 from tinybayes.model import CPD, BayesNet, Codebook, DecisionTree, Fixed, Float, NumberFormat, State, Variable
 
-_TREES = {part: Storage(f"trees.{part}", ("int8", "int16", "int32")) for part in ("split", "first", "children", "row")}
+TREES = {part: Storage(f"trees.{part}", ("int8", "int16", "int32")) for part in ("split", "first", "children", "row")}
 
 
 def table_storage(form: NumberFormat) -> Storage:
@@ -37,7 +37,7 @@ def pack_bayes_net(net: BayesNet) -> tuple[dict[str, Any], dict[str, np.ndarray]
         parts.setdefault(table_storage(cpd.format), []).append(cpd.table.reshape(-1))
         if cpd.tree is not None:
             cpds[-1] |= {"rows": len(cpd.table), "tree": [len(cpd.tree.split), len(cpd.tree.children)]}
-            for name, storage in _TREES.items():
+            for name, storage in TREES.items():
                 parts.setdefault(storage, []).append(getattr(cpd.tree, name))
     for form in formats:
         if isinstance(form, Codebook):
@@ -97,7 +97,7 @@ def _unpack_cpd(
     tree = None
     if "tree" in item:
         rows = integer(item, "rows", where, low=1)
-        tree = _unpack_tree(item, tensors, where)
+        tree = unpack_tree(item, tensors, where)
     else:
         rows, left = 1, tensors.left(storage)
         for parent in parents:
@@ -109,15 +109,15 @@ def _unpack_cpd(
         return CPD(tuple(parents), table, form, tree)
 
 
-def _unpack_tree(item: dict[str, Any], tensors: Tensors, where: str) -> DecisionTree:
+def unpack_tree(item: dict[str, Any], tensors: Tensors, where: str) -> DecisionTree:
+    """Return the decision tree that a JSON object and tensors describe."""
     sizes = items(item, "tree", (int,), where)
     if len(sizes) != 2 or sizes[0] < 1 or sizes[1] < 0:
         expected = "the numbers of nodes and of children"
         raise error(expected, short(sizes), where=f"{where}.tree", kind=FileError)
     nodes, children = sizes
     arrays = {
-        part: tensors.take(storage, children if part == "children" else nodes, where)
-        for part, storage in _TREES.items()
+        part: tensors.take(storage, children if part == "children" else nodes, where) for part, storage in TREES.items()
     }
     return DecisionTree(**arrays)
 

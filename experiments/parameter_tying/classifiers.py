@@ -1,0 +1,148 @@
+"""A codebook of 2^b levels against b-bit fixed point: python experiments/parameter_tying/classifiers.py [--quick].
+
+Naive Bayes and the tree of Chow and Liu are trained in floats with the settings of resource_efficient/rounding.py.
+Their tables are then stored in b bits an entry, in five ways:
+
+- rounded: the fixed-point format with the fewest errors on the training rows
+- codebook: the best levels for the log-parameters, each entry counting alike or as often as it is used, whichever has
+  fewer errors on the training rows
+- levels: the levels of that codebook trained, every entry keeping its own
+- fixed point, trained: entries trained through the levels of that fixed-point format
+- codebook, trained: entries and levels trained
+
+All trainings begin with the float network and take the same number of epochs with the same settings. What a codebook
+costs beyond b bits an entry, its levels, is in `bits`. Circuits learned on two data sets are rounded and tied likewise,
+judged by the log-likelihood of the test rows. Each finished part is appended to results/classifiers.jsonl and not
+repeated.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinybayes import bayes_net_cost, circuit_cost, datasets, evaluate, learn_ac, log_evidence, tie, tie_circuit
+from tinybayes.compress import to_format
+from tinybayes.learn import candidates, chow_liu
+from tinybayes.learn.codebook import learn_codebook
+from tinybayes.learn.hybrid import Configuration, train
+from tinybayes.learn.structures import naive_bayes
+from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Fixed, Float
+from tinybayes.search.reproduce import provenance
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "resource_efficient"))
+
+from rounding import BATCH, INTEGER_BITS, SETTINGS  # noqa: E402
+
+BITS = range(1, 9)
+CIRCUITS = {"nltcs": 0.1, "kdd": 0.1}  # the price of an edge
+Record = dict[str, Any]
+
+
+def as_book(form: Fixed) -> Codebook:
+    """Return the values of a fixed-point format as levels."""
+    return Codebook(tuple(np.unique(form.decode(np.arange(2**form.bits))).tolist()))
+
+
+def stored(
+    net: BayesNet, rows: Dataset, bits: int, setting: dict[str, float], training: dict[str, int]
+) -> Iterator[tuple[str, BayesNet]]:
+    """Store a float network in so many bits an entry, in all ways."""
+    formats = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
+    form = min(formats, key=lambda one: evaluate(to_format(net, one), rows).error)
+    distinct = len(np.unique(np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])))
+    levels = min(2**bits, distinct)
+    tied = min((tie(net, levels).net, tie(net, levels, counts=rows).net), key=lambda one: evaluate(one, rows).error)
+    book = tied.cpds[0].format
+    assert isinstance(book, Codebook)
+    yield "rounded", to_format(net, form)
+    yield "codebook", tied
+    yield "levels", learn_codebook(net, book, rows, reassign=False, **setting, **training)
+    through = learn_codebook(net, as_book(form), rows, move_levels=False, **setting, **training)
+    yield "fixed point, trained", to_format(through, form)
+    yield "codebook, trained", learn_codebook(net, book, rows, **setting, **training)
+
+
+def classifier(data: str, structure: str, done: list[Record], epochs: int, again: int) -> Iterator[Record]:
+    """Train a float network, and store it in the numbers of bits that are not done yet."""
+    known = {r["bits an entry"] for r in done if (r["data"], r.get("structure")) == (data, structure)}
+    if known >= set(BITS):
+        return
+    rows, test = datasets.load(data)
+    tree = naive_bayes(rows) if structure == "naive" else chow_liu(rows)
+    setting = SETTINGS[data, structure]
+    run = Configuration(candidates=candidates.fixed(tree), **setting)
+    net = train(rows, [run], epochs=epochs, batch_size=BATCH[data], device="cpu")[0].net
+    assert net is not None  # a tree is always a network
+    training = {"epochs": again, "batch_size": BATCH[data]}
+    head = {"data": data, "structure": structure, "float": round(evaluate(net, test).error, 6)}
+    for bits in sorted(set(BITS) - known):
+        began, found = time.perf_counter(), {}
+        for way, one in stored(net, rows, bits, setting, training):
+            figures = {"error": evaluate(one, test).error, "training error": evaluate(one, rows).error}
+            found[way] = {key: round(value, 6) for key, value in figures.items()} | {"bits": bayes_net_cost(one).bits}
+        seconds = round(time.perf_counter() - began, 1)
+        yield {**head, "bits an entry": bits, "seconds": seconds, "ways": found}
+
+
+def circuits(data: str, done: list[Record]) -> Iterator[Record]:
+    """Learn a circuit, round it and tie it."""
+    if any(r["data"] == data for r in done):
+        return
+    split = datasets.load(data)
+    circuit = learn_ac(split.train, edge_price=CIRCUITS[data]).circuit
+    assert circuit is not None  # since edges have a price
+    assert split.valid is not None
+    head = {"data": data, "edges": circuit.n_edges, "parameters": len(circuit.table)}
+    head["float"] = round(mean_log(circuit, split.test), 5)
+    for bits in BITS:
+        began = time.perf_counter()
+        forms = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
+        rounded = [replace(circuit, table=form.encode(circuit.log_parameters), format=form) for form in forms]
+        best = max(rounded, key=lambda one: mean_log(one, split.valid))
+        tied = tie_circuit(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
+        found = {
+            way: {"test": round(mean_log(one, split.test), 5), "bits": circuit_cost(one).bits}
+            for way, one in (("rounded", best), ("codebook", tied))
+        }
+        yield {**head, "bits an entry": bits, "seconds": round(time.perf_counter() - began, 1), "ways": found}
+
+
+def mean_log(circuit: Circuit, data: Dataset) -> float:
+    """Return the exact mean log-likelihood of rows under a circuit that need not be normalised."""
+    plain = replace(circuit, table=circuit.log_parameters, format=Float(64))
+    nothing = np.full((1, len(circuit.nodes)), -1)
+    return float(log_evidence(plain, data.X).mean() - log_evidence(plain, nothing)[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epochs", type=int, default=500, help="of the float networks")
+    parser.add_argument("--again", type=int, default=50, help="epochs of the trainings in few bits")
+    parser.add_argument("--quick", action="store_true", help="few epochs, results not kept")
+    options = parser.parse_args()
+    store = HERE / "results" / ("classifiers-quick.jsonl" if options.quick else "classifiers.jsonl")
+    epochs, again = (3, 2) if options.quick else (options.epochs, options.again)
+    done: list[Record] = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    runs = [lambda s=s: classifier(*s, done, epochs, again) for s in SETTINGS]
+    runs += [lambda name=name: circuits(name, done) for name in CIRCUITS]
+    for run in runs:
+        for record in list(run()) if options.quick else run():
+            done.append(record)
+            with store.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(record, flush=True)
+    if not options.quick:
+        report = {"provenance": provenance(sum(r["seconds"] for r in done)), "epochs": epochs, "again": again}
+        (HERE / "results" / "classifiers.json").write_text(json.dumps({**report, "results": done}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

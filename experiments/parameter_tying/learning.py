@@ -1,0 +1,244 @@
+"""Table 1 and Figure 1: python experiments/parameter_tying/learning.py [--only students] [--quick].
+
+Rows are drawn from a network, its tables are learned again from them, tied to k levels and relearned. Each set of rows
+is appended to results/learning.jsonl and not repeated; at the end results/learning.json sums up.
+
+Every model is one vector of weights, one a feature (an entry of a table), and the counts of the features in the rows
+are taken once, so that a mean log-likelihood is a scalar product less ``log Z``. One circuit for each network and each
+way of dealing with zeros gives ``log Z`` of all of them.
+"""
+
+import argparse
+import json
+import os
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinybayes import TinybayesError, compile_log_linear, relearn, relearn_rows, tie
+from tinybayes.deploy.uai import read_uai
+from tinybayes.learn._expected import ExactCounts
+from tinybayes.learn.relearn import MAX_RELEARN_EDGES
+from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
+from tinybayes.search.reproduce import provenance
+
+HERE = Path(__file__).parent
+METHODS = ("quantised", "quantised rows", "relearned", "relearned rows")
+Record = dict[str, Any]
+
+
+def forward(net: BayesNet, n: int, seed: int) -> np.ndarray:
+    """Draw rows, parents before children."""
+    rng, X = np.random.default_rng(seed), np.zeros((n, len(net.nodes)), dtype=np.int32)
+    for node in net.structure.order:
+        cpd, row = net.cpds[node], np.zeros(n, dtype=np.int64)
+        for parent in cpd.parents:
+            row = row * net.nodes[parent].cardinality + X[:, parent]
+        edges = np.cumsum(np.exp(cpd.log_parameters), axis=1)[row]
+        X[:, node] = (rng.random((n, 1)) * edges[:, -1:] >= edges[:, :-1]).sum(axis=1)
+    return X
+
+
+def learned(net: BayesNet, counts: np.ndarray, zeros: str, smoothing: float = 1.0) -> BayesNet:
+    """Learn the tables from counts, `smoothing` added to each entry; if zeros are known, to each that is not zero."""
+    cpds, start = [], 0
+    for cpd in net.cpds:
+        table = counts[start : start + cpd.table.size].reshape(cpd.table.shape) + smoothing
+        start += cpd.table.size
+        if zeros == "known":
+            table = table * np.isfinite(cpd.log_parameters)
+        with np.errstate(divide="ignore"):
+            logs = np.log(table / table.sum(axis=1, keepdims=True))
+        cpds.append(CPD(cpd.parents, logs.astype(np.float32), Float()))
+    return BayesNet(net.variables, net.target, tuple(cpds))
+
+
+class Judge:
+    """Likelihoods and errors of models of one structure, given as weights of features."""
+
+    def __init__(self, true: BayesNet, counts: dict[str, np.ndarray], rows: dict[str, int], exact: ExactCounts | None):
+        self.widths = np.repeat([c.table.shape[1] for c in true.cpds], [c.table.shape[0] for c in true.cpds])
+        self.first = np.cumsum(self.widths) - self.widths
+        self.truth = np.exp(flat(true))
+        self.counts, self.rows, self.exact = counts, rows, exact
+
+    def normalized(self, weights: np.ndarray) -> np.ndarray:
+        """Divide every row of the tables by its sum."""
+        sums = np.log(np.add.reduceat(np.exp(weights), self.first))
+        return weights - np.repeat(sums, self.widths)
+
+    def record(self, weights: np.ndarray) -> Record | None:
+        """Return the mean log-likelihoods of a model, and the mean error of its conditional probabilities.
+
+        None when its rows do not sum to one and ``log Z`` is out of reach.
+        """
+        p, log_z = np.exp(weights), 0.0
+        if not np.allclose(np.add.reduceat(p, self.first), 1.0, rtol=0, atol=1e-5):
+            if self.exact is None:
+                return None
+            log_z, expected = self.exact(weights)
+            # P(x | parents) of the distribution; where the parents cannot be so, that of the row itself.
+            used = np.repeat(np.add.reduceat(expected, self.first), self.widths)
+            row = np.exp(self.normalized(weights))
+            p = np.where(used > 1e-12, expected / np.maximum(used, 1e-300), row)
+        found = {"error": round(float(np.abs(p - self.truth).mean()), 7)}
+        return found | {part: round(self.likelihood(weights, part) - log_z, 6) for part in self.counts}
+
+    def likelihood(self, weights: np.ndarray, part: str) -> float:
+        """Return the mean log-likelihood of rows but for ``log Z``."""
+        seen = self.counts[part] > 0
+        return float(self.counts[part][seen] @ weights[seen]) / self.rows[part]
+
+
+def flat(net: BayesNet) -> np.ndarray:
+    return np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
+
+
+def one_set(
+    true: BayesNet, zeros: str, number: int, levels: list[int], plan: Record, circuit: Circuit | None
+) -> Record:
+    """Draw a set, learn, tie and relearn."""
+    began = time.perf_counter()
+    parts = ("train", "valid", "test")
+    X = np.split(forward(true, sum(plan[p] for p in parts), number), np.cumsum([plan[p] for p in parts])[:-1])
+    features = LogLinear.from_bayes_net(true)
+    counts = {part: features.counts(rows) for part, rows in zip(parts, X, strict=True)}
+    judge = Judge(true, counts, plan, None if circuit is None else ExactCounts(circuit))
+    tried = [learned(true, counts["train"], zeros, one) for one in (plan["smoothing"] if zeros == "tuned" else [1.0])]
+    first = max(tried, key=lambda net: judge.likelihood(flat(net), "valid"))
+    data = Dataset(true.variables, None, X[0])
+    record: Record = {"true": judge.record(flat(true)), "mle": judge.record(flat(first)), "ties": []}
+    distinct = len(np.unique(flat(first)))
+    for k in levels:
+        if k <= distinct:
+            record["ties"].append(one_tie(first, k, data, circuit, judge))
+    return {**record, "distinct": distinct, "seconds": round(time.perf_counter() - began, 2)}
+
+
+def one_tie(first: BayesNet, k: int, data: Dataset, circuit: Circuit | None, judge: Judge) -> Record:
+    tied = tie(first, k)
+    rows = relearn_rows(tied.net, data)
+    record: Record = {
+        "levels": k,
+        "bound": tied.bound,
+        "table_bound": tied.table_bound,
+        "quantised": judge.record(flat(tied.net)),
+        "quantised rows": judge.record(judge.normalized(flat(tied.net))),
+        "relearned rows": judge.record(flat(rows.model)),
+        "rows": {"steps": rows.steps, "converged": rows.converged, "seconds": round(rows.seconds, 3)},
+        "relearned": None,
+    }
+    if circuit is not None:
+        again = relearn(tied.net, data, circuit=circuit)
+        record["relearned"] = judge.record(flat(again.model))
+        record["exact"] = {"steps": again.steps, "converged": again.converged, "seconds": round(again.seconds, 3)}
+    return record
+
+
+def read_runs(store: Path) -> list[Record]:
+    return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+
+
+def circuit_of(net: BayesNet) -> Circuit | None:
+    """Compile a network for all weights of its features, or give up."""
+    try:
+        return compile_log_linear(LogLinear.from_bayes_net(net), by="feature", max_edges=MAX_RELEARN_EDGES)
+    except TinybayesError:
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", help="a network; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="two sets and few levels, results not kept")
+    parser.add_argument("--sum-up", action="store_true")
+    options = parser.parse_args()
+    plan = tomllib.loads((HERE / "learning.toml").read_text())
+    folder = Path(os.environ["TINYBAYES_DATA"]) / "networks"
+    store = HERE / "results" / ("learning-quick.jsonl" if options.quick else "learning.jsonl")
+    done = read_runs(store)
+    known = {(r["network"], r["zeros"], r["set"]) for r in done}
+    for name in [] if options.sum_up else options.only or plan["networks"]:
+        true = read_uai(folder / plan["networks"][name]["file"])
+        for zeros in ("known", "smoothed", "tuned"):
+            todo = [s for s in range(2 if options.quick else plan["sets"]) if (name, zeros, s) not in known]
+            circuit = circuit_of(learned(true, np.zeros(flat(true).size), zeros)) if todo and zeros != "tuned" else None
+            for number in todo:
+                levels, used = plan["networks"][name]["levels"], circuit
+                if zeros == "smoothed" and circuit is not None and circuit.n_edges > 1_000_000:
+                    if number < plan["exact"]["smoothed_sets"]:
+                        extra = one_set(true, zeros, number, plan["exact"]["smoothed_levels"], plan, circuit)
+                        append(store, done, {"network": name, "zeros": "smoothed, exact", "set": number, **extra})
+                    used = None
+                levels = [] if zeros == "tuned" else levels[::4] if options.quick else levels
+                found = one_set(true, zeros, number, levels, plan, used)
+                append(store, done, {"network": name, "zeros": zeros, "set": number, **found})
+    if not options.quick:
+        sum_up(plan, folder, done)
+
+
+def append(store: Path, done: list[Record], record: Record) -> None:
+    done.append(record)
+    with store.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+    print(record["network"], record["zeros"], record["set"], record["seconds"], flush=True)
+
+
+def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
+    """Write means over the sets, and for each method the levels that the validation rows choose."""
+    results = []
+    for name, zeros in dict.fromkeys((r["network"], r["zeros"]) for r in done):
+        runs = [r for r in done if (r["network"], r["zeros"]) == (name, zeros)]
+        true = read_uai(folder / plan["networks"][name]["file"])
+        values = np.exp(flat(true))
+        table = {
+            "network": name,
+            "zeros": zeros,
+            "sets": len(runs),
+            "seconds": round(sum(r["seconds"] for r in runs), 1),
+            "rows": sum(len(c.table) for c in true.cpds),
+            "entries": len(values),
+            "true levels": len(np.unique(values)),
+            "true": means([r["true"] for r in runs]),
+            "mle": {**means([r["mle"] for r in runs]), "max error": max(r["mle"]["error"] for r in runs)},
+            "methods": {m: summary(runs, m) for m in METHODS if any(t[m] for r in runs for t in r["ties"])},
+        }
+        results.append(table)
+    report = {"provenance": provenance(sum(r["seconds"] for r in done)), "plan": plan, "results": results}
+    (HERE / "results" / "learning.json").write_text(json.dumps(report, indent=1) + "\n")
+
+
+def summary(runs: list[Record], method: str) -> Record:
+    """Return a method's mean figures for each number of levels, and at the levels chosen on the validation rows."""
+    chosen = []
+    for run in runs:
+        ties = [t for t in run["ties"] if t[method]]
+        best = max(ties, key=lambda t: (t[method]["valid"], -t["levels"]))
+        gain = best[method]["test"] - run["mle"]["test"]
+        chosen.append({**best[method], "levels": best["levels"], "gain": gain})
+    levels = sorted({t["levels"] for r in runs for t in r["ties"]})
+    path = []
+    for k in levels:
+        own = [(r, t[method]) for r in runs for t in r["ties"] if t["levels"] == k and t[method]]
+        gains = [figures["test"] - run["mle"]["test"] for run, figures in own]
+        spread = float(np.std(gains, ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else None
+        better = sum(gain > 0 for gain in gains)
+        path.append({"levels": k, **means([f for _, f in own]), "gain": float(np.mean(gains)), "spread": spread})
+        path[-1] |= {"better": better, "sets": len(own)}
+    return {
+        "chosen levels": float(np.median([c["levels"] for c in chosen])),
+        "chosen": {**means(chosen), "gain": float(np.mean([c["gain"] for c in chosen]))},
+        "max error": max(c["error"] for c in chosen),
+        "path": path,
+    }
+
+
+def means(records: list[Record]) -> Record:
+    return {key: float(np.mean([r[key] for r in records])) for key in ("train", "valid", "test", "error")}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The command that writes a model as code for a device."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tinybayes.cli._console import Json, ModelFile, print_json, say, show
+from tinybayes.errors import TinybayesError, error
+
+if TYPE_CHECKING:
+    from tinybayes.deploy.export import Files
+    from tinybayes.deploy.measure import Measurement
+    from tinybayes.model import BayesNet, Circuit, Cost
+
+NEXT = {
+    "c": "cc -std=c99 -O2 -c {out}/{name}.c",
+    "cpp": 'put #include "{name}.hpp" into a program and call {name}::predict',
+    "arduino": "in the Arduino IDE: Sketch, Include Library, Add .ZIP Library, {out}/{name}.zip",
+    "micropython": "mpremote cp {out}/{name}.py : + exec 'import {name}; print({name}.CLASSES)'",
+    "onnx": "python -c \"import onnxruntime as o; print(o.InferenceSession('{out}/{name}.onnx').get_inputs()[0])\"",
+    "verilog": "iverilog -g2001 -o {name}_tb {out}/{name}.v {out}/{name}_tb.v && vvp {name}_tb",
+}
+ERRORS = {"test_error": "Error on test rows", "error": "Error", "training_error": "Error on the training rows"}
+ROWS = 256  # that a board predicts when it is measured
+
+
+def export(
+    model: ModelFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory for the files.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="c, cpp, arduino, micropython, onnx, verilog or verilog-pipelined."),
+    ] = "c",
+    name: Annotated[
+        str | None, typer.Option(help="Names the files and what is in them; by default that of the model's file.")
+    ] = None,
+    raw: Annotated[
+        str | None, typer.Option(metavar="float|int|none", help="The measurements that predict_raw takes.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Of a circuit: the variable to ask for; by default the class.")
+    ] = None,
+    arithmetic: Annotated[str | None, typer.Option(help="Of a circuit: integer, or float.")] = None,
+    measured: Annotated[
+        bool, typer.Option("--measure", help="Of c: build it for microcontrollers and run it on emulated ones.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a model as code for a device: C, C++, Arduino, MicroPython, ONNX or Verilog."""
+    from tinybayes.deploy import read_model
+    from tinybayes.deploy.export import export as make
+    from tinybayes.deploy.export import write_files
+
+    if measured and to != "c":
+        raise error("--to c", to, where="--measure", remedy="only C is built for emulated boards")
+    if output.exists() and not output.is_dir():
+        raise error("a directory", str(output), where="--output", remedy="name another")
+    found = read_model(model)
+    options = _circuit_options(found, query, arithmetic)
+    chosen = _name_of(model) if name is None else name
+    files = make(found, to, name=chosen, raw=raw, note=_note(model), **options)
+    boards = _measure(found, files, chosen) if measured else []
+    write_files(files, output)
+    if as_json:
+        sizes = {file: len(content) for file, content in files.items()}
+        figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": _price(found).to_dict()}
+        print_json({**figures, **({"boards": [_figures(b) for b in boards]} if measured else {})}, output)
+        return
+    show(_table(files))
+    say(f"Price: {_price(found)}.")
+    if boards:
+        show(_board_table(boards))
+    say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
+    say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen)}")
+
+
+def _circuit_options(model: "BayesNet | Circuit", query: str | None, arithmetic: str | None) -> dict[str, str]:
+    from tinybayes.model import Circuit
+
+    given = {"query": query, "arithmetic": arithmetic}
+    options = {key: value for key, value in given.items() if value is not None}
+    if options and not isinstance(model, Circuit):
+        where = ", ".join(f"--{key}" for key in options)
+        raise error("a circuit", "a Bayesian network", where=where, remedy="leave it out: the class is predicted")
+    return options
+
+
+def _name_of(path: Path) -> str:
+    """Make the name of a model of that of its file, where it can be one."""
+    from tinybayes.deploy._names import check_name, identifier
+
+    try:
+        return check_name(identifier(path.name.split(".")[0]))
+    except TinybayesError:
+        return "model"
+
+
+def _note(path: Path) -> str:
+    """Tell the error that was measured, if the file of the model has kept one."""
+    from tinybayes.deploy.native import load_metadata
+
+    if path.suffix != ".tb":
+        return ""
+    metadata = load_metadata(path)
+    places = [metadata, *(part for part in metadata.values() if isinstance(part, dict))]
+    for key, said in ERRORS.items():
+        for place in places:
+            value = place.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return f"{said}: {100 * value:.2f} %."
+    return ""
+
+
+def _table(files: "Files") -> object:
+    from rich.table import Table
+
+    table = Table("file", "bytes")
+    table.columns[1].justify = "right"
+    for file, content in files.items():
+        table.add_row(file, f"{len(content):,}")
+    return table
+
+
+def _measure(model: "BayesNet | Circuit", files: "Files", name: str) -> "list[Measurement]":
+    from tinybayes.deploy._rows import rows_with_every_state
+    from tinybayes.deploy.measure import measure
+    from tinybayes.model import Circuit
+
+    if isinstance(model, Circuit):
+        raise error("a Bayesian network", "a circuit", where="--measure")
+    rows = rows_with_every_state(tuple(v.cardinality for v in model.variables), ROWS)
+    return measure({file: str(content) for file, content in files.items()}, name, rows)
+
+
+def _figures(board: "Measurement") -> dict[str, Any]:
+    names = ("core", "flash", "ram", "stack", "instructions")
+    return {name: getattr(board, name) for name in names}
+
+
+def _board_table(boards: "list[Measurement]") -> object:
+    from rich.table import Table
+
+    table = Table("core", "flash, bytes", "static RAM", "stack", "instructions per prediction")
+    for board in boards:
+        numbers = (board.flash, board.ram, board.stack, round(board.instructions))
+        table.add_row(board.core, *(f"{number:,}" for number in numbers))
+    return table
+
+
+def _price(model: "BayesNet | Circuit") -> "Cost":
+    from tinybayes.cost import bayes_net_cost, circuit_cost
+    from tinybayes.model import Circuit
+
+    return circuit_cost(model) if isinstance(model, Circuit) else bayes_net_cost(model)

@@ -1,0 +1,83 @@
+"""The boards that QEMU emulates, one for each core, and the memory that a program finds there."""
+
+from dataclasses import dataclass
+
+from tinybayes.errors import error
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Board:
+    """A core, the machine that emulates it, and its memory.
+
+    Parameters
+    ----------
+    core
+        The name that people use.
+    machine
+        QEMU's name of the board.
+    flags
+        What the compiler must know about the core.
+    flash, ram
+        Bytes of memory for code and constants, from address 0, and of memory to write to, from 0x20000000.
+    hertz
+        How fast the core's timer counts; the emulated core takes one nanosecond for an instruction.
+    """
+
+    core: str
+    machine: str
+    flags: tuple[str, ...]
+    flash: int
+    ram: int
+    hertz: int
+
+
+BOARDS = {
+    # The machine has a Cortex-M0; the M0+ runs the same instructions, in fewer cycles.
+    "m0+": Board("Cortex-M0+", "microbit", ("-mcpu=cortex-m0plus",), 256 * KIB, 16 * KIB, 16_000_000),
+    "m3": Board("Cortex-M3", "mps2-an385", ("-mcpu=cortex-m3",), 4096 * KIB, 4096 * KIB, 25_000_000),
+    "m4": Board(
+        "Cortex-M4",
+        "mps2-an386",
+        ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
+        4096 * KIB,
+        4096 * KIB,
+        25_000_000,
+    ),
+    "m7": Board(
+        "Cortex-M7",
+        "mps2-an500",
+        ("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"),
+        4096 * KIB,
+        4096 * KIB,
+        25_000_000,
+    ),
+}
+
+
+def board(name: str) -> Board:
+    """Return a board by its short name."""
+    if name not in BOARDS:
+        raise error(f"one of {', '.join(BOARDS)}", repr(name), where="board")
+    return BOARDS[name]
+
+
+def linker_script(flash: int, ram: int) -> str:
+    """Write where code, constants, variables and the stack go, in so many bytes of memory."""
+    return f"""
+MEMORY
+{{
+    flash (rx) : ORIGIN = 0, LENGTH = {flash}
+    ram (rw) : ORIGIN = 0x20000000, LENGTH = {ram}
+}}
+SECTIONS
+{{
+    .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) . = ALIGN(4); }} > flash
+    .data : {{ data_begin = .; *(.data*) . = ALIGN(4); data_end = .; }} > ram AT > flash
+    data_image = LOADADDR(.data);
+    .bss (NOLOAD) : {{ bss_begin = .; *(.bss*) *(COMMON) . = ALIGN(4); bss_end = .; end = .; }} > ram
+    /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.extab*) }}
+}}
+stack_top = ORIGIN(ram) + LENGTH(ram);
+"""

@@ -1,0 +1,84 @@
+"""Models to code for a device: one mapping from the name of a target to the function that writes it."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tinybayes.deploy.arduino import to_arduino
+from tinybayes.deploy.c import to_c
+from tinybayes.deploy.cpp import to_cpp
+from tinybayes.deploy.micropython import to_micropython
+from tinybayes.deploy.onnx import to_onnx
+from tinybayes.deploy.verilog import to_verilog
+from tinybayes.errors import error
+from tinybayes.files import atomic_path
+from tinybayes.model import BayesNet, Circuit
+
+Files = Mapping[str, str | bytes]
+
+TARGETS: dict[str, Callable[..., Files]] = {
+    "c": to_c,
+    "cpp": to_cpp,
+    "arduino": to_arduino,
+    "micropython": to_micropython,
+    "onnx": to_onnx,
+    "verilog": to_verilog,
+    "verilog-pipelined": partial(to_verilog, pipelined=True),
+}
+
+
+def export(
+    model: BayesNet | Circuit,
+    target: str,
+    *,
+    name: str = "model",
+    raw: str | None = None,
+    note: str = "",
+    **options: Any,
+) -> dict[str, str | bytes]:
+    """Write a model as code for a device.
+
+    Parameters
+    ----------
+    model
+        A classifier; for the target ``"c"`` also a circuit.
+    target
+        One of ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"``,
+        ``"verilog-pipelined"``.
+    name
+        Names the files, and begins the public names in them.
+    raw
+        Which measurements the code takes beside states: ``"float"``, ``"int"`` or ``"none"``. By default floats where
+        the target knows them.
+    note
+        A line for the comment at the top, such as the measured error.
+    options
+        Of one target only: ``query`` and ``arithmetic`` of circuits in C, ``checks`` of Verilog.
+
+    Returns
+    -------
+    dict
+        Texts, or bytes, by file name; nothing is written.
+    """
+    if target not in TARGETS:
+        raise error(f"one of {', '.join(TARGETS)}", repr(target), where="target")
+    if raw is not None:
+        options["raw"] = raw
+    return dict(TARGETS[target](model, name=name, note=note, **options))
+
+
+def write_files(files: Files, directory: str | os.PathLike[str]) -> list[Path]:
+    """Write generated files into a directory, which is made if it is not there; all of them or none."""
+    place = Path(directory)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise error("a directory", problem.strerror or problem, where=str(place)) from problem
+    with ExitStack() as together:  # the files get their names when all of them are complete
+        for file, content in files.items():
+            temporary = together.enter_context(atomic_path(place / file))
+            temporary.write_bytes(content.encode("ascii") if isinstance(content, str) else content)
+    return [place / file for file in files]

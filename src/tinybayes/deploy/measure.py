@@ -1,0 +1,144 @@
+"""What exported C takes on a microcontroller: built for real cores, run on emulated ones, compared with Python."""
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tinybayes.deploy._boards.boards import Board, board
+from tinybayes.deploy._boards.monitor import START, Probe, program
+from tinybayes.deploy._boards.toolchain import build, emulate, need_tools, weigh
+from tinybayes.errors import error
+
+CALLS = 512  # at least: the timer counts in steps of many instructions
+LEVELS = ("0", "1", "2", "3", "s")
+ELEMENTS = {"uint8_t": "u1", "uint16_t": "<u2", "uint32_t": "<u4", "int32_t": "<i4", "int16_t": "<i2", "float": "<f4", "double": "<f8"}
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """What one core needs for a prediction, and what it answered.
+
+    Parameters
+    ----------
+    core
+        Name of the core.
+    flash
+        Bytes of code and constants that ``predict`` adds to a program, the compiler's helpers included.
+    ram
+        Bytes of static variables that it adds.
+    stack
+        The most bytes of stack that it used for any of the rows, down to the deepest one that was written.
+    instructions
+        From the first of ``predict`` to its return, on average over the rows.
+    labels, scores
+        The answers for all rows.
+    """
+
+    core: str
+    flash: int
+    ram: int
+    stack: int
+    instructions: float
+    labels: np.ndarray
+    scores: np.ndarray
+
+
+def measure(
+    texts: Mapping[str, str],
+    name: str,
+    rows: np.ndarray,
+    *,
+    boards: Sequence[str] = ("m0+", "m4"),
+    optimize: str = "s",
+    timeout: float = 120.0,
+) -> list[Measurement]:
+    """Build what `to_c` wrote for some cores, run rows through it on emulated boards, and measure.
+
+    Parameters
+    ----------
+    texts, name
+        The result of `to_c`, and the name it was given.
+    rows
+        Rows of codes.
+    boards
+        Some of ``"m0+"``, ``"m3"``, ``"m4"``, ``"m7"``.
+    optimize
+        The compiler's level of optimisation: ``"s"`` for size, or ``"0"`` to ``"3"``.
+    timeout
+        Seconds that one run may take.
+    """
+    declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", texts.get(f"{name}.h", ""))
+    scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", texts.get(f"{name}.h", ""))
+    if declared is None or scores is None:
+        raise error(f"the files of to_c(..., name={name!r})", ", ".join(texts) or "none", where="measure")
+    probe = Probe(
+        header=f"{name}.h",
+        call=f"{name}_predict",
+        element=declared[2],
+        width=int(declared[3]),
+        label=declared[1],
+        scores=f"{name}_scores",
+        score=scores[1],
+        classes=int(scores[2]),
+    )
+    return [
+        measure_program(texts, probe, rows, board(b), optimize=optimize, flags=STRICT, timeout=timeout) for b in boards
+    ]
+
+
+def measure_program(
+    files: Mapping[str, str],
+    probe: Probe,
+    rows: np.ndarray,
+    place: Board,
+    *,
+    optimize: str = "s",
+    flags: Sequence[str] = (),
+    timeout: float = 120.0,
+) -> Measurement:
+    """Measure any C code that maps a row to a label; `files` holds its sources and headers."""
+    need_tools()
+    if optimize not in LEVELS:
+        raise error(f"one of {', '.join(LEVELS)}", repr(optimize), where="optimize")
+    rows = _as_elements(rows, probe)
+    flags = (f"-O{optimize}", *flags)
+    repeat = -(-CALLS // len(rows))
+    floats = any("hard" in flag for flag in place.flags)
+    around = {"start.S": START, "monitor.c": program(probe, rows.strides[0], repeat, floats=floats)}
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        flash, ram = weigh(directory, files, place, flags, probe.call)
+        image = build(directory, {**files, **around}, place, flags)
+        (directory / "rows.bin").write_bytes(rows.tobytes())
+        emulate(image, place, timeout)
+        figures = np.frombuffer((directory / "figures.bin").read_bytes(), dtype="<u4")
+        answers = (directory / "answers.bin").read_bytes()
+    ticks = figures[2:].view("<u8").astype(np.float64)
+    took = (ticks[0] - ticks[1]) * (1e9 / place.hertz) / (len(rows) * repeat) + 1  # the empty call returned, too
+    width = probe.classes if probe.scores else 0
+    found = np.frombuffer(answers, [("label", "<u4"), ("scores", ELEMENTS[probe.score], (width,))])
+    return Measurement(
+        core=place.core,
+        flash=flash,
+        ram=ram,
+        stack=int(figures[1]),
+        instructions=float(took),
+        labels=found["label"].astype(np.int64),
+        scores=found["scores"].copy(),
+    )
+
+
+def _as_elements(rows: np.ndarray, probe: Probe) -> np.ndarray:
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or not len(rows) or rows.shape[1] != probe.width:
+        raise error(f"rows of {probe.width} codes, at least one", f"shape {rows.shape}", where="rows")
+    found = np.ascontiguousarray(rows, dtype=ELEMENTS[probe.element])
+    if not (found == rows).all():
+        remedy = "fill gaps and encode the rows first" if probe.element.startswith("u") else "round them first"
+        raise error(f"numbers within {probe.element}", "others", where="rows", remedy=remedy)
+    return found

@@ -1,0 +1,173 @@
+"""Exported C on emulated microcontrollers: the same bytes as in Python, and figures that can be trusted."""
+
+import shutil
+
+import numpy as np
+import pytest
+from networks import classifier, codebook, every_state
+
+from tinybayes.deploy import measure as measuring
+from tinybayes.deploy._boards.boards import BOARDS, board
+from tinybayes.deploy._boards.monitor import Probe
+from tinybayes.deploy._boards.toolchain import PACKAGES
+from tinybayes.deploy._plan import plan
+from tinybayes.deploy.c import to_c
+from tinybayes.deploy.measure import measure, measure_program
+from tinybayes.errors import TinybayesError
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.model import Fixed, Float
+
+missing = [f"{tool} (Debian: {packages})" for tool, packages in PACKAGES.items() if shutil.which(tool) is None]
+emulated = pytest.mark.skipif(bool(missing), reason=f"not on this machine: {', '.join(missing)}")
+
+KNOWN = """
+    .syntax unified
+    .thumb
+    .section .text.known, "ax"
+    .global known
+    .thumb_func
+known:
+    push {{r4-r7}}
+    sub sp, #40
+    str r0, [sp]
+    .rept {nops}
+    nop
+    .endr
+    movs r1, #100
+1:  subs r1, #1
+    bne 1b
+    ldrb r0, [r0, #1]
+    add sp, #40
+    pop {{r4-r7}}
+    bx lr
+"""
+
+
+def float_scores(net, X):
+    """Add 32-bit floats in the order of the generated code."""
+    terms = plan(net).terms
+    sums = np.tile(terms.constant.astype(np.float64).sum(axis=0).astype(np.float32), (len(X), 1))
+    for term in terms.terms:
+        row = term.first + sum(stride * X[:, feature].astype(np.int64) for feature, stride in term.steps)
+        sums = sums + terms.rows[row]
+    return sums.astype(np.float32)
+
+
+def same_bytes(net, X, boards):
+    texts = to_c(net, name="net")
+    wanted = float_scores(net, X) if plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
+    for found in measure(texts, "net", X, boards=boards):
+        assert found.scores.tobytes() == wanted.tobytes(), found.core
+        np.testing.assert_array_equal(found.labels, wanted.argmax(axis=1))
+        assert found.flash > 0
+        assert found.ram == 0
+        assert 0 < found.stack < 2000
+        assert found.instructions > 10
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("structure", "form", "classes"),
+    [
+        ("naive", Fixed(3, 1), 10),
+        ("naive", Fixed(2, 0), 3),
+        ("tree", Fixed(3, 0), 26),
+        ("tree", Fixed(4, 4), 5),
+        ("trees", Fixed(3, 3), 12),
+        ("general", codebook(13), 7),
+        ("tree", Float(32), 4),
+    ],
+    ids=str,
+)
+def test_every_core_answers_as_python_does(structure, form, classes):
+    net = classifier(structure, form, seed=classes, classes=classes, features=9)
+    same_bytes(net, every_state(net), tuple(BOARDS))
+
+
+@emulated
+@pytest.mark.parametrize(
+    "net",
+    [
+        classifier("naive", Fixed(3, 1), states=[3] * 60, classes=10),  # lanes are emptied between chunks
+        classifier("naive", Fixed(4, 4), features=400, classes=3),  # sums above 16 bits
+        classifier("tree", Fixed(3, 1), states=[300, 4, 2], classes=7),  # states above 8 bits
+    ],
+    ids=["chunks", "wide sums", "many states"],
+)
+def test_unusual_sizes_on_the_smallest_core(net):
+    same_bytes(net, every_state(net), ("m0+",))
+
+
+@emulated
+@pytest.mark.parametrize("name", ["m0+", "m7"])
+def test_instructions_stack_and_bytes_are_counted_exactly(name):
+    header = "#include <stdint.h>\nextern uint8_t known(const uint8_t *x);\n"
+    probe = Probe("known.h", "known", "uint8_t", 3, "uint8_t")
+    rows = np.arange(21).reshape(7, 3)
+    found = measure_program({"known.S": KNOWN.format(nops=500), "known.h": header}, probe, rows, board(name))
+    assert found.instructions == pytest.approx(3 + 500 + 1 + 200 + 1 + 3, abs=0.2)
+    assert found.stack == 16 + 40
+    assert found.flash == 2 * (3 + 500 + 1 + 2 + 1 + 3)
+    np.testing.assert_array_equal(found.labels, rows[:, 1])
+
+
+@emulated
+def test_static_variables_are_counted():
+    code = '#include "v.h"\nstatic int32_t a[5] = {1};\nstatic uint8_t b[8];\n'
+    code += "uint8_t known(const uint8_t *x) { a[x[0] % 5U]++; b[x[1] % 8U]++; return (uint8_t)(a[1] + b[2]); }\n"
+    probe = Probe("v.h", "known", "uint8_t", 3, "uint8_t")
+    header = "#include <stdint.h>\nuint8_t known(const uint8_t *x);\n"
+    found = measure_program({"v.c": code, "v.h": header}, probe, np.zeros((1, 3)), board("m0+"))
+    assert found.ram == 20 + 8
+
+
+@emulated
+def test_what_does_not_fit_is_said():
+    net = classifier("naive", Fixed(8, 8), states=[6000] * 8, classes=4)
+    words = r"Cortex-M0\+ \(microbit\): expected at most 262,144 bytes of flash, got [34]\d\d,\d\d\d; take fewer bits"
+    with pytest.raises(TinybayesError, match=words):
+        measure(to_c(net, name="net"), "net", every_state(net, rows=3)[:3], boards=["m0+"])
+
+
+@emulated
+def test_a_program_that_never_ends_is_stopped():
+    files = {"v.c": '#include "v.h"\nint known(const uint8_t *x) { while (x) {} return 0; }\n'}
+    files["v.h"] = "#include <stdint.h>\nint known(const uint8_t *x);\n"
+    probe = Probe("v.h", "known", "uint8_t", 3, "int")
+    with pytest.raises(TinybayesError, match="qemu-system-arm: expected an end within 1 s"):
+        measure_program(files, probe, np.zeros((1, 3)), board("m0+"), timeout=1.0)
+
+
+@emulated
+def test_a_fault_on_the_board_is_an_error():
+    files = {"v.c": '#include "v.h"\nint known(const uint8_t *x) { __asm volatile("udf #1"); return x[0]; }\n'}
+    files["v.h"] = "#include <stdint.h>\nint known(const uint8_t *x);\n"
+    probe = Probe("v.h", "known", "uint8_t", 3, "int")
+    with pytest.raises(TinybayesError, match="expected a run without faults"):
+        measure_program(files, probe, np.zeros((1, 3)), board("m0+"), timeout=20.0)
+
+
+def test_missing_tools_are_named(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    net = classifier("naive", Fixed(3, 1))
+    with pytest.raises(TinybayesError, match=r"expected the program arm-none-eabi-gcc.*gcc-arm-none-eabi"):
+        measure(to_c(net, name="net"), "net", every_state(net))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"boards": ["m5"]}, r"board: expected one of m0\+, m3, m4, m7, got 'm5'"),
+        ({"optimize": "fast"}, "optimize: expected one of 0, 1, 2, 3, s"),
+        ({"name": "other"}, "expected the files of to_c"),
+        ({"rows": np.full((2, 5), -1)}, "rows: expected numbers within uint8_t"),
+        ({"rows": np.zeros((2, 4))}, "rows: expected rows of 5 codes"),
+        ({"rows": np.zeros((0, 5))}, "rows: expected rows of 5 codes, at least one"),
+    ],
+)
+def test_wrong_questions(monkeypatch, options, words):
+    monkeypatch.setattr(measuring, "need_tools", lambda: None)
+    net = classifier("naive", Fixed(3, 1))
+    options = {"name": "net", "rows": every_state(net), **options}
+    with pytest.raises(TinybayesError, match=words):
+        measure(to_c(net, name="net"), **options)

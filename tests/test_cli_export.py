@@ -1,0 +1,83 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from test_cli import fails, run
+from tinybayes import Fixed, bayes_net_cost, learn_classifier, load, read_dataset, save, to_format
+from tinybayes.deploy.export import TARGETS, export
+from tinybayes.infer.integers import integer_log_joint
+from zoo import hand_circuit
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
+    data = read_dataset(frame, target="species")
+    net = learn_classifier(data)
+    save(net, folder / "floats.tb")
+    save(to_format(net, Fixed(3, 1)), folder / "iris-4 bits.tb", metadata={"trained": {"training_error": 0.0566}})
+    save(to_format(net, Fixed(3, 1)), folder / "7up.tb")
+    save(hand_circuit(), folder / "circuit.tb")
+    np.save(folder / "X.npy", data.X)
+    return folder
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_files_are_those_of_the_package(place, tmp_path, target):
+    said = run("export", "iris-4 bits.tb", "--to", target, "-o", tmp_path / "new" / "folder", cwd=place).stdout
+    net = load(place / "iris-4 bits.tb")
+    files = export(net, target, name="iris_4_bits", note="Error on the training rows: 5.66 %.")
+    written = {p.name: p.read_bytes() for p in (tmp_path / "new" / "folder").iterdir()}
+    assert written == {f: c.encode() if isinstance(c, str) else c for f, c in files.items()}
+    for file, content in written.items():
+        assert f"{file}" in said
+        assert f"{len(content):,}" in said
+    assert f"Price: {bayes_net_cost(net)}." in said
+    assert "Now try:" in said
+
+
+def test_json_tells_the_files_and_the_price(place, tmp_path):
+    out = run("export", "7up.tb", "--to", "c", "--raw", "int", "-o", tmp_path, "--json", cwd=place).stdout
+    figures = json.loads(out)
+    assert figures["name"] == "model"  # no C identifier begins with 7
+    assert figures["files"] == {p.name: p.stat().st_size for p in tmp_path.iterdir()}
+    assert figures["cost"]["bits"] == bayes_net_cost(load(place / "7up.tb")).bits
+    assert "int32_t value[4]" in (tmp_path / "model.h").read_text()
+    assert "Error" not in (tmp_path / "model.h").read_text()
+
+
+def test_the_module_predicts_what_the_model_predicts(place, tmp_path):
+    run("export", "7up.tb", "--to", "micropython", "--name", "small", "-o", tmp_path, cwd=place)
+    X = np.load(place / "X.npy")
+    code = f"import small; print([small.predict(x) for x in {X.tolist()}])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    labels = integer_log_joint(load(place / "7up.tb"), X)[0].argmax(axis=1)
+    assert json.loads(done.stdout) == labels.tolist()
+
+
+def test_what_cannot_be_exported_leaves_no_file(place):
+    fails("export", "floats.tb", "--to", "verilog", "-o", "out", cwd=place, message="expected a model in fixed point")
+    fails("export", "7up.tb", "--to", "rust", "-o", "out", cwd=place, message="expected one of c, cpp, arduino")
+    fails("export", "7up.tb", "--name", "while", "-o", "out", cwd=place, message="a name that no language reserves")
+    fails("export", "7up.tb", "--raw", "text", "-o", "out", cwd=place, message="expected one of float, int, none")
+    fails("export", "7up.tb", "-o", "X.npy", cwd=place, message="--output: expected a directory")
+    fails("export", "7up.tb", "--to", "cpp", "--measure", "-o", "out", cwd=place, message="--measure: expected --to c")
+    fails("export", "circuit.tb", "--to", "cpp", "-o", "out", cwd=place, message="expected a Bayesian network")
+
+
+def test_circuits_in_c(place, tmp_path):
+    first = load(place / "circuit.tb").variables[0].name
+    asked = ("export", "circuit.tb", "--query", first, "--arithmetic", "float", "-o", tmp_path)
+    assert "circuit.h" in run(*asked, cwd=place).stdout
+    assert "float" in (tmp_path / "circuit.c").read_text()
+    fails("export", "7up.tb", "--query", first, "-o", "out", cwd=place, message="--query: expected a circuit")
+
+
+def test_help(place):
+    shown = run("export", "--help", cwd=place).stdout
+    assert all(word in shown for word in ("--to", "--name", "--raw", "--measure", "Example: tinybayes export"))

@@ -1,0 +1,96 @@
+"""The command that estimates marginals."""
+
+import json
+
+import numpy as np
+import pytest
+
+import zoo
+from test_cli import fails, run
+from tinybayes import marginals, save
+from tinybayes.deploy.uai import write_uai
+from tinybayes.deploy.uai_marginals import read_marginals, write_marginals
+from tinybayes.infer import METHODS, compile_circuit
+
+
+@pytest.fixture
+def folder(tmp_path):
+    net = zoo.sprinkler()
+    write_uai(net, tmp_path / "net.uai")
+    save(net, tmp_path / "net.tb")
+    save(compile_circuit(net), tmp_path / "circuit.tb")
+    (tmp_path / "wet.evid").write_text("1 2 1\n")
+    (tmp_path / "never.evid").write_text("3 0 0 1 0 2 1\n")
+    (tmp_path / "two.evid").write_text("2\n1 2 1\n1 2 0\n")
+    (tmp_path / "other.evid").write_text("1 7 0\n")
+    (tmp_path / "state.evid").write_text("1 0 5\n")
+    (tmp_path / "odd.uai").write_text("MARKOV\n2\n2 2\n1\n2 0 1\n3\n1 2 3\n")
+    (tmp_path / "pair.uai").write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n")
+    (tmp_path / "rules.clauses").write_text("hard: a\n0.5: a | b\n")
+    (tmp_path / "never.clauses").write_text("hard: a\nhard: !a\n")
+    write_marginals(marginals(net, {2: 1}).probabilities, tmp_path / "wet.MAR")
+    write_marginals([np.array([0.5, 0.5])], tmp_path / "small.MAR")
+    return tmp_path
+
+
+def test_marginals_are_printed_as_uai_text(folder):
+    done = run("infer", "net.uai", "--evidence", "wet.evid", "--truth", "wet.MAR", cwd=folder)
+    (folder / "out.MAR").write_text(done.stdout)
+    found = read_marginals(folder / "out.MAR")
+    assert found[0] == pytest.approx([2 / 3, 1 / 3])
+    assert found[1] == pytest.approx([7 / 27, 20 / 27])
+    assert "Exact (tied)" in done.stderr
+    assert "Mean Hellinger distance over the variables not observed:" in done.stderr
+    assert f"log Z given the evidence: {np.log(27 / 64):.10g}." in done.stderr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_figures_for_machines(folder, method):
+    arguments = ("--evidence", "wet.evid", "--truth", "wet.MAR", "--samples", "4000", "--seed", "3")
+    done = run("infer", "net.uai", *arguments, "--method", method, "--json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert found["method"] == method
+    assert found["hellinger"] < (0.2 if method == "algorithm1" else 0.03)  # few of its samples count
+    assert found["marginals"]["x2"] == [0.0, 1.0]
+    same = marginals(zoo.sprinkler(), {2: 1}, method=method, samples=4000, seed=3)
+    assert found["marginals"]["x0"] == pytest.approx(same[0].tolist(), abs=1e-12)
+    assert found["exact"] == same.exact
+
+
+def test_other_models_and_files(folder):
+    run("infer", "net.tb", "--evidence", "wet.evid", "-o", "a.MAR", cwd=folder)
+    run("infer", "circuit.tb", "--evidence", "wet.evid", "-o", "b.MAR", cwd=folder)
+    for p, q in zip(read_marginals(folder / "a.MAR"), read_marginals(folder / "b.MAR"), strict=True):
+        np.testing.assert_allclose(p, q, atol=1e-12)
+    assert run("infer", "pair.uai", cwd=folder).stdout.startswith("MAR\n2 2 0.3")
+    assert json.loads(run("infer", "rules.clauses", "--json", cwd=folder).stdout)["marginals"]["a"] == [0.0, 1.0]
+    shown = run("infer", "net.uai", "--method", "lw", "--seconds", "0.2", "-o", "c.MAR", cwd=folder).stderr
+    for words in ("lw:", "independent ones", "Largest standard error", "Wrote c.MAR."):
+        assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["net.uai", "--evidence", "never.evid"], "evidence: expected something that can occur"),
+        (["net.uai", "--evidence", "never.evid", "--method", "gibbs"], "expected evidence that can occur"),
+        (["never.clauses"], "can occur"),
+        (["odd.uai"], "odd.uai:6: expected the number of entries of function 0, 4"),
+        (["net.uai", "--method", "magic"], "method: expected tied or exact"),
+        (
+            ["net.uai", "--truth", "small.MAR"],
+            "small.MAR: expected 3 variables with 6 states, as in net.uai, got 1 with 2",
+        ),
+        (["net.uai", "--truth", "net.uai"], "'MAR'"),
+        (["net.uai", "--evidence", "two.evid"], "expected one case, got 2"),
+        (["net.uai", "--evidence", "other.evid"], "the name or the number of a variable"),
+        (["net.uai", "--evidence", "state.evid"], "a state of 'x0'"),
+        (["net.uai", "--seconds", "0"], "seconds: expected a positive number"),
+        (["net.uai", "--samples", "0"], "samples: expected a whole number of at least 1"),
+        (["circuit.tb", "--method", "lw"], "a circuit answers exactly"),
+        (["nowhere.uai"], "nowhere.uai"),
+        (["net.uai", "-o", "nowhere/a.MAR"], "a file in a directory that exists"),
+    ],
+)
+def test_wrong_requests_end_with_one_line(folder, arguments, message):
+    fails("infer", *arguments, cwd=folder, message=message)
