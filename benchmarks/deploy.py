@@ -1,4 +1,4 @@
-"""Exported classifiers on an emulated Cortex-M0+: flash, instructions, error and mismatches, beside other generators of C.
+"""Exported classifiers on an emulated Cortex-M0+: flash, instructions, error, mismatches, beside other generators of C.
 
 Run it as ``python benchmarks/deploy.py`` with the peers installed (``pip install emlearn m2cgen micromlgen``) and
 Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; README.md beside it says how to read it.
@@ -8,12 +8,13 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from deploy_peers import EXPORTERS, fit
+from deploy_peers import EXPORTERS, fit, scale
 from harness import Figures, provenance
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +22,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tinybayes import datasets
 from tinybayes.data.encode import encode_matrix
+from tinybayes.deploy import load as load_model
+from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, KIB
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.c import to_c
@@ -33,7 +36,7 @@ from tinybayes.learn.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.structures import naive_bayes
 from tinybayes.model import BayesNet, Dataset
 
-DATA = ("digits", "letter", "satimage")
+DATA = ("digits", "letter", "letter-codes", "satimage")
 PACKAGES = ["numpy", "jax", "scikit-learn", "emlearn", "m2cgen", "micromlgen"]
 M0 = BOARDS["m0+"]
 # The same code on a board with more memory, for what does not fit: it is the compiler that makes it M0+ code.
@@ -48,12 +51,12 @@ HEADINGS = (
     "from codes: flash",
     "instructions",
 )
-TIGHT = dict(structure_noise=0.1, sharing=1.0)
+TIGHT = {"structure_noise": 0.1, "sharing": 1.0}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One of our models: structure, bits (of which the share before the point is chosen on validation rows), options."""
+    """One of our models; of a plain number of bits, the share before the point is chosen on validation rows."""
 
     structure: str
     bits: int | tuple[int, int]
@@ -67,6 +70,8 @@ class Recipe:
         return f"tinybayes {kind}, {bits} bits" + (f", {self.features} features" if self.features else "")
 
 
+# Settings near those that sweeps on letter chose (experiments/); the others are the package's own.
+NAIVE = (("lam", 63.0), ("gamma", 1.5))
 LONG = (("lam", 64.0), ("gamma", 6.6), ("learning_rate", 3e-3), ("epochs", 500), *TIGHT.items())
 MIDDLE = tuple(TIGHT.items())
 RECIPES = {
@@ -76,8 +81,13 @@ RECIPES = {
         *(Recipe("chow-liu", b, None, MIDDLE) for b in (2, 3, 4, 6)),
     ],
     "letter": [
-        *(Recipe("naive", (min(b, 4), b - min(b, 4)), k) for b in (3, 4) for k in (5, 8)),
-        *(Recipe("naive", b) for b in (3, 4, 6)),
+        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 8)),
+        *(Recipe("naive", b, None, NAIVE) for b in (3, 4, 6)),
+        *(Recipe("chow-liu", (4, b - 4), None, LONG) for b in (3, 4, 5, 6)),
+    ],
+    "letter-codes": [
+        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 8)),
+        *(Recipe("naive", b, None, NAIVE) for b in (3, 4, 6)),
         *(Recipe("chow-liu", (4, b - 4), None, LONG) for b in (3, 4, 5, 6)),
     ],
     "satimage": [
@@ -98,17 +108,18 @@ class Rows:
 
 
 def main(
-    data: Annotated[list[str] | None, typer.Option(help="Data sets; digits and letter by default.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Two models each, to see that everything works.")] = False,
+    data: Annotated[list[str] | None, typer.Option(help="Data sets; all but satimage by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
+    models: Annotated[Path | None, typer.Option(help="Folder that keeps our trained models for the next run.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for deploy.json and deploy.md.")] = None,
 ) -> None:
     """Measure our exported classifiers and those of the peers, in one run."""
     console = Console(width=max(150, Console().width))
     result: Figures = {"provenance": provenance(PACKAGES), "data": {}, "runs": []}
-    for name in data or DATA[:2]:
+    for name in data or DATA[:3]:
         rows = load(name)
         result["data"][name] = {"train": len(rows.raw), "test": len(rows.raw_test), "source": public(rows.split.source)}
-        for run in (*ours(name, rows, quick), *peers(rows, quick)):
+        for run in chain(ours(name, rows, quick, models), peers(rows, quick)):
             result["runs"].append({"data": name, **run})
             console.print(f"[dim]{name}: {' | '.join(cells(run))}[/]", highlight=False)
     result["provenance"]["load_after"] = os.getloadavg()[0]
@@ -129,7 +140,10 @@ def main(
 
 
 def load(name: str) -> Rows:
-    """Load the codes with their cut points, and the raw numbers of the same rows."""
+    """Load the codes with their cut points, and the raw numbers of the same rows; for `-codes` everybody gets codes."""
+    if name.endswith("-codes"):
+        split = datasets.load(name.removesuffix("-codes"))
+        return Rows(split, split.train.X, split.test.X)
     split = datasets.load(name, discretizer="mdlp")
     frame, y = datasets.load_raw(name)
     raw = frame.to_numpy()
@@ -146,23 +160,21 @@ def load(name: str) -> Rows:
     return Rows(split, raw[train].astype(np.int32), raw[test].astype(np.int32))
 
 
-def ours(data: str, rows: Rows, quick: bool) -> Iterator[Figures]:
+def ours(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figures]:
     """Learn, export and measure our models; predictions from raw numbers, and from codes."""
     order = list(greedy_features(rows.split.train, 24))
     for recipe in RECIPES[data][:: 8 if quick else 1]:
         keep = sorted(order[: recipe.features]) if recipe.features else list(range(rows.raw.shape[1]))
         train, test = columns(rows.split.train, keep), columns(rows.split.test, keep)
-        options = dict(recipe.options) | ({"epochs": 3} if quick else {})
-        net = learn_classifier(
-            train, structure=recipe.structure, training="hybrid", options=GradientOptions(bits=recipe.bits, **options)
-        )
+        net = learn(recipe, train, quick, None if kept is None else kept / f"{data} {recipe.name}.tb")
         texts = to_c(net, name="net", raw="int")
-        label = "uint8_t"
-        features = len(keep)
-        raw = weigh(texts, Probe("net.h", "net_predict_raw", "int32_t", features, label), rows.raw_test[:, keep])
+        features, label = len(keep), "uint8_t"
         scores, _ = integer_log_joint(net, test.X)
         probe = Probe("net.h", "net_predict", "uint8_t", features, label, "net_scores", "int32_t", scores.shape[1])
         codes = weigh(texts, probe, test.X)
+        raw = codes
+        if "net_predict_raw" in texts["net.h"]:
+            raw = weigh(texts, Probe("net.h", "net_predict_raw", "int32_t", features, label), rows.raw_test[:, keep])
         wrong = int((codes.scores != scores).any(axis=1).sum() + (codes.labels != scores.argmax(axis=1)).sum())
         wrong += int((raw.labels != predict_codes(net, test.X)).sum())
         yield {
@@ -173,6 +185,18 @@ def ours(data: str, rows: Rows, quick: bool) -> Iterator[Figures]:
             "bits": total_bits(net),
             "format": str(net.cpds[0].format),
         }
+
+
+def learn(recipe: Recipe, train: Dataset, quick: bool, file: Path | None) -> BayesNet:
+    """Learn one of our models, or take it from the last run."""
+    if file is not None and file.exists():
+        return load_model(file)
+    options = GradientOptions(bits=recipe.bits, **dict(recipe.options) | ({"epochs": 3} if quick else {}))
+    net = learn_classifier(train, structure=recipe.structure, training="hybrid", options=options)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save(net, file)
+    return net
 
 
 def total_bits(net: BayesNet) -> int:
@@ -208,15 +232,17 @@ def columns(data: Dataset, keep: list[int]) -> Dataset:
 def peers(rows: Rows, quick: bool) -> Iterator[Figures]:
     """Fit, export and measure the peers' models."""
     y, classes = rows.split.train.y, rows.split.train.target.cardinality
-    fitted: dict[str, Any] = {}
+    fitted: dict[tuple[str, int], Any] = {}
     for library, (export, names) in EXPORTERS.items():
         for name in names[:: 4 if quick else 1]:
-            model = fitted.setdefault(name, None) or fit(name, rows.raw, y)
-            fitted[name] = model
-            python = model.predict(rows.raw_test.astype(np.float32))
+            by = scale(library, name)
+            if (name, by) not in fitted:
+                fitted[name, by] = fit(name, by * rows.raw, y)
+            model, test = fitted[name, by], by * rows.raw_test
+            python = model.predict(test.astype(np.float32))
             try:
                 code = export(model, rows.raw.shape[1], classes)
-                found = weigh(code.files, code.probe, rows.raw_test, code.flags)
+                found = weigh(code.files, code.probe, test, code.flags)
             except (TinybayesError, NotImplementedError, AttributeError, ValueError) as problem:
                 yield {"model": f"{library}: {name}", "ours": False, "failed": public(str(problem))[:200]}
                 continue

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tinybayes.data.mdlp import MDLPDiscretizer
     from tinybayes.data.tables import open_dataset, read_dataset
     from tinybayes.data.variables import Rules
-    from tinybayes.deploy import load, read_model, save, write_model
+    from tinybayes.deploy import load, read_model, save, to_c, write_model
+    from tinybayes.deploy.export import export, write_files
     from tinybayes.errors import FileError, TinybayesError
     from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity
     from tinybayes.infer import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
         expected_counts,
         gibbs,
         hellinger,
+        integer_log_joint,
+        integer_posterior,
         is_decomposable,
         is_deterministic,
         is_smooth,
@@ -80,7 +83,8 @@ _HOMES = {
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
     "data.variables": ["Rules"],
-    "deploy": ["load", "read_model", "save", "write_model"],
+    "deploy": ["load", "read_model", "save", "to_c", "write_model"],
+    "deploy.export": ["export", "write_files"],
     "errors": ["FileError", "TinybayesError"],
     "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"],
     "infer": [
@@ -98,6 +102,8 @@ _HOMES = {
         "expected_counts",
         "gibbs",
         "hellinger",
+        "integer_log_joint",
+        "integer_posterior",
         "is_decomposable",
         "is_deterministic",
         "is_smooth",

@@ -113,7 +113,7 @@ def fit(
     complete = end is None or end.done >= end.total
     trained: dict[str, Any] = {"rows": result.rows, "structure": structure, "training": training}
     trained |= {"complete": complete} if by_gradient else {"smoothing": added}
-    trained |= {"discretizer": discretizer, "seed": seed}
+    trained |= {"discretizer": discretizer, "seed": seed, "training_error": result.error}
     save(net, output, metadata={"trained": trained, "tinybayes": __version__})
     cost = bayes_net_cost(net)
     if as_json:

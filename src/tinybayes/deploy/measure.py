@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from tinybayes.deploy._boards.boards import Board, board
-from tinybayes.deploy._boards.monitor import START, Probe, program
+from tinybayes.deploy._boards.monitor import START, Probe, program, repeats
 from tinybayes.deploy._boards.toolchain import build, emulate, need_tools, weigh
 from tinybayes.errors import error
 
-CALLS = 512  # at least: the timer counts in steps of many instructions
 LEVELS = ("0", "1", "2", "3", "s")
-ELEMENTS = {"uint8_t": "u1", "uint16_t": "<u2", "uint32_t": "<u4", "int32_t": "<i4", "int16_t": "<i2", "float": "<f4", "double": "<f8"}
+ELEMENTS = {f"{kind}int{8 * n}_t": f"<{kind[:1] or 'i'}{n}" for kind in ("u", "") for n in (1, 2, 4)}
+ELEMENTS |= {"float": "<f4", "double": "<f8"}  # the types of C that rows and scores can have
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 
 
@@ -107,7 +107,7 @@ def measure_program(
         raise error(f"one of {', '.join(LEVELS)}", repr(optimize), where="optimize")
     rows = _as_elements(rows, probe)
     flags = (f"-O{optimize}", *flags)
-    repeat = -(-CALLS // len(rows))
+    repeat = repeats(len(rows), rows.strides[0])
     floats = any("hard" in flag for flag in place.flags)
     around = {"start.S": START, "monitor.c": program(probe, rows.strides[0], repeat, floats=floats)}
     with tempfile.TemporaryDirectory() as folder:

@@ -70,7 +70,7 @@ def _model(found: Plan, name: str, raw: str, note: str) -> bytes:
     x = "x" if raw == "none" else _encoded(graph, found, raw)
     kind = {"none": types.INT64, "float": types.FLOAT, "int": types.INT32}[raw]
     _scores(graph, found, x)
-    graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=1)
+    graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=0)
     given = helper.make_tensor_value_info("x" if raw == "none" else "value", kind, ["rows", found.features])
     results = [
         helper.make_tensor_value_info("label", types.INT64, ["rows"]),

@@ -7,6 +7,7 @@ the prediction and through a function that returns at once, in the same loop; th
 from dataclasses import dataclass
 
 BLOCK = 2048  # bytes of rows in the memory of the board at a time
+CALLS = 32  # at least, in one timing: the timer counts in steps of many instructions
 PAINTED = 32 * 1024  # bytes of stack that are watched
 
 START = """
@@ -88,10 +89,13 @@ static uint32_t depth(void)
 
 static __attribute__((noinline)) uint32_t timed(uint32_t (*probe)(const {element} *), uint32_t rows)
 {{
-    uint32_t r, k;
+    uint32_t r, k, begin;
     TIMER[1] = 0xFFFFFFU;
     TIMER[2] = 0;
     TIMER[0] = 5;
+    do {{
+        begin = TIMER[2]; /* 0 until the first tick */
+    }} while (!begin);
     for (r = 0; r < {repeat}U; ++r) {{
         const {element} *x = block;
         for (k = 0; k < rows; ++k) {{
@@ -99,7 +103,7 @@ static __attribute__((noinline)) uint32_t timed(uint32_t (*probe)(const {element
             x += {width}U;
         }}
     }}
-    k = 0xFFFFFFU - TIMER[2];
+    k = begin - TIMER[2];
     if (TIMER[0] & 0x10000U) {{
         __asm volatile("udf #0");
     }}
@@ -200,6 +204,15 @@ class Probe:
     classes: int = 0
 
 
+def repeats(rows: int, row_bytes: int) -> int:
+    """Return how often each block of rows is timed, so that single ticks of the timer do not matter."""
+    return max(-(-CALLS // min(rows, _block(row_bytes))), -(-16 * CALLS // rows))
+
+
+def _block(row_bytes: int) -> int:
+    return max(1, BLOCK // max(1, row_bytes))
+
+
 def program(probe: Probe, row_bytes: int, repeat: int, *, floats: bool) -> str:
     """Write the program; `row_bytes` is the size of a row, `floats` whether the core has a unit for them."""
     return MONITOR.format(
@@ -208,7 +221,7 @@ def program(probe: Probe, row_bytes: int, repeat: int, *, floats: bool) -> str:
         element=probe.element,
         width=max(1, probe.width),
         label=probe.label,
-        rows=max(1, BLOCK // max(1, row_bytes)),
+        rows=_block(row_bytes),
         score=probe.score,
         scores=max(1, probe.classes),
         get_scores=f"{probe.scores}(x, answer.score)" if probe.scores else "",

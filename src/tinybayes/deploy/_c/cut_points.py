@@ -30,15 +30,16 @@ def cut_points(variables: tuple[Variable, ...], raw: str) -> tuple[str, str]:
     coded = np.array([v.edges is None for v in variables])
     state = text.unsigned(int(top.max()))
     body = (
-        f"        const {'float' if raw == 'float' else 'int32_t'} v = value[i];\n        {state} s = 0;\n"
-        "        while (s < cuts[i] && v >= cut[k + s]) {\n            ++s;\n        }\n        k += cuts[i];\n"
+        f"        const {'float' if raw == 'float' else 'int32_t'} v = value[i];\n"
+        "        const unsigned n = cuts[i];\n        unsigned s = 0;\n"
+        "        while (s < n && v >= cut[k + s]) {\n            ++s;\n        }\n"
     )
     if coded.any():
         data += text.array("coded", "uint8_t", coded.astype(np.uint8))
-        body += f"        x[i] = coded[i] ? ({state})value[i] : s;\n"
+        body += f"        x[i] = ({state})(coded[i] ? (unsigned)v : s);\n"
     else:
-        body += "        x[i] = s;\n"
-    return data, body
+        body += f"        x[i] = ({state})s;\n"
+    return data, body + "        k += n;\n"
 
 
 def _narrowest(cuts: np.ndarray) -> str:

@@ -96,10 +96,8 @@ def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes
     choices = [Shape(width, width, width // bits, terms) for width in (32, 16, 8) if width >= bits]
     if lanes:
         for width in (32, 16):
-            cut = [
-                Shape(width, lane, lane // bits, _chunk(largest, start, lane))
-                for lane in range(2 * bits, width // 2 + 1)
-            ]
+            sizes = {lane: _chunk(largest, start, lane) for lane in range(2 * bits, width // 2 + 1)}
+            cut = [Shape(width, lane, lane // bits, size) for lane, size in sizes.items() if size]
             rooms = {shape.room for shape in cut}
             choices += [min((s for s in cut if s.room == room), key=lambda s: s.work(terms)) for room in rooms]
     found, first = [], 0
@@ -110,7 +108,10 @@ def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes
 
 
 def _chunk(largest: Sequence[int], start: int, lane: int) -> int:
-    """Return how many terms at a time keep their sums below ``2**lane``; all of them if the start fits in as well."""
+    """Return how many terms at a time keep their sums below ``2**lane``, 0 if none.
+
+    All terms at once begin with the start, which must then fit in as well.
+    """
     terms = len(largest)
     if sum(largest) + start < 2**lane:
         return terms
@@ -118,7 +119,7 @@ def _chunk(largest: Sequence[int], start: int, lane: int) -> int:
         size = -(-terms // chunks)
         if max(np.add.reduceat(largest, np.arange(0, terms, size))) < 2**lane:
             return size
-    return 1
+    return 1 if terms > 1 else 0
 
 
 def _cut(classes: int, choices: tuple[Shape, ...], terms: int) -> list[tuple[Shape, int]]:

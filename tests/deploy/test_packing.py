@@ -1,0 +1,49 @@
+"""Codes in lanes: planes hold every class once, sums never leave their lanes, and long sums come out right."""
+
+import numpy as np
+import pytest
+from c_host import labels_and_scores
+from hypothesis import given
+from hypothesis import strategies as st
+from networks import classifier, every_state
+
+from tinybayes.deploy._c.packing import planes
+from tinybayes.deploy.c import to_c
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.model import Fixed
+
+
+@given(st.integers(1, 70), st.integers(1, 20), st.lists(st.floats(0, 1), min_size=1, max_size=80), st.integers(0, 400))
+def test_planes_hold_every_class_once_and_lanes_never_overflow(classes, bits, shares, start):
+    largest = [round(share * (2**bits - 1)) for share in shares]
+    codes = np.random.default_rng(classes).integers(0, 2**bits, (3, classes))
+    held = []
+    for plane in planes(classes, bits, largest, start=start, lanes=True):
+        held += plane.classes
+        shape, words = plane.shape, plane.words(codes).astype(np.uint64)
+        for i, c in enumerate(plane.classes):
+            lane, position = plane.place(i)
+            shift = np.uint64(lane * shape.lane + position * bits)
+            np.testing.assert_array_equal(words >> shift & np.uint64(2**bits - 1), codes[:, c])
+        if shape.lanes > 1:
+            chunks = [sum(largest[k : k + shape.chunk]) for k in range(0, len(largest), shape.chunk)]
+            assert max(chunks) + (start if len(chunks) == 1 else 0) < 2**shape.lane
+        else:
+            assert shape.chunk == len(largest)
+    assert held == list(range(classes))
+
+
+@given(st.integers(1, 70), st.integers(1, 8))
+def test_no_room_is_wasted(classes, bits):
+    used = sum(plane.shape.width for plane in planes(classes, bits, [1] * 9, start=0, lanes=True))
+    assert used <= 32 * -(-classes // (32 // bits))
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_long_sums_in_chunks(tmp_path, bits):
+    net = classifier("naive", Fixed(2, bits - 2), states=[2, 3] * 35, classes=[11, 26][bits % 2], seed=bits)
+    X = every_state(net)
+    labels, scores = labels_and_scores(tmp_path, to_c(net, name="net"), "net", net, X)
+    exact, _ = integer_log_joint(net, X)
+    np.testing.assert_array_equal(scores, exact)
+    np.testing.assert_array_equal(labels, exact.argmax(axis=1))
