@@ -6,8 +6,10 @@ whose thresholds are whole. What stands around their code to call it is a functi
 max over its output.
 """
 
+import contextlib
 import importlib
 import re
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,11 +62,13 @@ def emlearn_loadable(model: Any, features: int, classes: int) -> Exported:
 
 
 def _emlearn(model: Any, features: int, method: str) -> Exported:
-    emlearn = importlib.import_module("emlearn")
+    with np.errstate():  # its import makes NumPy raise on underflow, everywhere
+        emlearn = importlib.import_module("emlearn")
     trees = hasattr(model, "tree_") or hasattr(model, "estimators_")
     options = {"dtype": "int16_t"} if trees else {}
-    converted = emlearn.convert(model, method=method, **options)
-    code = converted.save(name="peer", inference=[method]) if trees else converted.save(name="peer")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # it compiles and writes where it stands
+        converted = emlearn.convert(model, method=method, **options)
+        code = converted.save(name="peer", inference=[method]) if trees else converted.save(name="peer")
     element = "int16_t" if trees else "float"
     call = f'#include <eml_common.h>\n{code}\n#include "peer.h"\n'
     call += f"int32_t peer_call(const {element} *x) {{ return (int32_t)peer_predict(x, {features}); }}\n"
@@ -78,7 +82,8 @@ def micromlgen(model: Any, features: int, classes: int) -> Exported:
     code = importlib.import_module("micromlgen").port(model)
     kind = re.search(r"class (\w+) \{", code)
     assert kind is not None
-    call = f'#include <stdint.h>\n#include <math.h>\n{code}\n#include "peer.h"\n'
+    arduino = "#define abs(x) ((x) > 0 ? (x) : -(x))\n"  # as Arduino has it
+    call = f'#include <stdint.h>\n#include <math.h>\n{arduino}{code}\n#include "peer.h"\n'
     call += "int32_t peer_call(const float *x) {\n"
     call += f"    Eloquent::ML::Port::{kind[1]} model;\n    return model.predict(const_cast<float *>(x));\n}}\n"
     files = {"peer.cpp": call, "peer.h": DECLARED.format(element="float"), "cstdarg": "#include <stdarg.h>\n"}

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, STYLE, WIDTH
 from records import Experiment, provenance, read_report
 from tying_samplers import samplers
@@ -224,6 +225,9 @@ def draw_classifiers(results: Sequence[Record], pairs: Sequence[tuple[str, str]]
                     x, y, label=label, color=colour, marker=marker, markersize=3.5, linewidth=1.1, linestyle=style
                 )
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
             axes.set_title(f"{data}, {STRUCTURES[structure]}")
             axes.set_xlabel("bits an entry")
             axes.set_ylabel("test error [%]")

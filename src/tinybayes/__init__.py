@@ -187,8 +187,11 @@ __all__ = [
     "estimate",
     "evaluate",
     "expected_counts",
+    "export",
     "gibbs",
     "hellinger",
+    "integer_log_joint",
+    "integer_posterior",
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
@@ -216,8 +219,10 @@ __all__ = [
     "save",
     "tie",
     "tie_circuit",
+    "to_c",
     "to_format",
     "with_target",
+    "write_files",
     "write_model",
 ]
 

@@ -1,12 +1,17 @@
 """Exported C on emulated microcontrollers: the same bytes as in Python, and figures that can be trusted."""
 
+import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from networks import classifier, codebook, every_state
 
+from tinybayes.cost import bayes_net_cost
 from tinybayes.deploy import measure as measuring
+from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy._boards.toolchain import PACKAGES
@@ -171,3 +176,15 @@ def test_wrong_questions(monkeypatch, options, words):
     options = {"name": "net", "rows": every_state(net), **options}
     with pytest.raises(TinybayesError, match=words):
         measure(to_c(net, name="net"), **options)
+
+
+@emulated
+def test_the_command_line_shows_figures_beside_the_price(tmp_path):
+    net = classifier("naive", Fixed(3, 1), seed=4)
+    save(net, tmp_path / "small.tb")
+    command = [sys.executable, "-m", "tinybayes", "export", "small.tb", "--measure", "-o", "out", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    small, large = json.loads(done.stdout)["boards"]
+    assert (small["core"], large["core"]) == ("Cortex-M0+", "Cortex-M4")
+    assert small["flash"] > bayes_net_cost(net).bytes
+    assert 50 < large["instructions"] < small["instructions"] < 1000

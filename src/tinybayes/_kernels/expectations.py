@@ -4,8 +4,6 @@ The arrays are those of a plan (`circuit_plan.py`); the coefficients are made fr
 plan stays as it is while the weights change.
 """
 
-import numpy as np
-
 from tinybayes._kernels import jit
 
 LEAST, MOST = 1e-250, 1e250

@@ -70,7 +70,7 @@ def export(
     show(_table(files))
     say(f"Price: {_price(found)}.")
     if boards:
-        show(_board_table(boards))
+        show(_board_table(boards, _price(found)))
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
     say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen)}")
 
@@ -138,12 +138,15 @@ def _figures(board: "Measurement") -> dict[str, Any]:
     return {name: getattr(board, name) for name in names}
 
 
-def _board_table(boards: "list[Measurement]") -> object:
+def _board_table(boards: "list[Measurement]", price: "Cost") -> object:
+    """Show what a prediction takes, beside what the price of the parameters predicts."""
     from rich.table import Table
 
-    table = Table("core", "flash, bytes", "static RAM", "stack", "instructions per prediction")
+    table = Table("core", "priced bytes", "flash", "static RAM", "peak stack", "instructions")
+    for column in table.columns[1:]:
+        column.justify = "right"
     for board in boards:
-        numbers = (board.flash, board.ram, board.stack, round(board.instructions))
+        numbers = (price.bytes, board.flash, board.ram, board.stack, round(board.instructions))
         table.add_row(board.core, *(f"{number:,}" for number in numbers))
     return table
 

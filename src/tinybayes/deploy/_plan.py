@@ -90,7 +90,8 @@ class Plan:
         """What a score means."""
         if self.values is None:
             return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones"
-        return f"log p(x, class) in units of 2**{-self.fraction} nats, exact for the stored tables"
+        exact = "as stored" if isinstance(self.form, Fixed) else "to which the levels of the codebook were rounded"
+        return f"log p(x, class) in units of 2**{-self.fraction} nats, {exact}"
 
     @property
     def float_error(self) -> float:

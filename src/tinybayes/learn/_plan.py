@@ -20,7 +20,7 @@ def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
     formats = [c.number_format for c in configurations]
     scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
     limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
-    names = ("lam", "gamma", "eta", "conditional", "learning_rate", "structure_rate", "size_penalty", "noise", "sharing")
+    names = gradient.Hyper._fields[:-2]  # the scale and the limit of the number format come last
     columns = [[getattr(c, name) for c in configurations] for name in names]
     return gradient.Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
 

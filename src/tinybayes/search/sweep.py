@@ -65,7 +65,8 @@ class Sweep:
     size_penalties
         Values of lambda_MS, taken in turn.
     noise, sharing, per_row, acyclic_from
-        See `tinybayes.learn.hybrid`: structure noise, common parts of tables, a structure for every row, when order-free TAN gets an ordering.
+        See `tinybayes.learn.hybrid`: structure noise, common parts of tables, a structure for every row, when
+        order-free TAN gets an ordering.
     epochs, batch_size
         Of the full training.
     short_epochs, finalists

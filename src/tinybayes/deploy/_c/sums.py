@@ -170,9 +170,13 @@ def _adds(number: int, bank: list[Plane], how: _Arithmetic, pad: int) -> str:
 
 
 def _untangle(plane: Plane) -> list[str]:
+    """Write what takes from the accumulators the codes that lay above theirs."""
+    used = _used(plane)
     if plane.shape.lanes == 1:
-        return [f"a{j} -= a{j + 1} << {plane.bits};" for j in range(_used(plane) - 1)]
-    return [f"a0 -= a{j} << {j * plane.bits};" for j in range(1, _used(plane))]
+        lines = [f"a{j} -= a{j + 1} << {plane.bits};" for j in range(used - 1)]
+    else:
+        lines = [f"a0 -= a{j} << {j * plane.bits};" for j in range(1, used)]
+    return ["/* what came along with the words */", *lines] if lines else []
 
 
 def _first(plane: Plane, how: _Arithmetic) -> list[int]:
