@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,9 @@ from hypothesis import settings
 
 settings.register_profile("tinybayes", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinybayes")
+
+# A shell without job control lets its background processes ignore Ctrl-C; tests of interrupts need it heard.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
