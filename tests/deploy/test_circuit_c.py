@@ -153,3 +153,9 @@ def test_what_floats_cannot_hold_is_refused_and_integers_hold_it(tmp_path):
 def test_bad_questions(options, words):
     with pytest.raises(TinybayesError, match=words):
         to_c(compile_circuit(classifier("naive", Float(32))), **options)
+
+
+@pytest.mark.parametrize("option", ["query", "arithmetic"])
+def test_options_of_circuits_are_not_ignored_for_networks(option):
+    with pytest.raises(TinybayesError, match=f"{option}: expected a circuit with this option"):
+        to_c(classifier("naive", Float(32)), **{option: "integer"})

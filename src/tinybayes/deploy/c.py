@@ -2,7 +2,7 @@
 
 from tinybayes.deploy._c import text
 from tinybayes.deploy._c.circuit import circuit_files
-from tinybayes.deploy._c.cut_points import RAW, cut_points
+from tinybayes.deploy._c.cut_points import cut_points, raw_kind
 from tinybayes.deploy._c.header import functions, header, state_type
 from tinybayes.deploy._c.rows import finder
 from tinybayes.deploy._c.sums import Sums, class_sums
@@ -18,10 +18,10 @@ def to_c(
     model: BayesNet | Circuit,
     *,
     name: str = "model",
-    raw: str = "float",
+    raw: str | None = None,
     note: str = "",
     query: str | None = None,
-    arithmetic: str = "integer",
+    arithmetic: str | None = None,
 ) -> dict[str, str]:
     """Write a classifier or a circuit as C99.
 
@@ -39,13 +39,14 @@ def to_c(
     name
         Begins every public name, and names the files.
     raw
-        What ``predict_raw`` takes: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
+        Of a classifier, what ``predict_raw`` takes: ``"float"`` (by default), ``"int"`` (32 bits), or ``"none"`` for
+        no such function.
     note
         A line for the comment at the top, such as the measured error.
     query
         Of a circuit: the variable that is asked for; by default the class.
     arithmetic
-        Of a circuit: ``"integer"`` or ``"float"``.
+        Of a circuit: ``"integer"`` (by default) or ``"float"``.
 
     Returns
     -------
@@ -53,15 +54,20 @@ def to_c(
         The texts by file name.
     """
     check_name(name)
-    if raw not in RAW:
-        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
     if isinstance(model, Circuit):
-        return circuit_files(model, name=name, query=query, arithmetic=arithmetic, note=note)
-    found = plan(model)
-    if not any(v.edges for v in model.variables):
-        raw = "none"
+        _refuse("a classifier", raw=raw)
+        return circuit_files(model, name=name, query=query, arithmetic=arithmetic or "integer", note=note)
+    _refuse("a circuit", query=query, arithmetic=arithmetic)
+    found, raw = plan(model), raw_kind(model.variables, raw or "float")
     top = text.comment(*found.facts(note), CLOSING)
     return {f"{name}.h": top + header(found, name, raw), f"{name}.c": top + _source(found, name, raw)}
+
+
+def _refuse(owner: str, **options: str | None) -> None:
+    """Raise when an option was given that belongs to models of another kind."""
+    for option, value in options.items():
+        if value is not None:
+            raise error(f"{owner} with this option", repr(value), where=option, remedy="leave it out")
 
 
 def _source(found: Plan, name: str, raw: str) -> str:

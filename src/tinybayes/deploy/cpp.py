@@ -4,14 +4,13 @@ The tables are constants inside of inline functions, so that all translation uni
 """
 
 from tinybayes.deploy._c import text
-from tinybayes.deploy._c.cut_points import RAW, cut_points
+from tinybayes.deploy._c.cut_points import cut_points, raw_kind
 from tinybayes.deploy._c.header import ENCODE, PREDICT, SCORES, constants, state_type
 from tinybayes.deploy._c.header import RAW as PREDICT_RAW
 from tinybayes.deploy._c.rows import Finder, finder
 from tinybayes.deploy._c.sums import class_sums
 from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, plan
-from tinybayes.errors import error
 from tinybayes.model import BayesNet
 
 CLOSING = "Reentrant: no allocation, no writable statics."
@@ -39,11 +38,8 @@ def to_cpp(net: BayesNet, *, name: str = "model", raw: str = "float", note: str 
         The text by file name.
     """
     check_name(name)
-    if raw not in RAW:
-        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
+    raw = raw_kind(net.variables, raw)
     found = plan(net)
-    if not any(v.edges for v in net.variables):
-        raw = "none"
     body = _sums(found) + _predict() + _scores(found) + (_from_raw(found, raw) if raw != "none" else "")
     guard = f"{name.upper()}_HPP"
     out = text.comment(*found.facts(note), CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from tinybayes.deploy._c.cut_points import RAW, float_cuts, integer_cuts
+from tinybayes.deploy._c.cut_points import float_cuts, integer_cuts, raw_kind
 from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, plan
 from tinybayes.deploy._terms import Term
-from tinybayes.errors import error
 from tinybayes.model import BayesNet, Fixed, Variable
 
 CHUNK = 24  # bytes of a table in one line
@@ -92,8 +91,7 @@ def to_micropython(net: BayesNet, *, name: str = "model", raw: str = "float", no
         The text by file name.
     """
     check_name(name)
-    if raw not in RAW:
-        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
+    raw = raw_kind(net.variables, raw)
     found = plan(net)
     out = "".join(f"# {line}\n" for line in found.facts(note))
     out += "from struct import unpack_from\n\n" if found.values is None else "\n"
@@ -105,7 +103,7 @@ def to_micropython(net: BayesNet, *, name: str = "model", raw: str = "float", no
         start = found.worth(found.terms.common_constant).sum()
         shared = SHARED.format(start=_number(start), entry=entry)
     out += FUNCTIONS.format(add=_add(found), shared=shared)
-    if raw != "none" and any(v.edges for v in net.variables):
+    if raw != "none":
         cuts = "".join(f"    {_cuts(v, raw)},\n" for v in net.variables).rstrip("\n")
         out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
     return {f"{name}.py": out}

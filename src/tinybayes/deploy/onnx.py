@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy._c.cut_points import RAW, float_cuts, integer_cuts
+from tinybayes.deploy._c.cut_points import float_cuts, integer_cuts, raw_kind
 from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, fingerprint, plan
 from tinybayes.deploy._terms import Term
@@ -43,14 +43,13 @@ def to_onnx(net: BayesNet, *, name: str = "model", raw: str = "float", note: str
         The contents by file name.
     """
     check_name(name)
-    if raw not in RAW:
-        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
+    raw = raw_kind(net.variables, raw)
     found = plan(net)
     if (size := found.terms.rows.size * 4) > LARGEST:
         remedy = "export to C, or use a smaller structure"
         raise error(f"tables of at most {LARGEST:,} bytes", f"{size:,}", where="onnx", remedy=remedy)
     files = {f"{name}.onnx": _model(found, name, "none", note)}
-    if raw != "none" and any(v.edges for v in net.variables):
+    if raw != "none":
         files[f"{name}_raw.onnx"] = _model(found, name, raw, note)
     return files
 

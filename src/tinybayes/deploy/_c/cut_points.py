@@ -11,6 +11,13 @@ from tinybayes.model import Variable
 RAW = ("float", "int", "none")
 
 
+def raw_kind(variables: tuple[Variable, ...], raw: str) -> str:
+    """Return what kind of raw values generated code takes: what was asked for, or none where nothing has cut points."""
+    if raw not in RAW:
+        raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
+    return raw if any(v.edges for v in variables) else "none"
+
+
 def cut_points(variables: tuple[Variable, ...], raw: str) -> tuple[str, str]:
     """Return (constant data, body of a loop over the features i) that sets ``x[i]`` from ``value[i]``.
 
