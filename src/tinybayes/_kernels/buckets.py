@@ -81,57 +81,47 @@ def propagate(first_scope, scope, first_entry, possible, cards, first_state, dom
 
 
 @plain
+def _next(digits, cards, strides):
+    """Go on to the next assignment, the last axis running fastest; return how far that is in a table."""
+    moved = 0
+    for j in range(len(cards) - 1, -1, -1):
+        digits[j] += 1
+        moved += strides[j]
+        if digits[j] < cards[j]:
+            break
+        moved -= strides[j] * cards[j]
+        digits[j] = 0
+    return moved
+
+
+@plain
 def _add(out, table, begin, cards, strides, digits):
     """Add a table to a joint table, entry by entry along the axes."""
-    k, last = begin, len(cards) - 1
-    digits[: last + 1] = 0
+    k = begin
+    digits[: len(cards)] = 0
     for i in range(len(out)):
         out[i] += table[k]
-        j = last
-        while j >= 0:
-            digits[j] += 1
-            k += strides[j]
-            if digits[j] < cards[j]:
-                break
-            k -= strides[j] * cards[j]
-            digits[j] = 0
-            j -= 1
+        k += _next(digits, cards, strides)
 
 
 @plain
 def _times(out, table, begin, cards, strides, digits):
     """Multiply a joint table by a table."""
-    k, last = begin, len(cards) - 1
-    digits[: last + 1] = 0
+    k = begin
+    digits[: len(cards)] = 0
     for i in range(len(out)):
         out[i] *= table[k]
-        j = last
-        while j >= 0:
-            digits[j] += 1
-            k += strides[j]
-            if digits[j] < cards[j]:
-                break
-            k -= strides[j] * cards[j]
-            digits[j] = 0
-            j -= 1
+        k += _next(digits, cards, strides)
 
 
 @plain
 def _spread(joint, table, begin, cards, strides, digits):
     """Add a joint table to the margin that a table has in it."""
-    k, last = begin, len(cards) - 1
-    digits[: last + 1] = 0
+    k = begin
+    digits[: len(cards)] = 0
     for i in range(len(joint)):
         table[k] += joint[i]
-        j = last
-        while j >= 0:
-            digits[j] += 1
-            k += strides[j]
-            if digits[j] < cards[j]:
-                break
-            k -= strides[j] * cards[j]
-            digits[j] = 0
-            j -= 1
+        k += _next(digits, cards, strides)
 
 
 @plain
