@@ -8,14 +8,17 @@ from tinybayes._kernels.scores import forest_scores, table_labels, table_scores,
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.infer.circuit import log_evidence
-from tinybayes.model import BayesNet, Circuit, Fixed, Float
+from tinybayes.infer.neural_net import net_scores
+from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet
+
+Classifier = BayesNet | Circuit | NeuralNet
 
 BLOCK = 4096  # rows of a unit of work: their scores stay in the cache
 ROWS = 64  # rows that are scored together when only their labels are wanted
 
 
-def class_scores(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
-    """Return ``log p(x, c)`` for each row and class.
+def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
+    """Return ``log p(x, c)`` for each row and class; of a neural net ``log p(c | x)`` up to a constant of the row.
 
     Missing values (-1) are summed out exactly, which gives the class posterior and not the most probable
     completion. Networks quantised to one `Fixed` format are added up in integers, so that the scores are exact.
@@ -23,7 +26,7 @@ def class_scores(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     net
-        A network or a circuit with a class.
+        A network or a circuit with a class, or a neural net.
     X
         Codes, shape (rows, features).
 
@@ -33,6 +36,8 @@ def class_scores(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
     """
     if isinstance(net, Circuit):
         return _circuit_scores(net, X)
+    if isinstance(net, NeuralNet):
+        return net_scores(net, X) * net.scale
     score = scorer(net)
     X = score.check(X)
     out = np.empty((len(X), score.classes))
@@ -40,11 +45,14 @@ def class_scores(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
     return out
 
 
-def predict_codes(net: BayesNet | Circuit, X: np.ndarray) -> np.ndarray:
+def predict_codes(net: Classifier, X: np.ndarray) -> np.ndarray:
     """Return the code of the most probable class of each row; of equal ones the first.
 
     Only the labels are kept: memory does not grow with the number of classes.
     """
+    if isinstance(net, NeuralNet):
+        parts = [net_scores(net, X[i : i + BLOCK]).argmax(axis=1) for i in range(0, max(len(X), 1), BLOCK)]
+        return np.concatenate(parts).astype(np.int32)
     if isinstance(net, Circuit):
         parts = [_circuit_scores(net, X[i : i + BLOCK]).argmax(axis=1) for i in range(0, max(len(X), 1), BLOCK)]
         return np.concatenate(parts).astype(np.int32)

@@ -2,23 +2,25 @@
 
 import os
 from pathlib import Path
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn import gradient
+from tinybayes.learn import gradient, net_gradient
 from tinybayes.model import Dataset
 
 BLOCK = 512  # rows of a block when errors are measured
+Blocks = TypeVar("Blocks", gradient.Rows, net_gradient.Rows)
 MEMORY = 4 * 2**30  # bytes that the configurations trained at once may take on a CPU
 
 
 def to_rows(data: Dataset) -> gradient.Rows:
     """Put the rows with a known class on the device, weights scaled to a mean of one."""
     assert data.y is not None
-    known = data.rows((data.y >= 0) & ((data.weight if data.weight is not None else 1) > 0))
+    known = data.rows(usable(data))
     weight = np.ones(len(known)) if known.weight is None else known.weight / known.weight.mean()
     return gradient.Rows(
         jnp.asarray(known.X, dtype=jnp.int32),
@@ -27,12 +29,18 @@ def to_rows(data: Dataset) -> gradient.Rows:
     )
 
 
-def to_blocks(rows: gradient.Rows) -> gradient.Rows:
+def usable(data: Dataset) -> np.ndarray:
+    """Tell which rows have a class and a weight."""
+    assert data.y is not None
+    return np.asarray((data.y >= 0) & ((data.weight if data.weight is not None else 1) > 0))
+
+
+def to_blocks(rows: Blocks) -> Blocks:
     """Cut rows into blocks; what fills the last one weighs nothing."""
     count = rows.y.shape[0]
     missing = -count % BLOCK
     padded = [jnp.pad(part, [(0, missing)] + [(0, 0)] * (part.ndim - 1)) for part in rows]
-    return gradient.Rows(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
+    return type(rows)(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
 
 
 def padded(space: gradient.Space, groups: int) -> gradient.Space:
@@ -60,7 +68,7 @@ def device_memory(device: jax.Device) -> int:
     return int(0.6 * (figures.get("bytes_limit", 2 * MEMORY) - figures.get("bytes_in_use", 0)))
 
 
-Best = tuple[jax.Array, gradient.Parameters]  # errors, and the parameters that have them
+Best = tuple[jax.Array, Any]  # errors, and the parameters that have them
 
 
 @jax.jit

@@ -191,7 +191,7 @@ def train(
             if interrupted.is_set() and results:
                 break
             run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
-            tell = _teller(report, epochs, number, len(parts))
+            tell = teller(report, epochs, number, len(parts))
             complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
             found = run.results(complete, test, networks=networks and acyclic_from <= 1)
             results |= dict(zip(indices, found, strict=True))
@@ -338,7 +338,7 @@ class _Run:
         return found
 
 
-def _teller(
+def teller(
     report: Callable[[Progress], None] | None, epochs: int, part: int, parts: int
 ) -> Callable[[int, float], None]:
     """Return what a run calls to report, with the time left over all parts."""

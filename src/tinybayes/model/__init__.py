@@ -5,6 +5,7 @@ from tinybayes.model.circuit import Circuit
 from tinybayes.model.cost import Cost
 from tinybayes.model.dataset import MISSING, Dataset
 from tinybayes.model.log_linear import Factor, LogLinear
+from tinybayes.model.neural_net import Inputs, Layer, NeuralNet
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
 from tinybayes.model.structure import Structure
 from tinybayes.model.variable import State, Variable
@@ -21,7 +22,10 @@ __all__ = [
     "Factor",
     "Fixed",
     "Float",
+    "Inputs",
+    "Layer",
     "LogLinear",
+    "NeuralNet",
     "NumberFormat",
     "State",
     "Structure",

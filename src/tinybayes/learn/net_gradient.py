@@ -1,0 +1,236 @@
+"""Training quantised neural networks: arrays in, arrays out, many configurations at once, in JAX.
+
+Configurations under `vmap` have the same layers but may differ in width: narrow ones are padded, and a mask makes the
+units beyond their width zero, so that these neither count nor learn. Bits, learning rates and seeds are data.
+A convolution is a product with patches of the image, because products of many small matrices at once are fast where
+grouped convolutions are not.
+
+Numbers in brackets are equations of resource_efficient_bn_classifiers.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
+MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and what is added to a variance
+DECAY = 4.0  # the learning rate falls by this many powers of ten over a run
+
+
+class Spec(NamedTuple):
+    """What configurations trained together have in common."""
+
+    inputs: tuple[int, ...]  # columns; or rows, columns and channels of an image
+    hidden: tuple[int, ...]  # units or channels, padded
+    classes: int
+    activation: str
+    batch_norm: bool
+
+
+class Rows(NamedTuple):
+    """Rows of data: inputs, classes, weights."""
+
+    X: Array
+    y: Array
+    weight: Array
+
+
+class Weights(NamedTuple):
+    """One layer: weights, and the two parameters of batch normalisation; `beta` of the last layer is its bias."""
+
+    w: Array
+    gamma: Array
+    beta: Array
+
+
+class Moving(NamedTuple):
+    """Running mean and variance of the sums of a hidden layer."""
+
+    mean: Array
+    variance: Array
+
+
+class Hyper(NamedTuple):
+    """What a configuration may choose: one scalar each, and how many units of each hidden layer exist."""
+
+    levels: Array  # 2**bits - 1; zero for weights that are not quantised
+    learning_rate: Array
+    smoothing: Array  # of the labels
+    width: Array
+
+
+class State(NamedTuple):
+    """What training changes."""
+
+    layers: tuple[Weights, ...]
+    first: tuple[Weights, ...]
+    second: tuple[Weights, ...]
+    moving: tuple[Moving, ...]
+    key: Array
+    step: Array
+
+
+def initial_state(key: Array, spec: Spec, hyper: Hyper) -> State:
+    """Draw weights uniformly as Glorot and Bengio do, for the units that exist."""
+    key, draw = jax.random.split(key)
+    layers, shape = [], spec.inputs
+    widths = [*hyper.width, jnp.asarray(float(spec.classes))]
+    entering = jnp.asarray(float(shape[-1]))
+    for number, units in enumerate((*spec.hidden, spec.classes)):
+        image = len(shape) == 3 and number < len(spec.hidden)
+        places = 9 if image else (shape[0] * shape[1] if len(shape) == 3 else 1)
+        leaving = widths[number] * (9 if image else 1)
+        limit = jnp.sqrt(6 / (entering * places + leaving))
+        w = limit * jax.random.uniform(jax.random.fold_in(draw, number), (places * shape[-1], units), minval=-1.0)
+        layers.append(Weights(w, jnp.ones(units), jnp.zeros(units)))
+        shape = (shape[0] // 2, shape[1] // 2, units) if image else (units,)
+        entering = widths[number]
+    zeros = jax.tree.map(jnp.zeros_like, tuple(layers))
+    moving = tuple(Moving(jnp.zeros(units), jnp.ones(units)) for units in spec.hidden)
+    return State(tuple(layers), zeros, zeros, moving, key, jnp.zeros((), jnp.int32))
+
+
+def quantize(w: Array, levels: Array) -> Array:
+    """Quantise weights (12), (13); the derivative is taken to be one everywhere. One bit is the sign, 0 being +."""
+    exact = jnp.clip(w, -1.0, 1.0)
+    m = jnp.maximum(levels, 1.0)
+    stored = jnp.where(levels > 0, 2 * jnp.floor((exact + 1) / 2 * m + 0.5) / m - 1, exact)
+    return w + jax.lax.stop_gradient(stored - w)
+
+
+@jax.custom_jvp
+def _sign(a: Array, uniform: Array) -> Array:
+    """Draw a sign (14); `uniform` of 1/2 gives the deterministic one."""
+    return jnp.where(uniform <= (1 + a) / 2, 1.0, -1.0)
+
+
+@_sign.defjvp
+def _sign_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    a, uniform = primals
+    return _sign(a, uniform), (1 - jnp.tanh(a) ** 2) * tangents[0]
+
+
+def logits(
+    layers: tuple[Weights, ...],
+    moving: tuple[Moving, ...],
+    x: Array,
+    hyper: Hyper,
+    spec: Spec,
+    key: Array | None,
+) -> tuple[Array, tuple[Moving, ...]]:
+    """Return class scores and new running means; with a key as in training, without one as in use."""
+    values, kept = x, []
+    for number, layer in enumerate(layers[:-1]):
+        image = values.ndim == 4
+        w = quantize(layer.w, hyper.levels)
+        a = (patches(values) if image else values) @ w
+        if spec.batch_norm:
+            a, now = _normalized(a, layer, moving[number], train=key is not None)
+            kept.append(now)
+        if spec.activation == "sign":
+            uniform = 0.5 if key is None else jax.random.uniform(jax.random.fold_in(key, number), a.shape)
+            a = _sign(a, jnp.asarray(uniform))
+        else:
+            a = jax.nn.relu(a)
+        values = (pooled(a) if image else a) * (jnp.arange(a.shape[-1]) < hyper.width[number])
+    last = layers[-1]
+    return values.reshape(len(values), -1) @ quantize(last.w, hyper.levels) + last.beta, tuple(kept) or moving
+
+
+def patches(x: Array) -> Array:
+    """Return for each pixel its 3x3 neighbours, zeros outside, along the last axis."""
+    rows, columns = x.shape[1:3]
+    padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    return jnp.concatenate([padded[:, r : r + rows, c : c + columns] for r in range(3) for c in range(3)], axis=-1)
+
+
+def pooled(x: Array) -> Array:
+    """Take the maximum over 2x2 pixels; a last odd row or column is left out."""
+    rows, columns = x.shape[1] // 2, x.shape[2] // 2
+    return x[:, : 2 * rows, : 2 * columns].reshape(len(x), rows, 2, columns, 2, -1).max(axis=(2, 4))
+
+
+def _normalized(a: Array, layer: Weights, moving: Moving, *, train: bool) -> tuple[Array, Moving]:
+    mean, variance = moving
+    if train:
+        axes = tuple(range(a.ndim - 1))
+        mean, variance = a.mean(axis=axes), a.var(axis=axes)
+        still = jax.lax.stop_gradient((mean, variance))
+        moving = Moving(*(MOMENTUM * old + (1 - MOMENTUM) * new for old, new in zip(moving, still, strict=True)))
+    return layer.gamma * (a - mean) / jnp.sqrt(variance + VARIANCE) + layer.beta, moving
+
+
+def train_step(state: State, rows: Rows, hyper: Hyper, rate: Array, spec: Spec) -> State:
+    """Take one step of Adam on one mini-batch for one configuration."""
+    key, noise = jax.random.split(state.key)
+
+    def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
+        scores, moving = logits(layers, state.moving, rows.X, hyper, spec, noise)
+        log_p = jax.nn.log_softmax(scores)
+        of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
+        smooth = (1 - hyper.smoothing) * of_class + hyper.smoothing * log_p.mean(axis=1)
+        return -(rows.weight * smooth).mean(), moving
+
+    gradient, moving = jax.grad(loss, has_aux=True)(state.layers)
+    step = state.step + 1
+    t = step.astype(jnp.float32)
+    corrected = rate * jnp.sqrt(1 - BETA2**t) / (1 - BETA1**t)
+    first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state.first, gradient)
+    second = jax.tree.map(lambda m, g: BETA2 * m + (1 - BETA2) * g**2, state.second, gradient)
+    moved = jax.tree.map(lambda p, m, v: p - corrected * m / (jnp.sqrt(v) + EPSILON), state.layers, first, second)
+    bound = jnp.where(hyper.levels > 0, 1.0, jnp.inf)  # only weights that are quantised stay within the levels
+    layers = tuple(layer._replace(w=jnp.clip(layer.w, -bound, bound)) for layer in moved)
+    return State(layers, first, second, moving, key, step)
+
+
+@partial(jax.jit, static_argnames=("batch", "spec"), donate_argnums=0)
+def run_epochs(
+    states: State,
+    data: Rows,
+    hypers: Hyper,
+    first: Array,
+    last: Array,
+    total: Array,
+    shuffle: Array,
+    *,
+    batch: int,
+    spec: Spec,
+) -> State:
+    """Train all configurations from epoch `first` up to `last`, in one compiled call; see `gradient.run_epochs`."""
+    count = data.y.shape[0]
+    steps = count // batch
+
+    def epoch(e: Array, states: State) -> State:
+        decay = 10.0 ** (-DECAY * e / jnp.maximum(total - 1, 1))
+        order = jax.random.permutation(jax.random.fold_in(shuffle, e), count)[: steps * batch]
+
+        def step(states: State, index: Array) -> tuple[State, None]:
+            rows = Rows(data.X[index].astype(jnp.float32), data.y[index], data.weight[index])
+
+            def one(state: State, hyper: Hyper) -> State:
+                return train_step(state, rows, hyper, hyper.learning_rate * decay, spec)
+
+            return jax.vmap(one)(states, hypers), None
+
+        return jax.lax.scan(step, states, order.reshape(steps, batch))[0]
+
+    return jax.lax.fori_loop(first, last, epoch, states)
+
+
+@partial(jax.jit, static_argnames=("spec",))
+def error_rates(
+    layers: tuple[Weights, ...], moving: tuple[Moving, ...], data: Rows, hypers: Hyper, *, spec: Spec
+) -> Array:
+    """Return the weighted share of wrong labels of every configuration; `data` comes in blocks."""
+
+    def one(layers: tuple[Weights, ...], moving: tuple[Moving, ...], hyper: Hyper) -> Array:
+        def wrong(rows: Rows) -> Array:
+            scores, _ = logits(layers, moving, rows.X.astype(jnp.float32), hyper, spec, None)
+            return jnp.sum(rows.weight * (jnp.argmax(scores, axis=1) != rows.y))
+
+        return jax.lax.map(wrong, data).sum() / data.weight.sum()
+
+    return jax.vmap(one)(layers, moving, hypers)
