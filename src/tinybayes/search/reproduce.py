@@ -15,6 +15,7 @@ from typing import Any
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.learn.hybrid import find_device
+from tinybayes.search.net_sweep import NetSweep, run_net_sweep
 from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep
 
 
@@ -56,14 +57,16 @@ def reproduce(
     results = []
     for sweep in sweeps:
         left = seconds - (time.monotonic() - began)
-        found = run_sweep(sweep, output / f"{name}.jsonl", tell=tell, seconds=left)
+        store = output / f"{name}.jsonl"
+        if isinstance(sweep, NetSweep):
+            found = run_net_sweep(sweep, store, tell=tell, seconds=left)
+        else:
+            found = run_sweep(sweep, store, tell=tell, seconds=left)
         if found is None:
             tell(f"{sweep.name}: not finished; run again to go on")
             continue
-        line = f"{sweep.name}: {100 * found['best_on_test']['error']:.2f} % chosen on the test rows"
-        if "chosen_on_validation" in found:
-            line += f", {100 * found['chosen_on_validation']['error']:.2f} % chosen on validation rows"
-        tell(line)
+        for line in _lines_of(found):
+            tell(line)
         results.append(found)
     made = _earlier(output / f"{name}.json")
     if _lines(output / f"{name}.jsonl") > before:
@@ -72,6 +75,18 @@ def reproduce(
     with atomic_path(output / f"{name}.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1) + "\n")
     return report
+
+
+def _lines_of(found: dict[str, Any]) -> list[str]:
+    """Say what came out of a sweep."""
+    lines = []
+    for row in found.get("rows", [found]):
+        name = f"{found['sweep']} {row['budget']}x {row['activation']}" if row is not found else found["sweep"]
+        line = f"{name}: {100 * row['best_on_test']['error']:.2f} % chosen on the test rows"
+        if "chosen_on_validation" in row:
+            line += f", {100 * row['chosen_on_validation']['error']:.2f} % chosen on validation rows"
+        lines.append(line)
+    return lines
 
 
 def _lines(store: Path) -> int:
@@ -109,6 +124,10 @@ def _commit() -> str | None:
         return None
 
 
-def _short(sweep: Sweep) -> Sweep:
+def _short(sweep: Sweep | NetSweep) -> Sweep | NetSweep:
+    if isinstance(sweep, NetSweep):
+        few = replace(sweep, weight_bits=sweep.weight_bits[-2:], layers=sweep.layers[:1], budgets=sweep.budgets[-1:])
+        few = replace(few, learning_rates=(3e-3,), batch_norm=(True,), activations=sweep.activations[:1])
+        return replace(few, epochs=4, short_epochs=2, finalists=1, seeds=1)
     short = min(3, sweep.short_epochs)
     return replace(sweep, settings=min(sweep.settings, 6), epochs=6, short_epochs=short, finalists=1)

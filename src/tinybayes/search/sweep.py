@@ -9,7 +9,7 @@ taken up again.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,8 @@ from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.hybrid import Configuration, noisy, train
 from tinybayes.learn.structures import naive_bayes, random_tan
 from tinybayes.model import Dataset, Fixed
-
-Tell = Callable[[str], None]
-Runs = dict[tuple[int, int, int], dict[str, Any]]  # what was stored, by stage, fold and setting
+from tinybayes.search.net_sweep import NetSweep
+from tinybayes.search.store import Runs, Tell, read_store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +104,19 @@ class Sweep:
     seed: int = 0
 
 
-def read_sweeps(path: Path) -> list[Sweep]:
-    """Read the sweeps of a TOML file: tables ``[[sweep]]`` with the fields of `Sweep`."""
+def read_sweeps(path: Path) -> list[Sweep | NetSweep]:
+    """Read the sweeps of a TOML file: tables ``[[sweep]]`` with the fields of `Sweep`, ``[[nets]]`` of `NetSweep`."""
     import tomllib
 
     try:
-        entries = tomllib.loads(path.read_text())["sweep"]
-        return [Sweep(**{name: _frozen(value) for name, value in entry.items()}) for entry in entries]
+        tables = tomllib.loads(path.read_text())
+        if not (tables.keys() & {"sweep", "nets"}):
+            raise KeyError("sweep")
+        return [
+            kind(**{name: _frozen(value) for name, value in entry.items()})
+            for table, kind in (("sweep", Sweep), ("nets", NetSweep))
+            for entry in tables.get(table, [])
+        ]
     except (OSError, KeyError, TypeError, ValueError) as problem:
         raise error("a file of sweeps", problem, where=str(path), kind=FileError) from problem
 
@@ -205,19 +210,6 @@ def means(done: Runs, stage: int, field: str) -> dict[int, float]:
         if of == stage and record[field] is not None:
             values.setdefault(index, []).append(record[field])
     return {index: float(np.mean(found)) for index, found in values.items()}
-
-
-def read_store(store: Path) -> dict[str, Runs]:
-    """Read the finished runs of every sweep; a line cut short by a crash is left out and will be run again."""
-    found: dict[str, Runs] = {}
-    for line in store.read_text().splitlines() if store.exists() else []:
-        try:
-            record = json.loads(line)
-            place = record["stage"], record["fold"], record["setting"]
-            found.setdefault(record["sweep"], {})[place] = record
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
 
 
 def _finalists(sweep: Sweep, done: Runs) -> list[int]:
