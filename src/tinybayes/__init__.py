@@ -10,7 +10,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tinybayes.compress import Tied, TiedCircuit, mean_log_likelihood, tie, tie_circuit, to_format
-    from tinybayes.cost import bayes_net_cost, circuit_cost
+    from tinybayes.cost import bayes_net_cost, circuit_cost, model_cost, neural_net_cost
     from tinybayes.data import named as datasets
     from tinybayes.data.mdlp import MDLPDiscretizer
     from tinybayes.data.tables import open_dataset, read_dataset
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tinybayes.deploy import load, read_model, save, to_c, write_model
     from tinybayes.deploy.export import export, write_files
     from tinybayes.errors import FileError, TinybayesError
-    from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity
+    from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity, QuantizedNetClassifier
     from tinybayes.infer import (
         GIBBS_SETTINGS,
         Marginals,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         relearn,
         relearn_rows,
     )
+    from tinybayes.learn.nets import NetConfiguration, train_nets
     from tinybayes.model import (
         CPD,
         BayesNet,
@@ -71,22 +72,26 @@ if TYPE_CHECKING:
         Factor,
         Fixed,
         Float,
+        Inputs,
+        Layer,
         LogLinear,
+        NeuralNet,
         Structure,
         Variable,
         with_target,
     )
+    from tinybayes.search.explore import Exploration, explore
 
 _HOMES = {
     "compress": ["Tied", "TiedCircuit", "mean_log_likelihood", "tie", "tie_circuit", "to_format"],
-    "cost": ["bayes_net_cost", "circuit_cost"],
+    "cost": ["bayes_net_cost", "circuit_cost", "model_cost", "neural_net_cost"],
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
     "data.variables": ["Rules"],
     "deploy": ["load", "read_model", "save", "to_c", "write_model"],
     "deploy.export": ["export", "write_files"],
     "errors": ["FileError", "TinybayesError"],
-    "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"],
+    "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity", "QuantizedNetClassifier"],
     "infer": [
         "GIBBS_SETTINGS",
         "Marginals",
@@ -128,6 +133,7 @@ _HOMES = {
         "relearn",
         "relearn_rows",
     ],
+    "learn.nets": ["NetConfiguration", "train_nets"],
     "model": [
         "CPD",
         "BayesNet",
@@ -139,11 +145,15 @@ _HOMES = {
         "Factor",
         "Fixed",
         "Float",
+        "Inputs",
+        "Layer",
         "LogLinear",
+        "NeuralNet",
         "Structure",
         "Variable",
         "with_target",
     ],
+    "search.explore": ["Exploration", "explore"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -159,13 +169,19 @@ __all__ = [
     "Cost",
     "Dataset",
     "DecisionTree",
+    "Exploration",
     "Factor",
     "FileError",
     "Fixed",
     "Float",
+    "Inputs",
+    "Layer",
     "LogLinear",
     "MDLPDiscretizer",
     "Marginals",
+    "NetConfiguration",
+    "NeuralNet",
+    "QuantizedNetClassifier",
     "Queries",
     "Relearned",
     "Rules",
@@ -187,6 +203,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "expected_counts",
+    "explore",
     "export",
     "gibbs",
     "hellinger",
@@ -205,8 +222,10 @@ __all__ = [
     "marginals",
     "maximum_likelihood",
     "mean_log_likelihood",
+    "model_cost",
     "most_probable",
     "naive_bayes",
+    "neural_net_cost",
     "open_dataset",
     "predict_codes",
     "random_queries",
@@ -221,6 +240,7 @@ __all__ = [
     "tie_circuit",
     "to_c",
     "to_format",
+    "train_nets",
     "with_target",
     "write_files",
     "write_model",

@@ -100,7 +100,7 @@ def fit(
         n_configs=configs,
         early_stopping=early_stopping,
         validation_fraction=validation_fraction,
-        image_shape=_image_shape(image_shape),
+        image_shape=image_shape_of(image_shape),
         ordering=ordering,
         device=device,
     )
@@ -182,7 +182,8 @@ def _bits(text: str | None) -> int | tuple[int, int] | None:
     return int(whole) if fraction is None else (int(whole), int(fraction))
 
 
-def _image_shape(text: str | None) -> tuple[int, int] | None:
+def image_shape_of(text: str | None) -> tuple[int, int] | None:
+    """Return rows and columns of an image from a text such as 28x28."""
     if text is None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,5})", text)

@@ -2,5 +2,6 @@
 
 from tinybayes.estimators.bayes_net import BayesNetClassifier
 from tinybayes.estimators.circuits import CircuitClassifier, CircuitDensity
+from tinybayes.estimators.nets import QuantizedNetClassifier
 
-__all__ = ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity"]
+__all__ = ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity", "QuantizedNetClassifier"]

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ class NetSweep:
         weights that are not quantised.
     inputs
         How codes enter; see `NetConfiguration`.
+    smoothing
+        Of the labels, in all settings.
     epochs, batch_size, short_epochs, finalists, seeds
         Of both stages; finalists of each budget and activation by test error, and as many by validation error.
     """
@@ -62,6 +65,7 @@ class NetSweep:
     activations: tuple[str, ...] = ("relu", "sign")
     learning_rates: tuple[float, ...] = (3e-2, 3e-3, 3e-4)
     inputs: str | None = None
+    smoothing: float = 0.0
     discretizer: str | None = None
     n_bins: int = 8
     folds: int = 0
@@ -180,8 +184,14 @@ def _fold_mean(sweep: NetSweep, done: Runs, index: int, seed: int) -> float:
     return float(np.mean([done[2, fold, place]["test_error"] for fold in folds]))
 
 
+@lru_cache(maxsize=1)
+def _split(data: str, fold: int, discretizer: str | None, n_bins: int) -> named.Split:
+    """Load a data set once for all groups of a sweep: discretising takes seconds."""
+    return named.load(data, fold=fold, discretizer=discretizer, n_bins=n_bins)
+
+
 def _train(sweep: NetSweep, stage: int, fold: int, places: list[int]) -> Iterator[dict[str, Any]]:
-    split = named.load(sweep.data, fold=fold, discretizer=sweep.discretizer, n_bins=sweep.n_bins)
+    split = _split(sweep.data, fold, sweep.discretizer, sweep.n_bins)
     rows, held_out = hold_out(split.train, 0.1, 0) if stage == 1 else (split.train, None)
     settings = sweep.settings()
     runs = [
@@ -256,6 +266,7 @@ def configuration(
         batch_norm=setting["batch_norm"],
         inputs=sweep.inputs,
         learning_rate=setting["learning_rate"],
+        smoothing=sweep.smoothing,
         image_shape=image if sweep.kind == "conv" else None,
         seed=seed,
     )

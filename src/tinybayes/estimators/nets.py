@@ -1,0 +1,233 @@
+"""Quantised neural networks for scikit-learn."""
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.errors import error
+from tinybayes.estimators._tables import allow_states, class_codes, dataset, encode, validated
+from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
+from tinybayes.learn import net_sizes
+from tinybayes.model import Dataset, NeuralNet
+from tinybayes.report.progress import training_progress
+
+STEPS = 6000  # mini-batches, when no number of epochs is given
+
+
+class QuantizedNetClassifier(ClassifierMixin, BaseEstimator):
+    """Dense or convolutional network with weights of 1 to 8 bits, which runs on whole numbers alone.
+
+    Numeric columns are cut into fine bins, whose numbers enter the network; text and categories enter as indicators.
+    Missing values enter as the mean.
+
+    Parameters
+    ----------
+    kind : {"dense", "conv"}, default="dense"
+        Fully connected layers, or one or two 3x3 convolutions with 2x2 pooling for images.
+    bits : int, default=4
+        Of a weight.
+    hidden : int, tuple of int or None, default=None
+        Units, or channels, of the hidden layers. By default as many as a budget allows, or 64 units (8 and 16
+        channels) without one. An empty tuple is logistic regression.
+    layers : int, default=2
+        Of a budget: weight matrices of a dense network (2 has one hidden layer), or convolutions (1 or 2).
+    budget_bits, budget_ops : int or None, default=None
+        Derive `hidden` from the bits of all parameters, or from the operations of a prediction, as the paper does.
+    activation : {"relu", "sign"}, default="relu"
+        Of hidden units.
+    batch_norm : bool, default=True
+        Normalise hidden sums; folded into whole numbers afterwards.
+    inputs : {"standard", "shared", "one-hot"} or None, default=None
+        How numbers enter: each feature with a variance of one, all with one factor (the default of "conv"), or
+        indicators of bins.
+    epochs : int or None, default=None
+        Passes over the data; by default as many as make 6,000 mini-batches.
+    learning_rate, batch_size, label_smoothing
+        Of the optimiser.
+    image_shape : tuple of int or None, default=None
+        Rows and columns of "conv"; by default a square.
+    discretizer : {"uniform", "quantile", "mdlp"}, scikit-learn discretiser or None, default="uniform"
+        What cuts numeric columns.
+    n_bins : int, default=64
+        Bins of the equal-width and quantile discretisers. Whole numbers with at most so many values are kept.
+    max_states : int, default=1000
+        A text column with more distinct states is refused.
+    random_state : int, RandomState or None, default=None
+        For everything drawn at random.
+    device : {"cpu", "gpu"} or None, default=None
+        By default what JAX finds best.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    model_ : NeuralNet
+        The fitted network in whole numbers.
+    classes_ : ndarray
+        The class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray
+        Names of the features, when `X` had string names for all of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> net = QuantizedNetClassifier(bits=3, hidden=8, epochs=40, random_state=0).fit(X, y)
+    >>> float(net.score(X, y)) > 0.9
+    True
+    """
+
+    model_: NeuralNet
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        kind: str = "dense",
+        *,
+        bits: int = 4,
+        hidden: int | tuple[int, ...] | None = None,
+        layers: int = 2,
+        budget_bits: int | None = None,
+        budget_ops: int | None = None,
+        activation: str = "relu",
+        batch_norm: bool = True,
+        inputs: str | None = None,
+        epochs: int | None = None,
+        learning_rate: float = 1e-2,
+        batch_size: int = 50,
+        label_smoothing: float = 0.0,
+        image_shape: tuple[int, int] | None = None,
+        discretizer: Discretizer = "uniform",
+        n_bins: int = 64,
+        max_states: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+        device: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.bits = bits
+        self.hidden = hidden
+        self.layers = layers
+        self.budget_bits = budget_bits
+        self.budget_ops = budget_ops
+        self.activation = activation
+        self.batch_norm = batch_norm
+        self.inputs = inputs
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.label_smoothing = label_smoothing
+        self.image_shape = image_shape
+        self.discretizer = discretizer
+        self.n_bins = n_bins
+        self.max_states = max_states
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QuantizedNetClassifier":
+        """Learn from a table.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n_samples, n_features)
+            The features.
+        y : array-like, shape (n_samples,)
+            The classes.
+        sample_weight : array-like, shape (n_samples,), optional
+            Row weights.
+        """
+        from tinybayes.learn.nets import NetConfiguration, train_nets
+
+        table, y = validated(self, X, y, reset=True)
+        self.classes_, codes = class_codes(y)
+        # The cut points are those of the rows as they are: weights change what is learned, not how numbers are seen.
+        rules = Rules(
+            discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins
+        )
+        data = dataset(table, sample_weight, rules, self.classes_, codes)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        run = NetConfiguration(
+            kind=self.kind,
+            hidden=self._hidden(data),
+            bits=self.bits,
+            activation=self.activation,
+            batch_norm=self.batch_norm,
+            inputs=self.inputs,
+            learning_rate=self.learning_rate,
+            smoothing=self.label_smoothing,
+            image_shape=self.image_shape,
+            seed=seed,
+        )
+        epochs = self.epochs or math.ceil(STEPS / max(1, len(data) // max(1, self.batch_size)))
+        with training_progress(self.verbose) as report:
+            found = train_nets(
+                data,
+                [run],
+                epochs=epochs,
+                batch_size=self.batch_size,
+                shuffle_seed=seed,
+                report=report,
+                device=self.device,
+            )
+        assert found[0].net is not None
+        self.model_ = found[0].net
+        return self
+
+    def _hidden(self, data: Dataset) -> tuple[int, ...]:
+        """Return the widths of the hidden layers: as given, or as a budget allows."""
+        budgets = [b for b in (self.budget_bits, self.budget_ops) if b is not None]
+        if self.hidden is not None:
+            if budgets:
+                remedy = "leave one of them out"
+                raise error("either hidden units or a budget", "both", where="hidden", remedy=remedy)
+            return (self.hidden,) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
+        if not budgets:
+            return (8, 16)[: self.layers] if self.kind == "conv" else (64,) * (self.layers - 1)
+        return min(self._within(data, "bits"), self._within(data, "ops"), key=sum)
+
+    def _within(self, data: Dataset, price: str) -> tuple[int, ...]:
+        budget = self.budget_bits if price == "bits" else self.budget_ops
+        if budget is None:
+            return (10**9,)
+        assert data.target is not None
+        common = {"classes": data.target.cardinality, "batch_norm": self.batch_norm}
+        if price == "bits":
+            common["weight_bits"] = self.bits
+        if self.kind == "conv":
+            image = self.image_shape or net_sizes.image_side(len(data.variables))
+            channels = net_sizes.channels if price == "bits" else net_sizes.channels_for_operations
+            return channels(budget, image=image, convolutions=self.layers, **common)
+        if self.layers < 2:
+            return ()
+        states = sum(v.cardinality for v in data.variables) if self.inputs == "one-hot" else len(data.variables)
+        units = net_sizes.hidden_units if price == "bits" else net_sizes.units_for_operations
+        return (units(budget, inputs=states, layers=self.layers, **common),) * (self.layers - 1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        codes = self._codes(X)
+        return np.asarray(self.classes_[predict_codes(self.model_, codes)])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class posteriors, shape (n_samples, n_classes)."""
+        codes = self._codes(X)
+        return normalize_scores(class_scores(self.model_, codes))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class posteriors, shape (n_samples, n_classes)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def _codes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return encode(validated(self, X, reset=False), self.model_.variables)
+
+    def __sklearn_tags__(self) -> Tags:
+        return allow_states(super().__sklearn_tags__())

@@ -1,0 +1,185 @@
+"""The end of a search: the front, the chosen model, the files."""
+
+import csv
+import io
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinybayes import __version__
+from tinybayes.errors import error
+from tinybayes.files import atomic_path
+from tinybayes.search.families import Limits, describe
+from tinybayes.search.front import pareto
+from tinybayes.search.study import Run
+from tinybayes.search.trials import Outcome, quality
+from tinybayes.search.views import Views
+
+MOST_FINALS = 24  # models of the front that are learned once more and tested
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a search found.
+
+    Parameters
+    ----------
+    directory
+        Where the files are.
+    models
+        All runs as JSON objects, the front's marked, as in ``front.json``.
+    chosen
+        The best one within the budget; None when nothing is.
+    document
+        The whole content of ``front.json``.
+    """
+
+    directory: Path
+    models: list[dict[str, Any]]
+    chosen: dict[str, Any] | None
+    document: dict[str, Any]
+
+    @property
+    def front(self) -> list[dict[str, Any]]:
+        """The models of the front, by bits."""
+        return sorted((m for m in self.models if m["on_front"]), key=lambda m: m["bits"])
+
+
+def finalists(runs: Sequence[Run], limits: Limits) -> list[Run]:
+    """Return the runs that are worth to be learned once more: the front, the best within the limits first."""
+    front = [run for run, best in zip(runs, on_front(runs), strict=True) if best]
+    within = sorted((r for r in runs if limits.allows(r.bits, r.operations) and r.saved), key=_quality)
+    order = [*within[:3], *sorted(front, key=lambda r: (not limits.allows(r.bits, r.operations), _quality(r)))]
+    unique = {run.key: run for run in order}
+    return list(unique.values())[:MOST_FINALS]
+
+
+def on_front(runs: Sequence[Run]) -> np.ndarray:
+    """Tell which runs no other one beats in validation error, bits and operations."""
+    return pareto(np.array([[r.error, r.bits, r.operations] for r in runs]))
+
+
+def _quality(run: Run) -> tuple[float, float]:
+    return run.error, run.loss
+
+
+def conclude(
+    found: "list[tuple[Run, Outcome | None]]",
+    views: Views,
+    limits: Limits,
+    max_error: float | None,
+    directory: Path,
+    seed: int,
+    command: str,
+) -> Exploration:
+    """Choose, test what was learned once more, and write the files."""
+    runs = [run for run, _ in found]
+    marked = on_front(runs)
+    chosen = choose(runs, limits, max_error)
+    models = []
+    (directory / "models").mkdir(exist_ok=True)
+    for (run, outcome), front in zip(found, marked, strict=True):
+        kept = bool(front) or run is chosen
+        models.append(_entry(run, _finished(run, outcome, views, directory) if kept else None, bool(front), directory))
+    document = {
+        "title": f"{views.target.name}: models under a budget",
+        "command": command,
+        "seed": seed,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data": {
+            "name": views.target.name,
+            "rows": len(views.by_name["mdlp"].seen),
+            "test_rows": len(views.by_name["mdlp"].test),
+            "features": len(views.by_name["mdlp"].seen.variables),
+            "classes": views.target.cardinality,
+            "target": views.target.name,
+        },
+        "budget": {"bits": limits.bits, "operations": limits.operations, "error": max_error},
+        "chosen": None if chosen is None else chosen.key,
+        "provenance": {
+            "tinybayes": __version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "versions": {name: version(name) for name in ("jax", "numpy", "optuna")},
+        },
+        "models": models,
+    }
+    _write(directory, document)
+    named = next((m for m in models if chosen is not None and m["id"] == chosen.key), None)
+    return Exploration(directory, models, named, document)
+
+
+def choose(runs: Sequence[Run], limits: Limits, max_error: float | None) -> Run | None:
+    """Return the most accurate deployable run within the limits; or, given an error, the cheapest that reaches it."""
+    within = [r for r in runs if r.saved and limits.allows(r.bits, r.operations)]
+    if max_error is not None:
+        good = [r for r in within if r.error <= max_error]
+        if good:
+            return min(good, key=lambda r: (r.bits, r.operations, r.error))
+    return min(within, key=lambda r: (*_quality(r), r.bits), default=None)
+
+
+def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
+    """Return the model as learned once more; where there was no time for it, as it was found, and tested now."""
+    from tinybayes.cost import model_cost
+    from tinybayes.deploy.native import load
+
+    if outcome is not None or not run.saved:
+        return outcome
+    model = load(directory / "trials" / f"{run.key}.tb")
+    tested = quality(model, views.by_name[run.setting.get("view", "fine")].test)[0]
+    return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)  # type: ignore[arg-type]
+
+
+def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path) -> dict[str, Any]:
+    """Return what ``front.json`` says of a run, and save its model."""
+    cost, file, tested = run.cost, None, None
+    if outcome is not None:
+        cost, tested = outcome.cost.to_dict(), outcome.test_error
+        if outcome.model is not None:
+            from tinybayes.deploy.native import save
+
+            file = f"models/{run.key}.tb"
+            metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
+            save(outcome.model, directory / file, metadata=metadata)
+    family = {"closed-form": "nb" if run.setting.get("structure") == "naive" else "tan"}.get(run.family, run.family)
+    return {
+        "id": run.key,
+        "family": family,
+        "label": f"{describe(run.setting)}, {_size(cost['bytes'])}",
+        "settings": run.setting,
+        "steps": run.rung,
+        "validation_error": run.error,
+        "test_error": tested,
+        **{name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")},
+        "on_front": front,
+        "file": file,
+        "boards": None,
+        "history": run.history or None,
+    }
+
+
+def _size(count: int) -> str:
+    return f"{count:,} B" if count < 1000 else f"{count / 1000:.1f} kB"
+
+
+def _write(directory: Path, document: dict[str, Any]) -> None:
+    columns = ("id", "family", "label", "validation_error", "test_error", "bits", "operations", "file")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(sorted((m for m in document["models"] if m["on_front"]), key=lambda m: m["bits"]))
+    try:
+        with atomic_path(directory / "front.csv") as temporary:
+            temporary.write_text(text.getvalue())
+        with atomic_path(directory / "front.json") as temporary:
+            temporary.write_text(json.dumps(document, indent=1) + "\n")
+    except OSError as problem:
+        raise error("a directory to write to", problem.strerror or problem, where=str(directory)) from problem

@@ -1,0 +1,236 @@
+"""The store of a search: an Optuna study, in a journal file, SQLite or PostgreSQL.
+
+Every run is one trial that carries its setting, its result and the name of its model's file. A run is in the store only
+when it is finished and its model is on the disk, so that a search killed at any moment loses what it was doing and
+nothing else.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.trial import TrialState
+
+from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.search.families import Limits, Setting
+from tinybayes.search.trials import Outcome
+
+NAME = "tinybayes"
+LOST = "is it still there, and may it be written? A new directory begins a new search"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, as the store keeps it."""
+
+    key: str
+    setting: Setting
+    rung: int
+    error: float
+    loss: float
+    cost: dict[str, int]
+    seconds: float
+    history: list[list[float]]
+    saved: bool
+
+    @property
+    def bits(self) -> int:
+        """Bits of all parameters."""
+        return self.cost["bits"]
+
+    @property
+    def operations(self) -> int:
+        """Operations of a prediction."""
+        return self.cost["operations"]
+
+    @property
+    def family(self) -> str:
+        """The family of the setting."""
+        return str(self.setting["family"])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A trial that was asked for: its number, and what was drawn."""
+
+    number: int
+    setting: Setting
+
+
+def key_of(setting: Setting, rung: int) -> str:
+    """Return the name of a run: the same setting trained as long has the same name."""
+    text = json.dumps([setting, rung], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Store:
+    """The runs of one search.
+
+    Parameters
+    ----------
+    directory
+        The directory of the search.
+    storage
+        None for a journal file in that directory; else a URL of SQLAlchemy, such as ``sqlite:///search.db`` or
+        ``postgresql://host/name``.
+    meaning
+        What the runs depend on, such as the table's hash: a store of another meaning is refused.
+    limits
+        What may be spent; the sampler keeps within it.
+    seed
+        Of the sampler.
+    """
+
+    def __init__(
+        self, directory: Path, storage: str | None, meaning: dict[str, Any], limits: Limits, seed: int
+    ) -> None:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.where = storage or str(directory / "search.journal")
+        with self._reaching():
+            backend = _backend(directory, storage)
+
+            def over(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
+                bits, operations = trial.values[1:3] if trial.values else (0.0, 0.0)
+                return (
+                    -1.0 if limits.bits is None else bits - limits.bits,
+                    -1.0 if limits.operations is None else operations - limits.operations,
+                )
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                warnings.simplefilter("ignore", FutureWarning)  # constraints_func: what replaces it is not in version 4
+                sampler = optuna.samplers.TPESampler(
+                    seed=seed, constraints_func=over, n_startup_trials=16, multivariate=False, constant_liar=True
+                )
+            name = f"{NAME} {directory.absolute().name}" if storage else NAME
+            self.study = optuna.create_study(
+                storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * 3, load_if_exists=True
+            )
+            self._check(meaning)
+            self.runs: dict[str, Run] = {}
+            self.read()
+            self._clear_abandoned()
+        self._sampler = sampler
+
+    def _check(self, meaning: dict[str, Any]) -> None:
+        before = self.study.user_attrs.get("meaning")
+        if before is None:
+            self.study.set_user_attr("meaning", meaning)
+        elif before != meaning:
+            differing = sorted(name for name in meaning if meaning[name] != before.get(name))
+            remedy = "give another directory"
+            got = f"one with other {', '.join(differing) or 'settings'}"
+            raise error("a search of this table and target", got, where=self.where, remedy=remedy)
+
+    def read(self) -> dict[str, Run]:
+        """Take over what others have stored meanwhile."""
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            if "run" in trial.user_attrs:
+                run = Run(**trial.user_attrs["run"])
+                self.runs.setdefault(run.key, run)
+        return self.runs
+
+    def _clear_abandoned(self) -> None:
+        """Fail the trials that a process of this machine left behind when it ended."""
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            owner = trial.user_attrs.get("owner", "")
+            machine, _, process = owner.rpartition(":")
+            if machine == os.uname().nodename and not _alive(process):
+                self.study.tell(trial.number, state=TrialState.FAIL)
+
+    def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> Asked:
+        """Draw a setting of a family, some of it fixed."""
+        with self._reaching():
+            named = {f"{family}.{name}": distribution for name, distribution in space.items()}
+            if fixed:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                    given = {f"{family}.{name}": value for name, value in fixed.items()}
+                    self.study.sampler = optuna.samplers.PartialFixedSampler(given, self._sampler)
+            trial = self.study.ask(named)
+            self.study.sampler = self._sampler
+            trial.set_user_attr("owner", f"{os.uname().nodename}:{os.getpid()}")
+            values = {name: trial.params[f"{family}.{name}"] for name in space}
+        return Asked(trial.number, {"family": family, **values})
+
+    def tell(
+        self, number: int | None, outcome: Outcome, rung: int, space: dict[str, BaseDistribution] | None = None
+    ) -> Run:
+        """Store a finished run: as the trial that was asked for, or as one more, from whose `space` it was drawn."""
+        run = Run(
+            key_of(outcome.setting, rung),
+            outcome.setting,
+            rung,
+            outcome.error,
+            outcome.loss,
+            outcome.cost.to_dict(),
+            round(outcome.seconds, 3),
+            [list(point) for point in outcome.history],
+            outcome.model is not None,
+        )
+        values = [run.error, float(run.bits), float(run.operations)]
+        with self._reaching():
+            if number is None:
+                named = {f"{run.family}.{name}": (d, run.setting[name]) for name, d in (space or {}).items()}
+                trial = optuna.trial.create_trial(
+                    values=values,
+                    params={name: value for name, (_, value) in named.items()},
+                    distributions={name: d for name, (d, _) in named.items()},
+                    user_attrs={"run": asdict(run)},
+                )
+                self.study.add_trial(trial)
+            else:
+                storage = self.study._storage
+                trial_id = storage.get_trial_id_from_study_id_trial_number(self.study._study_id, number)
+                storage.set_trial_user_attr(trial_id, "run", asdict(run))
+                self.study.tell(number, values)
+        self.runs[run.key] = run
+        return run
+
+    def drop(self, number: int) -> None:
+        """Give up a trial that was asked for."""
+        with self._reaching():
+            self.study.tell(number, state=TrialState.FAIL)
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Turn what a lost storage raises into an error that names it."""
+        try:
+            yield
+        except TinybayesError:
+            raise
+        except Exception as problem:
+            if not isinstance(problem, OSError | optuna.exceptions.OptunaError) and "sqlalchemy" not in repr(
+                type(problem)
+            ):
+                raise
+            reason = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+            raise error(
+                "a storage that can be reached", reason, where=self.where, remedy=LOST, kind=FileError
+            ) from problem
+
+
+def _backend(directory: Path, storage: str | None) -> optuna.storages.BaseStorage:
+    if storage is not None:
+        return optuna.storages.get_storage(storage)
+    place = str(directory / "search.journal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.storages.JournalStorage(JournalFileBackend(place, lock_obj=JournalFileOpenLock(place)))
+
+
+def _alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""A table made ready for a search: rows to learn from, to choose by and to judge by, coded in more than one way.
+
+Bayesian networks want few states a feature and get MDLP's cut points; neural networks and trees take numbers, and get
+them as fine codes. All cut points are found on the rows to learn from.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from tinybayes.data.encode import encode_column, encode_frame
+from tinybayes.data.variables import Rules, learn_variables
+from tinybayes.errors import error
+from tinybayes.model import Dataset, Variable
+
+MOST_CLASSES = 1000
+FINE = 256  # states of a fine code, at most
+VIEWS = ("mdlp", "coarse", "fine")
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One coding of the table: the rows that the search may see, and the test rows."""
+
+    seen: Dataset
+    test: Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """A table under search.
+
+    Parameters
+    ----------
+    by_name
+        The codings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``.
+    train, valid
+        Which of the seen rows are learned from while searching, and which are chosen by.
+    image_shape
+        Rows and columns, when the features are pixels.
+    """
+
+    by_name: dict[str, View]
+    train: np.ndarray
+    valid: np.ndarray
+    image_shape: tuple[int, int] | None
+
+    def rows(self, name: str, *, all_seen: bool = False) -> tuple[Dataset, Dataset]:
+        """Return the rows to learn from and those to choose by; with `all_seen` everything but the test rows."""
+        seen = self.by_name[name].seen
+        return (seen, seen.rows(self.valid)) if all_seen else (seen.rows(self.train), seen.rows(self.valid))
+
+    @cached_property
+    def target(self) -> Variable:
+        """The class."""
+        target = self.by_name["mdlp"].seen.target
+        assert target is not None
+        return target
+
+
+def make_views(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    test: pd.DataFrame | None = None,
+    test_fraction: float = 0.2,
+    valid_fraction: float | None = None,
+    image_shape: tuple[int, int] | None = None,
+    max_states: int = 1000,
+    seed: int = 0,
+) -> Views:
+    """Split a table, stratified by class, and code it.
+
+    Parameters
+    ----------
+    frame, target
+        The table, and the name of its class column.
+    test
+        Rows to judge by; without them a share of `frame` is set aside.
+    test_fraction, valid_fraction
+        Shares set aside for judging, and of the rest for choosing; of the latter by default a fifth, and up to a third
+        of a small table, since few rows choose badly. In the end all of them are learned from.
+    image_shape
+        Of pixels; by default found out by itself, when neighbours are alike.
+    max_states, seed
+        A text column with more states is refused; seed of the split.
+    """
+    if target not in frame.columns:
+        raise error(f"a column {target!r}", f"the columns {', '.join(map(str, frame.columns[:10]))}", where="table")
+    frame = frame[frame[target].notna()].reset_index(drop=True)
+    classes = frame[target].nunique()
+    if not 2 <= classes <= MOST_CLASSES:
+        remedy = "name a column of classes; numbers can be cut into classes first"
+        raise error(f"2 to {MOST_CLASSES:,} classes", f"{classes:,}", where=f"column {target!r}", remedy=remedy)
+    generator = np.random.default_rng([seed, 11])
+    if test is None:
+        apart = _share(frame[target], test_fraction, generator)
+        frame, test = frame[~apart].reset_index(drop=True), frame[apart]
+    chosen = _share(frame[target], valid_fraction or min(1 / 3, max(0.2, 500 / len(frame))), generator)
+    features = [column for column in frame.columns if column != target]
+    if not features:
+        raise error("at least one feature column", "none", where="table")
+    learned = frame[~chosen]
+    by_name = {}
+    for name in VIEWS:
+        variables, of_class = _variables(learned[features], learned[target], name, max_states)
+        parts = [
+            Dataset(variables, of_class, encode_frame(part, variables), encode_column(part[target], of_class))
+            for part in (frame, test)
+        ]
+        by_name[name] = View(*parts)
+    shape = image_shape or _found_image(by_name["fine"].seen)
+    if shape is not None and shape[0] * shape[1] != len(features):
+        raise error(f"an image of {len(features)} pixels", shape, where="image_shape")
+    return Views(by_name, np.flatnonzero(~chosen), np.flatnonzero(chosen), shape)
+
+
+def _share(classes: pd.Series, fraction: float, generator: np.random.Generator) -> np.ndarray:
+    """Mark a share of the rows of every class, but never all of them."""
+    marked = np.zeros(len(classes), dtype=bool)
+    for rows in classes.groupby(classes, observed=True).indices.values():
+        drawn = generator.permutation(np.asarray(rows))
+        marked[drawn[: min(round(fraction * len(drawn)), len(drawn) - 1)]] = True
+    if not marked.any():
+        raise error("enough rows to set some aside", f"{len(classes)} rows", where="table")
+    return marked
+
+
+def _variables(
+    frame: pd.DataFrame, classes: pd.Series, view: str, max_states: int
+) -> tuple[tuple[Variable, ...], Variable]:
+    discretizer, bins = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}[view]
+    rules = Rules(discretizer=discretizer, n_bins=bins, max_states=max_states)
+    variables, target = learn_variables([(frame, classes, None)], rules)
+    assert target is not None
+    if view == "fine":
+        variables = tuple(_finer(frame[v.name], v) for v in variables)
+    return variables, target
+
+
+def _finer(column: pd.Series, variable: Variable) -> Variable:
+    """Give whole numbers of a small range a state each."""
+    if variable.edges is None or not pd.api.types.is_numeric_dtype(column):
+        return variable
+    values = column.dropna().to_numpy(dtype=float)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    if high - low >= FINE or (values != np.rint(values)).any() or high == low:
+        return variable
+    return Variable.from_edges(variable.name, np.arange(low + 1, high + 1).tolist())
+
+
+def _found_image(data: Dataset) -> tuple[int, int] | None:
+    """Tell whether features are the pixels of a square image: neighbours are far more alike than others."""
+    side = int(np.sqrt(len(data.variables)))
+    if side < 6 or side * side != len(data.variables) or any(v.edges is None for v in data.variables):
+        return None
+    X = data.X[:2000].astype(float)
+    X = X - X.mean(axis=0)
+    norm = np.sqrt((X**2).sum(axis=0))
+    correlation = np.abs((X.T @ X) / np.maximum(np.outer(norm, norm), 1e-12))
+    place = np.arange(side * side)
+    right, below = place[place % side < side - 1], place[: side * (side - 1)]
+    near = np.concatenate([correlation[right, right + 1], correlation[below, below + side]])
+    alive = norm > 0
+    near = near[np.concatenate([alive[right] & alive[right + 1], alive[below] & alive[below + side]])]
+    others = correlation[np.ix_(alive, alive)]
+    return (side, side) if len(near) and near.mean() > 2 * others.mean() else None

@@ -1,0 +1,179 @@
+"""Who carries out the runs of a search: this process, processes beside it, or the workers of a Dask cluster."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+from tinybayes import __version__
+from tinybayes.errors import TinybayesError, error
+from tinybayes.search.families import Setting
+from tinybayes.search.views import Views
+
+PAUSE = 0.02  # seconds between two looks at running work
+RETRIES = 3  # how often work is given out again whose worker was lost
+
+
+class Work(Protocol):
+    """Something that was given out and will be done."""
+
+    def done(self) -> bool:
+        """Tell whether it is done."""
+
+    def result(self) -> Any:
+        """Return what came out."""
+
+
+class Workers:
+    """Carries out work one after another in this process; the others give it to someone else."""
+
+    count = 1
+
+    def __init__(self, views: Views) -> None:
+        self.views = views
+
+    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+        """Give out settings of one shape."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(_carry_out(self.views, settings, steps, patience, final))
+        except TinybayesError as problem:
+            future.set_exception(problem)
+        return future
+
+    def close(self) -> None:
+        """Let the workers go."""
+
+
+class Processes(Workers):
+    """Processes of this machine, each of which takes one core."""
+
+    def __init__(self, views: Views, count: int) -> None:
+        super().__init__(views)
+        self.count = count
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")  # a fork would copy JAX's threads' locks without the threads
+        return ProcessPoolExecutor(self.count, context, _begin, (self.views,))
+
+    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+        """Give out settings of one shape; where a process died, new ones are begun."""
+        try:
+            return self._pool.submit(_in_process, settings, steps, patience, final)
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = self._new_pool()
+            return self._pool.submit(_in_process, settings, steps, patience, final)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in list((self._pool._processes or {}).values()):
+            process.terminate()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Cluster(Workers):
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    views
+        The table, which every worker gets once.
+    address
+        Of the scheduler, or the path of its scheduler file.
+    """
+
+    def __init__(self, views: Views, address: str) -> None:
+        super().__init__(views)
+        distributed = _distributed()
+        by_file = {"scheduler_file": address} if os.path.exists(address) else {"address": address}
+        try:
+            self._client = distributed.Client(**by_file, timeout="20s", set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as problem:
+            remedy = "start one: dask scheduler, then dask worker ADDRESS"
+            raise error("a Dask scheduler that answers", str(problem)[:200], where=address, remedy=remedy) from problem
+        self._check(address)
+        self._views = self._client.scatter(views, broadcast=True, hash=False)
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """How many workers there are now."""
+        return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def _check(self, address: str) -> None:
+        """Refuse workers that do not have this version of the package."""
+        if not self._client.scheduler_info(n_workers=-1)["workers"]:
+            self._client.wait_for_workers(1, timeout=30)
+        for worker, answer in self._client.run(_version_of_worker, on_error="return").items():
+            if answer != __version__:
+                got = f"{answer!r}"[:200]
+                remedy = "install the same version of tinybayes where the worker runs"
+                raise error(f"tinybayes {__version__}", got, where=f"worker {worker} of {address}", remedy=remedy)
+
+    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+        """Give out settings of one shape; work of a lost worker goes to another one by itself."""
+        return self._client.submit(
+            _carry_out, self._views, settings, steps, patience, final, pure=False, retries=RETRIES
+        )
+
+    def close(self) -> None:
+        """Leave the cluster, which goes on."""
+        self._client.close()
+
+
+def gather(
+    running: list[tuple[Any, Work]], finish: Callable[[Any, Work], None], *, until: float = float("inf")
+) -> list[tuple[Any, Work]]:
+    """Wait until something is done or the time has come, hand what is done to `finish`, and return the rest."""
+    while running and time.monotonic() < until:
+        done = [item for item in running if item[1].done()]
+        for item in done:
+            finish(*item)
+        if done:
+            return [item for item in running if item not in done]
+        time.sleep(PAUSE)
+    return running
+
+
+def _carry_out(views: Views, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
+    from tinybayes.search.trials import carry_out
+
+    return carry_out(views, settings, steps, patience=patience, final=final)
+
+
+_views: Views | None = None  # of a process of `Processes`
+
+
+def _begin(views: Views) -> None:
+    """Begin a process: it has one core for itself, and leaves Ctrl-C to its parent."""
+    import signal
+
+    global _views
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1".strip()
+    _views = views
+
+
+def _in_process(settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
+    assert _views is not None
+    return _carry_out(_views, settings, steps, patience, final)
+
+
+def _version_of_worker() -> str:
+    import tinybayes
+
+    return tinybayes.__version__
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as problem:
+        remedy = "install tinybayes[distributed]"
+        raise error("the package distributed", "none", where="dask", remedy=remedy) from problem
+    return distributed
