@@ -8,11 +8,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes import QuantizedNetClassifier, TinybayesError, model_cost
 
-SMALL = {"hidden": 8, "epochs": 30, "random_state": 0}
+SMALL = {"hidden": 8, "random_state": 0}
 
 
 def expected_failures(estimator):
-    """Mini-batches and batch normalisation see rows, not weights: as in other networks, two rows are not one of weight 2."""
+    """Mini-batches and batch normalisation see rows, not weights: two equal rows are not one of weight 2."""
     reason = "training by mini-batches"
     names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
     return dict.fromkeys(names, reason)
@@ -25,13 +25,13 @@ def test_scikit_learn_conformance(estimator, check):
 
 def test_few_bits_learn_iris():
     X, y = load_iris(return_X_y=True)
-    for bits in (1, 3, 8):
-        assert cross_val_score(QuantizedNetClassifier(bits=bits, **SMALL), X, y).mean() > 0.85
+    for bits in (1, 4):
+        assert cross_val_score(QuantizedNetClassifier(bits=bits, **SMALL), X, y, cv=3).mean() > 0.85
 
 
 def test_convolution_reads_digits_within_its_budget():
     X, y = load_digits(return_X_y=True)
-    net = QuantizedNetClassifier("conv", bits=3, budget_bits=16_000, epochs=20, random_state=0).fit(X[::2], y[::2])
+    net = QuantizedNetClassifier("conv", bits=3, budget_bits=16_000, epochs=60, random_state=0).fit(X[::2], y[::2])
     assert net.score(X[1::2], y[1::2]) > 0.93
     assert model_cost(net.model_).bits <= 17_000
 

@@ -8,10 +8,12 @@ import typer
 from tinybayes import __version__
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.examples import demo, reproduce
+from tinybayes.cli.explore import explore
 from tinybayes.cli.export import export
 from tinybayes.cli.inference import infer
 from tinybayes.cli.learning import fit
 from tinybayes.cli.models import convert, evaluate, info, predict
+from tinybayes.cli.plot import plot
 from tinybayes.cli.query import query
 from tinybayes.cli.tying import tie
 from tinybayes.errors import TinybayesError
@@ -27,8 +29,9 @@ app = typer.Typer(
     epilog="Start with [bold]tinybayes demo[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
 )
 for command, example in (
-    (demo, "demo -o digits.tb"),
+    (demo, "demo -o demo"),
     (fit, "fit iris.csv --target species --structure naive -o iris.tb"),
+    (explore, "explore digits.csv --target class --budget 4kB --time 5m -o search"),
     (learn_circuit, "learn-circuit survey.csv --edge-cost 0.1 -o survey.tb"),
     (evaluate, "evaluate iris.tb test.csv"),
     (predict, "predict iris.tb new.csv --proba -o labels.csv"),
@@ -38,6 +41,7 @@ for command, example in (
     (export, "export digits.tb --to c -o firmware"),
     (info, "info digits.tb"),
     (convert, "convert alarm.bif.gz alarm.tb"),
+    (plot, "plot search --figure front -o front.pdf"),
     (reproduce, "reproduce experiments/differentiable_tan/table1.toml --quick"),
 ):
     app.command(epilog=f"Example: [bold]tinybayes {example}[/bold]")(command)

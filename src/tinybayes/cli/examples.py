@@ -1,47 +1,60 @@
 """Commands that show the package at work: the demonstration, and the experiments of the papers."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, print_json, say, show
+from tinybayes.cli._console import Json, print_json, say
+from tinybayes.cli.explore import parse_size, parse_time, search_progress, tell
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to save the model.")] = Path("digits.tb"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where everything goes.")] = Path(
+        "demo"
+    ),
+    time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 60s, 5m.")] = "60s",
+    budget: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the chosen model.")] = "4kB",
     as_json: Json = False,
 ) -> None:
-    """Learn to read handwritten digits, and see what accuracy costs in memory and operations."""
-    from tinybayes.compress import to_format
-    from tinybayes.cost import bayes_net_cost
+    """Learn to read handwritten digits within 4 kB: search, choose, write C and a report."""
     from tinybayes.data import named as datasets
-    from tinybayes.deploy import save
-    from tinybayes.infer import evaluate
-    from tinybayes.learn import learn_classifier
-    from tinybayes.model import Fixed
-    from tinybayes.report.console import front_table
+    from tinybayes.deploy import read_model
+    from tinybayes.deploy.export import export, write_files
+    from tinybayes.report.html import write_report
+    from tinybayes.search.explore import explore
 
-    train, test = datasets.load("digits")
-    rows, nets = [], {}
-    for label, structure in (("naive Bayes", "naive"), ("Chow-Liu TAN", "chow-liu")):
-        net = learn_classifier(train, structure=structure)
-        for storage, variant in (("float32", net), ("8 bits", to_format(net, Fixed(4, 4)))):
-            name = f"{label}, {storage}"
-            nets[name] = variant
-            rows.append((name, evaluate(variant, test).error, bayes_net_cost(variant)))
-    saved = rows[-1][0]  # fixed beforehand: choosing by the test error would flatter it
-    save(nets[saved], output, metadata={"dataset": "digits", "model": saved})
-    if as_json:
-        print_json(
-            {"models": [{"model": n, "test_error": e, **c.to_dict()} for n, e, c in rows], "saved": saved}, output
+    frame, classes = datasets.load_raw("digits")
+    frame["digit"] = classes
+    if not as_json:
+        say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside to judge by. Searching for {time} ...")
+    with search_progress(sys.stderr.isatty() and not as_json) as report:
+        found = explore(
+            frame,
+            "digit",
+            output=output,
+            budget_bits=parse_size(budget),
+            seconds=parse_time(time),
+            workers=max(1, min(4, os.cpu_count() or 1)),
+            command=f"tinybayes demo --time {time} --budget {budget} -o {output}",
+            report=report,
         )
+    write_report(output)
+    files: dict[str, str | bytes] = {}
+    if found.chosen is not None:
+        model = read_model(output / found.chosen["file"])
+        note = f"Error on test rows: {100 * found.chosen['test_error']:.2f} %."
+        files = export(model, "c", name="digits", note=note)
+        write_files(files, output / "c")
+    if as_json:
+        print_json({"chosen": found.chosen, "front": found.front, "files": sorted(files)}, output)
         return
-    show(f"digits: {len(train):,} training and {len(test):,} test images of 8x8 pixels, discretised by MDLP")
-    show(front_table(rows, "What accuracy costs"))
-    say(f"Saved {saved} to {output}. Now try:")
-    say(f"  tinybayes info {output}")
-    say("  tinybayes fit YOUR_TABLE.csv --target COLUMN -o model.tb")
+    tell(found)
+    if files:
+        say(f"The chosen model as C: {output / 'c' / 'digits.c'}. With your own table:")
+        say("  tinybayes explore YOUR_TABLE.csv --target COLUMN --budget 4kB -o search")
 
 
 def reproduce(

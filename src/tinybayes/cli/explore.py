@@ -60,6 +60,7 @@ def explore(
 
     Ctrl-C ends the search and makes the front of what was found; the same command takes a search up again.
     """
+    from tinybayes.report.html import write_report
     from tinybayes.search.explore import explore as run
 
     if workers is not None and workers < 1:
@@ -84,6 +85,7 @@ def explore(
             command=" ".join(["tinybayes", *sys.argv[1:]]),
             report=report,
         )
+    write_report(found.directory)
     if as_json:
         print_json({"chosen": found.chosen, "front": found.front, "runs": len(found.models)}, output)
         return
@@ -101,7 +103,7 @@ def tell(found: "Exploration") -> None:
         say(f"Chosen: {chosen['label']}, {chosen['operations']:,} operations{tested}.")
         say("Now try:")
         say(f"  tinybayes export {found.directory / chosen['file']} --to c -o firmware --name model")
-    say(f"Everything is in {found.directory}; the same command goes on searching.")
+    say(f"See {found.directory / 'report.html'} in a browser. The same command goes on searching.")
 
 
 def front_table(found: "Exploration") -> object:

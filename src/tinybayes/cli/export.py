@@ -11,7 +11,8 @@ from tinybayes.errors import TinybayesError, error
 if TYPE_CHECKING:
     from tinybayes.deploy.export import Files
     from tinybayes.deploy.measure import Measurement
-    from tinybayes.model import BayesNet, Circuit, Cost
+    from tinybayes.infer.scores import Classifier
+    from tinybayes.model import Cost
 
 NEXT = {
     "c": "cc -std=c99 -O2 -c {out}/{name}.c",
@@ -48,6 +49,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a model as code for a device: C, C++, Arduino, MicroPython, ONNX or Verilog."""
+    from tinybayes.cost import model_cost
     from tinybayes.deploy import read_model
     from tinybayes.deploy.export import export as make
     from tinybayes.deploy.export import write_files
@@ -60,29 +62,29 @@ def export(
     options = _circuit_options(found, query, arithmetic)
     chosen = _name_of(model) if name is None else name
     files = make(found, to, name=chosen, raw=raw, note=_note(model), **options)
-    boards = _measure(found, files, chosen) if measured else []
+    boards = _measure(found, files, chosen, query) if measured else []
     write_files(files, output)
     if as_json:
         sizes = {file: len(content) for file, content in files.items()}
-        figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": _price(found).to_dict()}
+        figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": model_cost(found).to_dict()}
         print_json({**figures, **({"boards": [_figures(b) for b in boards]} if measured else {})}, output)
         return
     show(_table(files))
-    say(f"Price: {_price(found)}.")
+    say(f"Price: {model_cost(found)}.")
     if boards:
-        show(_board_table(boards, _price(found)))
+        show(_board_table(boards, model_cost(found)))
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
     say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen)}")
 
 
-def _circuit_options(model: "BayesNet | Circuit", query: str | None, arithmetic: str | None) -> dict[str, str]:
+def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | None) -> dict[str, str]:
     from tinybayes.model import Circuit
 
     given = {"query": query, "arithmetic": arithmetic}
     options = {key: value for key, value in given.items() if value is not None}
     if options and not isinstance(model, Circuit):
         where = ", ".join(f"--{key}" for key in options)
-        raise error("a circuit", "a Bayesian network", where=where, remedy="leave it out: the class is predicted")
+        raise error("a circuit", "another model", where=where, remedy="leave it out: the class is predicted")
     return options
 
 
@@ -122,14 +124,19 @@ def _table(files: "Files") -> object:
     return table
 
 
-def _measure(model: "BayesNet | Circuit", files: "Files", name: str) -> "list[Measurement]":
+def _measure(model: "Classifier", files: "Files", name: str, query: str | None) -> "list[Measurement]":
+    import numpy as np
+
     from tinybayes.deploy._rows import rows_with_every_state
     from tinybayes.deploy.measure import measure
     from tinybayes.model import Circuit
 
-    if isinstance(model, Circuit):
-        raise error("a Bayesian network", "a circuit", where="--measure")
-    rows = rows_with_every_state(tuple(v.cardinality for v in model.variables), ROWS)
+    variables = model.nodes if isinstance(model, Circuit) else model.variables
+    rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
+    if isinstance(model, Circuit):  # everything is known but what is asked for
+        names = [v.name for v in variables]
+        asked = names.index(query) if query is not None else len(names) - 1
+        rows[:, asked] = np.iinfo(np.uint8).max if max(v.cardinality for v in variables) < 2**8 else 2**16 - 1
     return measure({file: str(content) for file, content in files.items()}, name, rows)
 
 
@@ -149,10 +156,3 @@ def _board_table(boards: "list[Measurement]", price: "Cost") -> object:
         numbers = (price.bytes, board.flash, board.ram, board.stack, round(board.instructions))
         table.add_row(board.core, *(f"{number:,}" for number in numbers))
     return table
-
-
-def _price(model: "BayesNet | Circuit") -> "Cost":
-    from tinybayes.cost import bayes_net_cost, circuit_cost
-    from tinybayes.model import Circuit
-
-    return circuit_cost(model) if isinstance(model, Circuit) else bayes_net_cost(model)

@@ -74,14 +74,14 @@ def infer(
 
 def read_any(path: Path) -> "Model":
     """Read whatever `marginals` can be asked about."""
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_joint
     from tinybayes.deploy.clauses import read_clauses
     from tinybayes.deploy.uai import read_uai_factors
 
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".uai"):
         return read_uai_factors(path)
-    return read_clauses(path) if name.endswith(".clauses") else read_model(path)
+    return read_clauses(path) if name.endswith(".clauses") else read_joint(path)
 
 
 def _case(path: Path | None) -> dict[int, int]:

@@ -11,14 +11,16 @@ from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, 
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.model import BayesNet, Circuit, Cost
+    from tinybayes.infer.scores import Classifier
 
 
 def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     """Measure the error of a model on a table that has the class column."""
+    from tinybayes.cost import model_cost
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import EncodedTable
     from tinybayes.infer import evaluate as measure
+    from tinybayes.model import NeuralNet
     from tinybayes.report.console import evaluation_table
 
     net = _classifier(model)
@@ -27,14 +29,15 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
         result = measure(net, EncodedTable(source, net.variables, net.target))
     if as_json:
         figures = {**asdict(result), "confusion": result.confusion.tolist(), "classes": list(net.target.states)}
-        print_json({**figures, "cost": _price(net).to_dict()})
+        print_json({**figures, "cost": model_cost(net).to_dict()})
         return
     show(evaluation_table(result, net.target))
     if result.unknown:
-        say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: summed out.")
+        treated = "taken as zero" if isinstance(net, NeuralNet) else "summed out"
+        say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: {treated}.")
     if result.skipped:
         say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
-    say(f"Price: {_price(net)}.")
+    say(f"Price: {model_cost(net)}.")
 
 
 def predict(
@@ -69,12 +72,13 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show the variables, the structure and the price of a model."""
-    from tinybayes.cost import bayes_net_cost
+    from tinybayes.cost import model_cost
     from tinybayes.deploy import read_model
     from tinybayes.deploy.native import load_metadata
-    from tinybayes.model import Circuit
+    from tinybayes.model import Circuit, NeuralNet
     from tinybayes.report.circuits import circuit_card, describe_circuit
     from tinybayes.report.console import model_card
+    from tinybayes.report.neural_nets import describe_net, net_card
 
     found = read_model(model)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
@@ -85,11 +89,17 @@ def info(
         if isinstance(found, Circuit):
             print_json({**described, **describe_circuit(found), "metadata": metadata})
             return
+        if isinstance(found, NeuralNet):
+            print_json({**described, **describe_net(found), "cost": model_cost(found).to_dict(), "metadata": metadata})
+            return
         nodes = found.nodes
         parents = {n.name: [nodes[p].name for p in c.parents] for n, c in zip(nodes, found.cpds, strict=True)}
-        print_json({**described, "parents": parents, "cost": bayes_net_cost(found).to_dict(), "metadata": metadata})
+        print_json({**described, "parents": parents, "cost": model_cost(found).to_dict(), "metadata": metadata})
         return
-    show(circuit_card(found, limit=limit) if isinstance(found, Circuit) else model_card(found, limit=limit))
+    if isinstance(found, Circuit):
+        show(circuit_card(found, limit=limit))
+    else:
+        show(net_card(found, limit=limit) if isinstance(found, NeuralNet) else model_card(found, limit=limit))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
 
@@ -109,13 +119,14 @@ def convert(
 
     model = read_model(source) if target is None else with_target(read_network(source), target)
     write_model(model, output, normalize=normalize)
+    variables = len(model.variables) + (model.target is not None)
     if as_json:
-        print_json({"variables": len(model.nodes)}, output)
+        print_json({"variables": variables}, output)
     else:
-        say(f"Wrote {len(model.nodes):,} variables to {output}.")
+        say(f"Wrote {variables:,} variables to {output}.")
 
 
-def _classifier(path: Path) -> "BayesNet | Circuit":
+def _classifier(path: Path) -> "Classifier":
     from tinybayes.deploy import read_model
 
     net = read_model(path)
@@ -123,10 +134,3 @@ def _classifier(path: Path) -> "BayesNet | Circuit":
         remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME, or learn it with one"
         raise error("a model with a class variable", "one without", where=str(path), remedy=remedy)
     return net
-
-
-def _price(model: "BayesNet | Circuit") -> "Cost":
-    from tinybayes.cost import bayes_net_cost, circuit_cost
-    from tinybayes.model import Circuit
-
-    return circuit_cost(model) if isinstance(model, Circuit) else bayes_net_cost(model)

@@ -32,14 +32,14 @@ def query(
     """Ask a circuit, a Bayesian network or a log-linear model for a probability; the answer is exact."""
     from tinybayes.data.readers import as_table
     from tinybayes.data.writers import write_frames
-    from tinybayes.deploy import read_any
+    from tinybayes.deploy import read_distribution
     from tinybayes.infer import as_circuit, ask
     from tinybayes.infer.query_frames import query_frames
     from tinybayes.infer.query_text import parse_query
     from tinybayes.model import LogLinear
     from tinybayes.report.circuits import posterior_table
 
-    asked = read_any(model)
+    asked = read_distribution(model)
     wanted, known = parse_query(text, asked.variables if isinstance(asked, LogLinear) else asked.nodes)
     if evidence is None and output is not None:
         raise error("--evidence with --output", "none", where="--output", remedy="answers to one query are printed")

@@ -45,12 +45,12 @@ def tie(
 ) -> None:
     """Tie the parameters of a network or a circuit: replace them by a few levels."""
     from tinybayes.data.tables import read_dataset
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_joint
     from tinybayes.model import Circuit
 
     check_output(output)
     _check(relearn, local, renormalize, train, data)
-    net, chosen = read_model(model), _levels(levels)
+    net, chosen = read_joint(model), _levels(levels)
     held_out = None if data is None else read_dataset(data, like=net)
     if isinstance(net, Circuit):
         given = {"--counts": counts, "--per-table": per_table, "--zeros": zeros != "keep"}

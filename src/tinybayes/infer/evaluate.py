@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.scores import class_scores, normalize_scores
-from tinybayes.model import BayesNet, Circuit, Dataset
+from tinybayes.infer.scores import Classifier, class_scores, normalize_scores
+from tinybayes.model import Dataset
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Evaluation:
     log_loss
         Mean of ``-log p(class | x)`` in nats.
     log_likelihood
-        Mean of ``log p(x, class)`` in nats; of a quantised model, the unnormalised score.
+        Mean of ``log p(x, class)`` in nats; of a quantised model, the unnormalised score, as of a neural net.
     confusion
         Weighted counts, true class by predicted class.
     unknown
@@ -41,7 +41,7 @@ class Evaluation:
     skipped: int
 
 
-def evaluate(net: BayesNet | Circuit, data: Dataset | Iterable[Dataset]) -> Evaluation:
+def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
     """Compare the predictions of a classifier with the classes of a data set, or of batches of one."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="evaluate", remedy="name a target")

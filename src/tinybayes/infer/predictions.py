@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 
 from tinybayes.errors import error
-from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
-from tinybayes.model import BayesNet, Circuit, Dataset
+from tinybayes.infer.scores import Classifier, class_scores, normalize_scores, predict_codes
+from tinybayes.model import Dataset
 
 
-def prediction_frames(
-    net: BayesNet | Circuit, data: Iterable[Dataset], *, proba: bool = False
-) -> Iterator[pd.DataFrame]:
+def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:
     """Yield for each batch a frame with the predicted class, named like the target.
 
     Parameters

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from tinybayes.cost import bayes_net_cost
 from tinybayes.infer import Evaluation
-from tinybayes.model import BayesNet, Circuit, Cost, Variable
+from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet, Variable
 
 
 def bytes_text(bits: int) -> str:
@@ -104,7 +104,7 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
     return table
 
 
-def variables_table(net: BayesNet | Circuit, limit: int) -> Table:
+def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:
     """List the variables of a model with their states."""
     features = len(net.variables)
     kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"

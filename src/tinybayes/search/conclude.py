@@ -16,6 +16,7 @@ import numpy as np
 from tinybayes import __version__
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
+from tinybayes.infer.reliability import page_figures
 from tinybayes.search.families import Limits, describe
 from tinybayes.search.front import pareto
 from tinybayes.search.study import Run
@@ -87,7 +88,8 @@ def conclude(
     (directory / "models").mkdir(exist_ok=True)
     for (run, outcome), front in zip(found, marked, strict=True):
         kept = bool(front) or run is chosen
-        models.append(_entry(run, _finished(run, outcome, views, directory) if kept else None, bool(front), directory))
+        ended = _finished(run, outcome, views, directory) if kept else None
+        models.append(_entry(run, ended, bool(front), directory, views))
     document = {
         "title": f"{views.target.name}: models under a budget",
         "command": command,
@@ -138,9 +140,9 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
     return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)  # type: ignore[arg-type]
 
 
-def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path) -> dict[str, Any]:
+def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views) -> dict[str, Any]:
     """Return what ``front.json`` says of a run, and save its model."""
-    cost, file, tested = run.cost, None, None
+    cost, file, tested, figures = run.cost, None, None, None
     if outcome is not None:
         cost, tested = outcome.cost.to_dict(), outcome.test_error
         if outcome.model is not None:
@@ -149,6 +151,7 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path) -> d
             file = f"models/{run.key}.tb"
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
             save(outcome.model, directory / file, metadata=metadata)
+            figures = page_figures(outcome.model, views.by_name[run.setting.get("view", "fine")].test)
     family = {"closed-form": "nb" if run.setting.get("structure") == "naive" else "tan"}.get(run.family, run.family)
     return {
         "id": run.key,
@@ -163,6 +166,7 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path) -> d
         "file": file,
         "boards": None,
         "history": run.history or None,
+        **(figures or {}),
     }
 
 

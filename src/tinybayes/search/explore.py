@@ -8,10 +8,8 @@ test rows, and only now the test rows are looked at.
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from tinybayes.data.readers import read_frame
@@ -20,29 +18,13 @@ from tinybayes.files import atomic_path
 from tinybayes.learn._interrupts import interruptible
 from tinybayes.search import families as kinds
 from tinybayes.search.conclude import Exploration, conclude
-from tinybayes.search.families import Limits, Setting
-from tinybayes.search.front import ranks
-from tinybayes.search.study import Run, Store, key_of
-from tinybayes.search.trials import Outcome
+from tinybayes.search.driver import Search, State
+from tinybayes.search.families import Limits
+from tinybayes.search.study import Store
 from tinybayes.search.views import Views, make_views
-from tinybayes.search.workers import Cluster, Processes, Work, Workers, gather
+from tinybayes.search.workers import Cluster, Processes, Workers
 
-BATCH = 8  # settings trained at once; always as many, so that few shapes are compiled
-STEPS = (500, 2000, 8000)  # mini-batches of the rungs
-SHARE = 1 / 3  # of a rung's runs that are promising
-COMPILING = 5.0  # seconds that a new shape takes, about
-ENDING = 0.8  # of the time, after which the front is learned once more
-
-
-@dataclass(frozen=True)
-class State:
-    """What a running search reports: runs, seconds gone and left, the best run within the limits."""
-
-    runs: int
-    seconds: float
-    seconds_left: float
-    best: Run | None
-    phase: str
+__all__ = ["Exploration", "State", "explore"]
 
 
 def explore(
@@ -123,7 +105,7 @@ def explore(
     meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
     store = Store(directory, storage, meaning, limits, seed)
     crew = _crew(views, workers, dask)
-    search = _Search(views, store, crew, limits, chosen, directory, seed, report, began, seconds)
+    search = Search(views, store, crew, limits, chosen, directory, seed, report, began, seconds)
     try:
         with interruptible() as interrupted:
             search.run(interrupted.is_set)
@@ -132,250 +114,10 @@ def explore(
         crew.close()
 
 
-class _Search:
-    """A search on its way."""
-
-    def __init__(
-        self,
-        views: Views,
-        store: Store,
-        crew: Workers,
-        limits: Limits,
-        families: tuple[str, ...],
-        directory: Path,
-        seed: int,
-        report: Callable[[State], None] | None,
-        began: float,
-        seconds: float,
-    ) -> None:
-        self.views, self.store, self.crew, self.limits = views, store, crew, limits
-        self.directory, self.report, self.began, self.seconds = directory, report, began, seconds
-        self.sampled = [f for f in families if f in kinds.SAMPLED]
-        self.listed = [s for f in families if f in kinds.LISTED for s in kinds.listed(f, views)]
-        self.listed = [s for s in self.listed if key_of(s, 0) not in store.runs]
-        self.spaces = {f: kinds.distributions(f, views) for f in self.sampled}
-        self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
-        self.generator = np.random.default_rng([seed, len(store.runs)])
-        self.under_way: set[str] = set()
-        self.turn = 0
-        self.patience = 0.03 * seconds  # that a circuit may grow
-
-    @property
-    def elapsed(self) -> float:
-        """The share of the time that is gone."""
-        return (time.monotonic() - self.began) / max(self.seconds, 1e-9)
-
-    def run(self, stopped: Callable[[], bool]) -> None:
-        """Give out batches until the time is up, and store what comes back."""
-        running: list[tuple[_Batch, Work]] = []
-        ends = self.began + ENDING * self.seconds
-        while not stopped():
-            while len(running) < self.crew.count and time.monotonic() < ends and not stopped():
-                batch = self.next_batch()
-                if batch is None:
-                    break
-                self.under_way |= {key_of(s, batch.rung) for s in batch.settings}
-                running.append((batch, self.crew.submit(batch.settings, STEPS[batch.rung], self.patience, False)))
-                running = gather(running, self._finish, until=time.monotonic() + 0.01)
-            if not running or time.monotonic() > ends + 0.1 * self.seconds:
-                break
-            running = gather(running, self._finish, until=min(ends + 0.1 * self.seconds, time.monotonic() + 0.5))
-            self._tell("searching")
-        for batch, _ in running:
-            self._give_up(batch)
-
-    def next_batch(self) -> "_Batch | None":
-        """Decide what to do next: promising settings on a higher rung, or new ones."""
-        slow = [s for s in self.listed if s["family"] == "circuit"]
-        if self.listed and (len(slow) < len(self.listed) or self.elapsed > 0.2 or not self.sampled):
-            first = next((s for s in self.listed if s not in slow), self.listed[0])
-            few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
-            self.listed = [s for s in self.listed if s not in few]
-            return _Batch(few, [None] * len(few), 0)
-        if not self.sampled:
-            return None
-        for rung in (1, 0):
-            if self.elapsed > (0.3, 0.5)[rung]:
-                found = self._promising(rung)
-                if found is not None:
-                    return found
-        return self._new() or self._promising(0) or self._promising(1)
-
-    def _promising(self, rung: int) -> "_Batch | None":
-        """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and r.family in kinds.SAMPLED]
-        if not runs:
-            return None
-        order = self._order(runs)
-        best = [runs[i] for i in order[: max(BATCH, round(SHARE * len(runs)))]]
-        waiting = [r for r in best if not self._known(r.setting, rung + 1)]
-        groups: dict[str, list[Run]] = {}
-        for run in waiting:
-            groups.setdefault(kinds.shape(run.setting), []).append(run)
-        for name, group in groups.items():  # in the order of their best
-            settings = [run.setting for run in group[:BATCH]]
-            settings += self._again(settings, rung + 1, BATCH - len(settings))
-            if self._fits(name, rung + 1):
-                return _Batch(settings, [None] * len(settings), rung + 1)
-        return None
-
-    def _again(self, settings: list[Setting], rung: int, count: int) -> list[Setting]:
-        """Fill up a batch with the same settings from other seeds."""
-        found: list[Setting] = []
-        while len(found) < count:
-            base = settings[len(found) % len(settings)]
-            found.append({**base, "seed": int(self.generator.integers(2**31))})
-        return found
-
-    def _order(self, runs: list[Run]) -> np.ndarray:
-        """Order runs: those within the limits first, then by fronts, then by error."""
-        over = np.array([not self.limits.allows(r.bits, r.operations) for r in runs])
-        points = np.array([[r.error, np.log2(r.bits + 1), np.log2(r.operations + 1)] for r in runs])
-        rank = ranks(points)
-        if self.limits.bits is not None or self.limits.operations is not None:
-            rank = np.zeros(len(runs))  # within a budget the error counts
-        loss = np.array([r.loss for r in runs])
-        return np.lexsort((loss, points[:, 0], rank, over))
-
-    def _new(self) -> "_Batch | None":
-        """Draw new settings of the next family."""
-        for _ in range(2 * len(self.sampled)):
-            family = self.sampled[self.turn % len(self.sampled)]
-            self.turn += 1
-            if not self._fits(None, 0):
-                return None
-            leader = self.store.ask(family, self.spaces[family], {})
-            shape = {name: leader.setting[name] for name in kinds.SHAPES[family]}
-            asked = [leader] + [self.store.ask(family, self.spaces[family], shape) for _ in range(BATCH - 1)]
-            settings: list[Setting] = []
-            numbers: list[int | None] = []
-            for one in asked:
-                drawn = {**one.setting, "seed": int(self.generator.integers(2**31))}
-                cut = kinds.fitted(drawn, self.views, self.limits)
-                if cut is None:
-                    self.store.drop(one.number)
-                    continue
-                settings.append(cut)
-                numbers.append(one.number)
-            if settings:
-                more = self._again(settings, 0, BATCH - len(settings))
-                return _Batch(settings + more, numbers + [None] * len(more), 0)
-        return None
-
-    def _fits(self, shape: str | None, rung: int) -> bool:
-        """Tell whether a batch would end in time, as far as the pace of its shape is known."""
-        left = self.seconds * ENDING - (time.monotonic() - self.began)
-        known = self.pace.get(shape) if shape is not None else None
-        if known is None:
-            return min(self.pace.values(), default=0.0) * STEPS[rung] * BATCH + COMPILING < left
-        return known * STEPS[rung] * BATCH < left
-
-    def _known(self, setting: Setting, rung: int) -> bool:
-        key = key_of(setting, rung)
-        return key in self.store.runs or key in self.under_way
-
-    def _finish(self, batch: "_Batch", work: Work) -> None:
-        """Save models, then store runs: in this order, so that every stored run has its model."""
-        try:
-            outcomes: list[Outcome] = work.result()
-        except (OSError, RuntimeError, MemoryError) as problem:  # a worker was lost: the settings are free again
-            self._give_up(batch)
-            batch.failures.append(str(problem))
-            return
-        family = batch.settings[0]["family"]
-        for number, outcome in zip(batch.numbers, outcomes, strict=True):
-            key = key_of(outcome.setting, batch.rung)
-            if outcome.model is not None:
-                _save(outcome, self.directory / "trials" / f"{key}.tb")
-            self.store.tell(number, outcome, batch.rung, self.spaces.get(family))
-        if family in kinds.SAMPLED:
-            shape = kinds.shape(batch.settings[0])
-            taken = outcomes[0].seconds
-            if shape not in self.pace:  # the first time includes compiling
-                taken = max(0.3 * taken, taken - COMPILING / BATCH)
-            self.pace[shape] = min(taken / STEPS[batch.rung], self.pace.get(shape, float("inf")))
-        self._tell("searching")
-
-    def _give_up(self, batch: "_Batch") -> None:
-        self.under_way -= {key_of(s, batch.rung) for s in batch.settings}
-        for number in batch.numbers:
-            if number is not None:
-                self.store.drop(number)
-
-    def finals(self, stopped: Callable[[], bool]) -> "list[tuple[Run, Outcome | None]]":
-        """Learn the models of the front once more from all rows but the test rows, as far as the time allows."""
-        from tinybayes.search.conclude import finalists
-
-        runs = list(self.store.read().values())
-        if not runs:
-            remedy = "give it more time"
-            raise error("at least one finished run", "none", where="explore", remedy=remedy)
-        wanted = finalists(runs, self.limits)
-        found: dict[str, Outcome] = {}
-        groups: dict[tuple[str, int], list[Run]] = {}
-        for run in wanted:
-            groups.setdefault((kinds.shape(run.setting), run.rung), []).append(run)
-        running: list[tuple[list[Run], Work]] = []
-
-        def finish(group: list[Run], work: Work) -> None:
-            try:
-                found.update({r.key: o for r, o in zip(group, work.result(), strict=False)})
-            except (OSError, RuntimeError, MemoryError):
-                return  # the model of the search stands in
-
-        for (_, rung), group in groups.items():
-            if self.elapsed > 1 or stopped():
-                break
-            settings = [run.setting for run in group]
-            if group[0].family in kinds.SAMPLED:  # as many as were compiled for
-                settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            running.append((group, self.crew.submit(settings, STEPS[rung], self.patience, True)))
-            while len(running) >= self.crew.count and not stopped():
-                running = gather(running, finish, until=time.monotonic() + 0.5)
-                self._tell("learning the front once more")
-        while running and not stopped() and self.elapsed < 1.3:
-            running = gather(running, finish, until=time.monotonic() + 0.5)
-            self._tell("learning the front once more")
-        return [(run, found.get(run.key)) for run in runs]
-
-    def _tell(self, phase: str) -> None:
-        if self.report is None:
-            return
-        runs = list(self.store.runs.values())
-        best = None
-        if runs:
-            first = runs[self._order(runs)[0]]
-            best = first if self.limits.allows(first.bits, first.operations) else None
-            if self.limits == Limits():
-                best = min(runs, key=lambda r: (r.error, r.bits))
-        gone = time.monotonic() - self.began
-        self.report(State(len(runs), gone, max(0.0, self.seconds - gone), best, phase))
-
-
-@dataclass(eq=False)
-class _Batch:
-    """Settings of one shape that are carried out together, and the trials they were asked for as."""
-
-    settings: list[Setting]
-    numbers: list[int | None]
-    rung: int
-
-    def __post_init__(self) -> None:
-        self.failures: list[str] = []
-
-
 def _crew(views: Views, workers: int, dask: str | None) -> Workers:
     if dask is not None:
         return Cluster(views, dask)
     return Processes(views, workers) if workers > 1 else Workers(views)
-
-
-def _save(outcome: Outcome, path: Path) -> None:
-    from tinybayes.deploy.native import save
-
-    assert outcome.model is not None
-    path.parent.mkdir(exist_ok=True)
-    save(outcome.model, path, metadata={"setting": outcome.setting, "validation_error": outcome.error})
 
 
 def _make(directory: Path) -> None:
@@ -396,6 +138,3 @@ def _fingerprint(frame: pd.DataFrame, test: pd.DataFrame | None) -> str:
             digest.update(repr(list(part.columns)).encode())
             digest.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
-
-
-__all__ = ["Exploration", "State", "explore"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
+from tinybayes.data.images import with_moved
 from tinybayes.errors import error
 from tinybayes.learn import net_sizes
 from tinybayes.learn.classifier import hold_out
@@ -50,6 +51,8 @@ class NetSweep:
         How codes enter; see `NetConfiguration`.
     smoothing
         Of the labels, in all settings.
+    shifted
+        Whether images moved by a pixel join the training rows; see `tinybayes.data.images.with_moved`.
     epochs, batch_size, short_epochs, finalists, seeds
         Of both stages; finalists of each budget and activation by test error, and as many by validation error.
     """
@@ -66,6 +69,7 @@ class NetSweep:
     learning_rates: tuple[float, ...] = (3e-2, 3e-3, 3e-4)
     inputs: str | None = None
     smoothing: float = 0.0
+    shifted: bool = False
     discretizer: str | None = None
     n_bins: int = 8
     folds: int = 0
@@ -132,13 +136,18 @@ def finalists(sweep: NetSweep, done: Runs) -> list[int]:
 
 
 def summary(sweep: NetSweep, done: Runs) -> dict[str, Any]:
-    """Return for each budget and activation the papers' protocol, and what was chosen on validation rows."""
+    """Return for each budget and activation the papers' protocol, and what was chosen on validation rows.
+
+    Budgets of which no run is finished are left out.
+    """
     settings = sweep.settings()
     short = _means(sweep, done, 1, "validation_error")
     final = _means(sweep, done, 2, "test_error")
     rows = []
     for budget, activation in product(sweep.budgets, sweep.activations):
         group = [i for i in final if (settings[i]["budget"], settings[i]["activation"]) == (budget, activation)]
+        if not group:
+            continue
         single = [(_fold_mean(sweep, done, i, seed), i) for i in group for seed in range(sweep.seeds)]
         best, selected = min(single), min(group, key=short.__getitem__)
         record = done[2, 0, best[1] * sweep.seeds]
@@ -193,6 +202,8 @@ def _split(data: str, fold: int, discretizer: str | None, n_bins: int) -> named.
 def _train(sweep: NetSweep, stage: int, fold: int, places: list[int]) -> Iterator[dict[str, Any]]:
     split = _split(sweep.data, fold, sweep.discretizer, sweep.n_bins)
     rows, held_out = hold_out(split.train, 0.1, 0) if stage == 1 else (split.train, None)
+    if sweep.shifted and split.image_shape is not None:
+        rows = with_moved(rows, split.image_shape)
     settings = sweep.settings()
     runs = [
         configuration(sweep, rows, settings[place // sweep.seeds], place % sweep.seeds, split.image_shape)

@@ -165,9 +165,9 @@ def _in_process(settings: Sequence[Setting], steps: int, patience: float, final:
 
 
 def _version_of_worker() -> str:
-    import tinybayes
+    from tinybayes import __version__
 
-    return tinybayes.__version__
+    return __version__
 
 
 def _distributed() -> Any:

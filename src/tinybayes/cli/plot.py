@@ -1,0 +1,34 @@
+"""The command that draws figures for papers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinybayes.cli._console import Json, check_output, print_json, say
+
+
+def plot(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What explore wrote; for structure and cpt also a model.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The figure: .svg, .pdf or .png.")],
+    figure: Annotated[str, typer.Option("--figure", help="front, bits, structure or cpt.")] = "front",
+    model: Annotated[
+        str | None, typer.Option("--model", help="Id of the model to draw; by default the chosen one.")
+    ] = None,
+    variable: Annotated[
+        list[str] | None, typer.Option("--variable", help="With cpt: whose table to draw; may be given several times.")
+    ] = None,
+    width: Annotated[float, typer.Option("--width", help="Of the figure, in inches.")] = 5.5,
+    as_json: Json = False,
+) -> None:
+    """Draw a figure for a paper: the front, error over bits, a structure, or tables."""
+    from tinybayes.report.plots import plot as draw
+
+    check_output(output)
+    draw(source, figure, output, model=model, variables=variable or (), width=width)
+    if as_json:
+        print_json({"figure": figure}, output)
+    else:
+        say(f"Wrote {output}.")

@@ -1,0 +1,200 @@
+"use strict";
+// The front: error over memory, operations as area; families that can be hidden; a budget that dims what does not fit.
+(function (T) {
+  const STEPS = 1000;  // of a slider; the last one means no limit
+  const LIMITS = ["bits", "operations"];
+  T.state = {chosen: null, hidden: new Set(), limits: {bits: Infinity, operations: Infinity}, error: "validation_error", colour: "family", frontOnly: false};
+  const range = {};
+
+  const errorOf = (model) => model[T.state.error];
+  T.fits = (model) => LIMITS.every((name) => model[name] <= T.state.limits[name]);
+  T.visible = (model) => !T.state.hidden.has(model.family) && (!T.state.frontOnly || model.on_front);
+
+  T.front = {
+    start() {
+      const {models, budget} = T.data;
+      if (models.every((model) => errorOf(model) === null)) T.state.error = "test_error";
+      for (const name of LIMITS) {
+        const values = models.map((model) => Math.max(1, model[name]));
+        range[name] = [Math.log(Math.min(...values)), Math.log(Math.max(...values))];
+        T.state.limits[name] = budget[name] || Infinity;
+      }
+      families();
+      controls();
+      T.byId("front-section").hidden = models.length < 2;
+      if (models.length > 1) T.plot(T.byId("front-plot"), picture, {click: (point) => T.choose(point.customdata, true)});
+      this.show();
+    },
+    show() {
+      T.redraw(T.byId("front-plot"));
+      for (const name of LIMITS) {
+        const limit = T.state.limits[name];
+        const text = limit === Infinity ? "no limit" : name === "bits" ? T.size(limit) : T.count(limit);
+        T.byId(`budget-${name}-text`).textContent = text;
+        T.byId(`budget-${name}`).setAttribute("aria-valuetext", text);
+      }
+      best();
+      T.table.dim();
+    },
+  };
+
+  function families() {
+    const present = [...new Set(T.data.models.map((model) => model.family))];
+    const known = Object.keys(T.LOOKS);
+    present.sort((a, b) => (known.indexOf(a) + 99) % 99 - (known.indexOf(b) + 99) % 99);
+    T.byId("families").replaceChildren(...present.map((family) => {
+      const name = T.data.families[family] || family;
+      const press = (event) => {
+        const hide = !T.state.hidden.delete(family);
+        if (hide) T.state.hidden.add(family);
+        event.currentTarget.setAttribute("aria-pressed", String(!hide));
+        T.front.show();
+        T.table.show();
+      };
+      const pressed = String(!T.state.hidden.has(family));
+      return T.make("button", {type: "button", class: "chip", "data-family": family, "aria-pressed": pressed, on: {click: press}}, T.dot(family), name);
+    }));
+  }
+
+  function controls() {
+    for (const name of LIMITS) {
+      const slider = T.byId(`budget-${name}`);
+      slider.value = toStep(name, T.state.limits[name]);
+      slider.oninput = () => { T.state.limits[name] = toLimit(name, +slider.value); T.front.show(); };
+    }
+    T.byId("budget").onsubmit = (event) => event.preventDefault();
+    T.byId("budget-reset").onclick = () => {
+      for (const name of LIMITS) { T.state.limits[name] = Infinity; T.byId(`budget-${name}`).value = STEPS; }
+      T.front.show();
+    };
+    const kind = T.byId("error-kind");
+    kind.value = T.state.error;
+    for (const option of kind.options) option.disabled = T.data.models.every((model) => model[option.value] === null);
+    kind.onchange = () => { T.state.error = kind.value; T.front.show(); };
+    T.byId("colour-kind").value = T.state.colour;
+    T.byId("colour-kind").onchange = (event) => { T.state.colour = event.target.value; T.front.show(); };
+    T.byId("front-only").checked = T.state.frontOnly;
+    T.byId("front-only").onchange = (event) => { T.state.frontOnly = event.target.checked; T.front.show(); T.table.show(); };
+  }
+
+  // The step before the last lies at the dearest model, so that the slider's way covers the models and nothing else.
+  function toLimit(name, step) {
+    const [low, high] = range[name];
+    return step >= STEPS ? Infinity : Math.ceil(Math.exp(low + (high - low) * step / (STEPS - 1)) - 1e-6);
+  }
+  function toStep(name, limit) {
+    const [low, high] = range[name];
+    if (limit === Infinity || high === low) return STEPS;
+    return Math.max(0, Math.min(STEPS, Math.floor((STEPS - 1) * (Math.log(limit) - low) / (high - low) + 1e-6)));
+  }
+
+  function best() {
+    const fitting = T.data.models.filter((model) => T.visible(model) && T.fits(model) && errorOf(model) !== null);
+    fitting.sort((a, b) => errorOf(a) - errorOf(b) || a.bits - b.bits || a.operations - b.operations);
+    const place = T.byId("best");
+    if (!fitting.length) {
+      place.replaceChildren(T.make("strong", {}, "Nothing fits"), "Move a slider to the right, or show more families.");
+      return;
+    }
+    const model = fitting[0];
+    const price = `${T.percent(errorOf(model))} error, ${T.size(model.bits)}, ${T.count(model.operations)} operations`;
+    place.replaceChildren(
+      T.make("span", {class: "quiet small"}, `Best of ${T.count(fitting.length)} that fit`),
+      T.make("strong", {"data-id": model.id}, model.label), T.make("span", {}, price), T.make("br"),
+      T.make("button", {type: "button", class: "main", id: "best-choose", on: {click: () => T.choose(model.id, true)}}, "Look inside"),
+    );
+  }
+
+  function picture() {
+    const drawn = T.data.models.filter((model) => T.visible(model) && errorOf(model) !== null);
+    drawn.sort((a, b) => (a.id === T.state.chosen) - (b.id === T.state.chosen));  // the chosen one on top
+    const floor = lowest();
+    const height = (model) => 100 * Math.max(errorOf(model), floor);
+    const traces = [steps(drawn, height)];
+    for (const onFront of [false, true]) traces.push(points(drawn.filter((model) => model.on_front === onFront), onFront, height));
+    const chosen = drawn.filter((model) => model.id === T.state.chosen);
+    traces.push({
+      x: chosen.map((model) => model.bits), y: chosen.map(height), mode: "markers", hoverinfo: "skip",
+      marker: {symbol: "circle-open", size: chosen.map((model) => diameter(model) + 13), color: T.css("--mark"), line: {width: 3}},
+    });
+    const [low, high] = range.operations.map(Math.exp);
+    T.byId("front-key").textContent = `The area of a mark grows with the operations of a prediction, from ${T.count(low)} to ${T.count(high)}. ` +
+      "Filled marks are on the front: no other model is at least as good in error, memory and operations. Choose a mark to look inside.";
+    const fine = window.matchMedia("(pointer: fine)").matches;
+    const limits = T.state.limits.bits === Infinity ? [] : [{
+      type: "line", xref: "x", yref: "paper", x0: T.state.limits.bits, x1: T.state.limits.bits, y0: 0, y1: 1, line: {color: T.css("--mark"), dash: "dash", width: 1.5},
+    }];
+    const error = T.state.error === "test_error" ? "test error (%)" : "validation error (%)";
+    return {traces, layout: {
+      xaxis: T.axis(Object.assign({title: {text: "memory of the parameters (bits)"}, fixedrange: !fine}, logAxis(drawnAll((m) => Math.max(1, m.bits)), 1.35))),
+      yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.22))),
+      shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: T.state.error,
+    }};
+  }
+
+  const drawnAll = (value) => T.data.models.filter((model) => errorOf(model) !== null).map(value);
+  // Where no row was wrong, half of the smallest error there is stands for zero.
+  function lowest() {
+    const positive = T.data.models.map(errorOf).filter((error) => error > 0);
+    return positive.length ? Math.min(...positive) / 2 : 0.001;
+  }
+
+  function logAxis(values, room) {
+    const low = Math.min(...values) / room, high = Math.max(...values) * room;
+    const all = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+      for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
+    }
+    let ticks = all.filter((tick) => tick >= low && tick <= high);
+    if (ticks.length > 8) ticks = ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
+    return {type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: ticks, ticktext: ticks.map(short)};
+  }
+  function short(value) {
+    const [divisor, suffix] = value >= 1e9 ? [1e9, "G"] : value >= 1e6 ? [1e6, "M"] : value >= 1e3 ? [1e3, "k"] : [1, ""];
+    return +(value / divisor).toPrecision(3) + suffix;
+  }
+
+  function diameter(model) {
+    const [low, high] = range.operations;
+    const share = high > low ? (Math.log(Math.max(1, model.operations)) - low) / (high - low) : 0.3;
+    return Math.sqrt(60 + 560 * share);
+  }
+
+  function points(models, onFront, height) {
+    const byOperations = T.state.colour === "operations";
+    const marker = {
+      symbol: models.map((model) => T.look(model.family)[1] + (onFront ? "" : "-open")),
+      size: models.map((model) => diameter(model) * (onFront ? 1 : 0.8)),
+      opacity: models.map((model) => model.id === T.state.chosen ? 1 : !T.fits(model) ? 0.2 : onFront ? 0.95 : 0.55),
+      color: models.map((model) => byOperations ? Math.log10(Math.max(1, model.operations)) : T.look(model.family)[0]),
+      line: onFront ? {width: 1, color: T.css("--text")} : {width: 1.5},
+    };
+    if (byOperations) {
+      const [low, high] = range.operations.map((value) => value / Math.LN10);
+      const ticks = [low, (low + high) / 2, high];
+      Object.assign(marker, {colorscale: "Viridis", cmin: low, cmax: Math.max(high, low + 0.1), showscale: onFront,
+        colorbar: {thickness: 12, outlinewidth: 0, title: {text: "operations", side: "right"}, tickvals: ticks, ticktext: ticks.map((tick) => short(10 ** tick))}});
+    }
+    return {
+      x: models.map((model) => Math.max(1, model.bits)), y: models.map(height), mode: "markers", marker, cliponaxis: false,
+      customdata: models.map((model) => model.id), text: models.map(hover), hovertemplate: "%{text}<extra></extra>",
+    };
+  }
+
+  function hover(model) {
+    const lines = [`<b>${T.plain(T.cut(model.label, 60))}</b>`, `${T.percent(errorOf(model))} error`];
+    lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits)`, `${T.count(model.operations)} operations`, `${T.count(model.parameters)} parameters`);
+    if (!T.fits(model)) lines.push("does not fit the budget");
+    return lines.join("<br>");
+  }
+
+  // The lower border of what is shown: the least error for that much memory.
+  function steps(models, height) {
+    const x = [], y = [];
+    let least = Infinity;
+    for (const model of models.filter(T.fits).sort((a, b) => a.bits - b.bits || height(a) - height(b))) {
+      if (height(model) < least) { least = height(model); x.push(Math.max(1, model.bits)); y.push(least); }
+    }
+    return {x, y, mode: "lines", line: {shape: "hv", color: T.css("--quiet"), width: 1.2}, opacity: 0.7, hoverinfo: "skip"};
+  }
+})(Tinybayes);

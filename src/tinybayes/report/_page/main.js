@@ -1,0 +1,61 @@
+"use strict";
+// Put the data on the page, and follow the choice of a model.
+(function (T) {
+  const byId = new Map();
+  T.model = (id) => byId.get(id);
+
+  T.choose = function (id, go) {
+    const model = T.model(id);
+    if (!model) return;
+    T.state.chosen = id;
+    T.front.show();
+    T.showModel(model);
+    history.replaceState(null, "", `#model=${encodeURIComponent(id)}`);
+    if (go) {
+      T.byId("model-section").scrollIntoView({block: "start"});
+      T.byId("model-title").focus({preventScroll: true});
+    }
+  };
+
+  // Show data; a page that is kept up to date calls this again, and choices stay as they are.
+  T.update = function (data) {
+    const again = Boolean(T.data);
+    T.data = data;
+    byId.clear();
+    data.models.forEach((model) => byId.set(model.id, model));
+    head(data);
+    const limits = Object.assign({}, T.state.limits);
+    T.table.start();
+    T.front.start();
+    if (again) { Object.assign(T.state.limits, limits); T.front.show(); }
+    const wanted = again ? T.state.chosen : decodeURIComponent((location.hash.match(/^#model=(.*)$/) || ["", ""])[1]);
+    T.choose([wanted, data.chosen, firstOf(data.models)].find((id) => byId.has(id)), false);
+  };
+
+  function firstOf(models) {
+    const best = [...models].sort((a, b) => (a.validation_error ?? 9) - (b.validation_error ?? 9));
+    return (best.find((model) => model.file !== null) || best[0]).id;
+  }
+
+  function head(data) {
+    document.title = data.title;
+    T.byId("title").textContent = data.title;
+    const {name, rows, features, target} = data.data, parts = [];
+    if (name) parts.push(String(name));
+    if (rows) parts.push(`${T.count(rows)} rows`);
+    if (features) parts.push(`${T.count(features)} features`);
+    if (data.data.classes) parts.push(`${T.count(Array.isArray(data.data.classes) ? data.data.classes.length : data.data.classes)} classes`);
+    if (target) parts.push(`class ${target}`);
+    if (data.models.length > 1) parts.push(`${T.count(data.models.length)} models, ${T.count(data.models.filter((model) => model.on_front).length)} on the front`);
+    T.byId("about").textContent = parts.join(" · ");
+    T.byId("command").textContent = data.command || "The command was not recorded.";
+    const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    T.facts(T.byId("provenance"), [["seed", data.seed === null ? "" : data.seed], ["made", data.created], ...more]);
+  }
+
+  T.theme.start();
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    button.addEventListener("click", () => T.copy(button, T.byId(button.dataset.copy).textContent));
+  }
+  T.update(JSON.parse(T.byId("data").textContent));
+})(Tinybayes);

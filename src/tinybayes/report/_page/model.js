@@ -1,0 +1,185 @@
+"use strict";
+// The chosen model: its figures, then one panel for each thing that is known about it.
+(function (T) {
+  const BARS = 14;
+
+  T.showModel = function (model) {
+    const card = unpacked(T.data.cards[model.id]);
+    T.byId("model-title").replaceChildren(T.dot(model.family), model.label);
+    const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    T.facts(T.byId("facts"), [
+      ["family", T.data.families[model.family] || model.family],
+      ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
+      ["memory", `${T.size(model.bits)} (${T.count(model.bits)} bits)`], ["operations", T.count(model.operations)],
+      ["multiplications", T.count(model.multiplications)], ["parameters", T.count(model.parameters)], ["file", model.file || ""],
+      ...(card ? card.facts.filter(([name]) => !["features", "classes"].includes(name)) : []),
+    ]);
+    T.facts(T.byId("settings"), settings);
+    T.byId("settings-title").hidden = !settings.length;
+    boards(model.boards);
+    const panels = T.byId("panels");
+    panels.replaceChildren();
+    if (card) inside(panels, card);
+    else panels.append(T.make("p", {class: "card quiet"}, "Only the figures of this model were kept: it is a baseline, or another model is better in every way."));
+    if (model.confusion) T.confusion(panel(panels, "Confusion matrix", "confusion"), model.confusion, classes(card, model.confusion.length));
+    if (model.reliability && model.reliability.length) reliability(panel(panels, "Reliability", "reliability"), model.reliability);
+    if (card) breakdown(panel(panels, "Where the price comes from", "breakdown"), card.breakdown);
+    if (model.history && model.history.length) history(panel(panels, "Learning curve", "history"), model.history);
+    if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code);
+    T.redraw();
+  };
+
+  // Names that models have in common are kept once in the page; put them where they belong.
+  function unpacked(card) {
+    if (!card || card.names) return card;
+    card.names = T.data.variables[card.variables].map((variable) => variable.name);
+    if (!card.graph.labels) {
+      const features = card.graph.kinds.map((kind, i) => kind === "class" ? card.names[card.target] : card.names[i]);
+      card.graph.labels = features;
+    }
+    card.breakdown = card.breakdown.map(([part, bits, operations]) => ({name: typeof part === "number" ? card.names[part] : part, bits, operations}));
+    return card;
+  }
+
+  // Wide panels stand alone; others that follow each other share two columns, and go into the shorter one.
+  function panel(panels, title, id, wide) {
+    const box = T.make("section", {class: "card", id}, T.make("h3", {}, title));
+    let place = panels;
+    if (!wide) {
+      let pair = panels.lastElementChild;
+      if (!pair || !pair.classList.contains("pair")) panels.append(pair = T.make("div", {class: "pair"}, T.make("div"), T.make("div")));
+      const [left, right] = pair.children;
+      place = right.offsetHeight < left.offsetHeight ? right : left;
+    }
+    place.append(box);
+    return box;
+  }
+
+  function classes(card, size) {
+    const states = card && card.target !== null ? T.data.variables[card.variables][card.target].states : [];
+    return Array.from({length: size}, (_, i) => i < states.length ? states[i] : String(i));
+  }
+
+  function boards(list) {
+    const place = T.byId("boards");
+    place.replaceChildren();
+    if (!list || !list.length) return;
+    const names = {core: "core", flash: "flash (bytes)", ram: "RAM (bytes)", stack: "stack (bytes)", instructions: "instructions"};
+    const head = T.make("tr", {}, ...Object.values(names).map((name) => T.make("th", {scope: "col", class: "words"}, T.make("button", {type: "button", disabled: true}, name))));
+    const cell = (value) => typeof value === "number" ? T.count(value) : value === undefined || value === null ? "" : String(value);
+    const rows = list.map((board) => T.make("tr", {}, ...Object.keys(names).map((name) => T.make("td", {class: "words"}, cell(board[name])))));
+    place.append(T.make("h3", {}, "Measured on emulated boards, for one prediction"), T.make("table", {id: "board-table"}, T.make("thead", {}, head), T.make("tbody", {}, ...rows)));
+  }
+
+  function inside(panels, card) {
+    const titles = {network: "Structure", circuit: "The circuit, from its root", net: "Layers"};
+    const keys = {
+      network: "A line leads from a parent to its child. Blue features depend on the class, hollow ones do not.",
+      circuit: "Green nodes are sums, blue ones products, orange ones indicators, pink ones parameters; a dashed rim means that more hangs below.",
+      net: "All arithmetic is in whole numbers.",
+    };
+    const box = panel(panels, titles[card.kind], "structure", true);
+    const tables = card.tables && card.tables.length ? tablePanel(panels, card) : null;
+    // The class is the last mark of the graph, whatever its number is among the variables.
+    const variable = (mark) => card.graph.kinds[mark] === "class" ? card.target : mark;
+    const drawn = T.graph(box, card.graph, {label: `${titles[card.kind]}: arrows move it, plus and minus zoom`, search: card.kind !== "net", click: (mark) => { if (tables) tables.show(variable(mark)); }});
+    if (tables) tables.told = (node) => drawn.choose(node === card.target ? card.graph.kinds.indexOf("class") : node);
+    box.append(T.make("p", {class: "quiet small"}, `${keys[card.kind]} ${card.graph.note || ""}`));
+    if (card.kind === "network" && card.levels) T.levels(panel(panels, "Use of the levels", "levels"), card.levels, "log-parameter");
+    if (card.kind === "circuit" && card.levels) T.levels(panel(panels, "Use of the levels", "levels"), card.levels, "log-parameter");
+    if (card.weights) {
+      const place = panel(panels, "Weights", "weights", true);
+      place.classList.add("weights");
+      card.weights.forEach((layer) => T.weights(place, layer));
+    }
+  }
+
+  function tablePanel(panels, card) {
+    const box = panel(panels, "Tables", "tables", true);
+    const variables = T.data.variables[card.variables];
+    const name = (table) => {
+      const given = table.parents.map((parent) => variables[parent].name);
+      return T.cut(variables[table.node].name + (given.length ? ` given ${given.join(", ")}` : ""), 70);
+    };
+    const select = T.make("select", {id: "table-choice", "aria-label": "Table to show"}, ...card.tables.map((table, i) => T.make("option", {value: i}, name(table))));
+    const place = T.make("div", {id: "table-heat"});
+    const left = card.left_out ? `${T.count(card.left_out)} tables were left out to keep this page small. ` : "";
+    const quantised = card.worths[card.tables[0].worth].exact ? "Each is the exponential of a quantised log-parameter, so that rows need not add up to one; hover to see the level." : "";
+    box.append(T.make("div", {class: "bar"}, select), place, T.make("p", {class: "quiet small"}, `Numbers are probabilities. ${quantised} ${left}`));
+    const found = {told: null, show(node) {
+      const i = card.tables.findIndex((table) => table.node === node);
+      if (i >= 0) { select.value = i; draw(i); }
+    }};
+    function draw(i) {
+      place.replaceChildren();
+      T.cpt(place, card, card.tables[i]);
+    }
+    select.onchange = () => { draw(+select.value); if (found.told) found.told(card.tables[+select.value].node); };
+    select.value = card.shown;
+    draw(card.shown);
+    return found;
+  }
+
+  function chart(box, label, make) {
+    const place = T.make("div", {class: "plot", role: "img", "aria-label": label});
+    box.append(place);
+    T.plot(place, make);
+  }
+
+  function reliability(box, bins) {
+    const most = Math.max(...bins.map((bin) => bin[2]), 1);
+    chart(box, "Share of right labels over confidence", () => ({
+      traces: [
+        {x: [0, 1], y: [0, 1], mode: "lines", line: {dash: "dot", color: T.css("--quiet"), width: 1}, hoverinfo: "skip"},
+        {x: bins.map((bin) => bin[0]), y: bins.map((bin) => bin[1]), mode: "lines+markers", line: {color: T.css("--heat"), width: 1.2},
+          cliponaxis: false, marker: {size: bins.map((bin) => 4 + 20 * Math.sqrt(bin[2] / most)), opacity: 0.9},
+          text: bins.map((bin) => `said ${T.percent(bin[0])}, right ${T.percent(bin[1])}<br>${T.count(bin[2])} rows`), hovertemplate: "%{text}<extra></extra>"},
+      ],
+      layout: {xaxis: T.axis({title: {text: "confidence of the label"}, range: [0, 1.06]}), yaxis: T.axis({title: {text: "share of right labels"}, range: [0, 1.08]})},
+    }));
+    box.append(T.make("p", {class: "quiet small"}, "On the dotted line a model is as often right as it says; below it, it is too sure. The area of a mark is its share of the rows."));
+  }
+
+  function history(box, points) {
+    chart(box, "Error over the epochs of training", () => ({
+      traces: [{x: points.map((point) => point[0]), y: points.map((point) => 100 * point[1]), mode: points.length > 60 ? "lines" : "lines+markers", line: {color: T.css("--heat"), width: 2}, hovertemplate: "epoch %{x}: %{y:.2f} %<extra></extra>"}],
+      layout: {xaxis: T.axis({title: {text: "epoch"}}), yaxis: T.axis({title: {text: "validation error (%)"}, rangemode: "tozero"})},
+    }));
+  }
+
+  // The dearest parts, memory and operations side by side; the others would dwarf them in one bar, so words say what they take.
+  function breakdown(box, parts) {
+    const sorted = [...parts].sort((a, b) => b.bits - a.bits || b.operations - a.operations);
+    const shown = sorted.slice(0, BARS).reverse(), rest = sorted.slice(BARS);
+    const sum = (name) => rest.reduce((total, part) => total + part[name], 0);
+    const place = T.make("div", {class: "plot", role: "img", "aria-label": "Memory and operations of each part"});
+    place.style.height = `${70 + 21 * shown.length}px`;
+    box.append(place);
+    const bar = (name, axis, colour, text) => ({
+      type: "bar", orientation: "h", y: shown.map((_, i) => i), x: shown.map((part) => part[name]), xaxis: axis, marker: {color: colour},
+      text: shown.map((part) => `${T.plain(part.name)}: ${text(part[name])}`), textposition: "none", hovertemplate: "%{text}<extra></extra>",
+    });
+    T.plot(place, () => ({
+      traces: [bar("bits", "x", "#0072b2", (bits) => `${T.size(bits)} (${T.count(bits)} bits)`), bar("operations", "x2", "#e69f00", (work) => `${T.count(work)} operations`)],
+      layout: {
+        xaxis: T.axis({domain: [0, 0.46], title: {text: "bits"}, nticks: 4, tickformat: "~s"}), xaxis2: T.axis({domain: [0.54, 1], title: {text: "operations"}, nticks: 4, tickformat: "~s"}),
+        yaxis: T.axis({tickvals: shown.map((_, i) => i), ticktext: shown.map((part) => T.plain(T.cut(part.name, 18))), ticks: ""}), bargap: 0.25,
+      },
+    }));
+    if (rest.length) {
+      const text = `The ${BARS} dearest of ${T.count(parts.length)} parts. The others take ${T.size(sum("bits"))} and ${T.count(sum("operations"))} operations together.`;
+      box.append(T.make("p", {class: "quiet small"}, text));
+    }
+  }
+
+  function code(box, found) {
+    if (found.note) { box.append(T.make("p", {class: "quiet"}, found.note)); return; }
+    for (const [id, name, text] of [["code-header", "model.h", found.header], ["code-source", "model.c", found.source]]) {
+      const button = T.make("button", {type: "button", class: "copy", "aria-label": `Copy ${name}`}, "Copy");
+      button.addEventListener("click", () => T.copy(button, text));
+      const top = T.make("div", {class: "code-top"}, T.make("code", {}, name), button);
+      box.append(T.make("div", {class: "code"}, top, T.make("pre", {id, tabindex: 0, role: "region", "aria-label": name}, text)));
+    }
+    box.append(T.make("p", {class: "quiet small"}, `Tables are cut short here; both files together have ${T.count(found.bytes)} characters. To write them: tinybayes export MODEL --to c -o DIRECTORY`));
+  }
+})(Tinybayes);

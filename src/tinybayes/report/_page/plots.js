@@ -1,0 +1,45 @@
+"use strict";
+// Charts in the colours of the page, drawn again when those change.
+(function (T) {
+  const live = new Map();
+
+  function axis(more) {
+    return Object.assign({
+      gridcolor: T.css("--grid"), linecolor: T.css("--line"), zeroline: false, ticks: "outside",
+      tickcolor: T.css("--line"), automargin: true, fixedrange: true,
+    }, more);
+  }
+
+  T.axis = axis;
+  T.plot = function (place, make, more) {
+    live.set(place, make);
+    show(place, make);
+    if (!more) return;
+    place.removeAllListeners("plotly_click");  // of an earlier chart in the same place
+    place.on("plotly_click", (event) => more.click(event.points[0]));
+  };
+
+  function show(place, make) {
+    const {traces, layout} = make();
+    const base = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, autosize: true, hovermode: "closest",
+      font: {family: getComputedStyle(document.body).fontFamily, size: 13, color: T.css("--text")},
+      margin: {l: 50, r: 12, t: 10, b: 42}, dragmode: false,
+      hoverlabel: {bgcolor: T.css("--raised"), bordercolor: T.css("--line"), font: {color: T.css("--text"), size: 13}, align: "left"},
+    };
+    return Plotly.react(place, traces, Object.assign(base, layout), {
+      displaylogo: false, displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: "reset",
+    });
+  }
+
+  T.redraw = function (only) {
+    for (const [place, make] of live) {
+      if (!place.isConnected) { Plotly.purge(place); live.delete(place); }
+      else if (!only || only === place) show(place, make);
+    }
+  };
+  document.addEventListener("theme", () => T.redraw());
+
+  // Text that Plotly shows understands a few tags: names must not become any.
+  T.plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+})(Tinybayes);

@@ -1,0 +1,80 @@
+"use strict";
+// The table of all models: sorted by any column, filtered by words, each row a way into a model.
+(function (T) {
+  const MOST = 400;  // rows that are drawn
+  const COLUMNS = [
+    {key: "label", name: "Model", words: true},
+    {key: "validation_error", name: "Validation", text: T.percent},
+    {key: "test_error", name: "Test", text: T.percent},
+    {key: "bits", name: "Memory", text: T.size},
+    {key: "operations", name: "Operations", text: T.count},
+    {key: "multiplications", name: "Multiplications", text: T.count},
+    {key: "parameters", name: "Parameters", text: T.count},
+    {key: "on_front", name: "Front", text: (yes) => yes ? "yes" : ""},
+  ];
+  let order = {key: null, sign: 1};
+  let columns = COLUMNS;
+
+  T.table = {
+    start() {
+      const {models} = T.data;
+      columns = COLUMNS.filter((column) => column.words || models.some((model) => model[column.key] !== null));
+      if (!order.key) order = {key: models.some((model) => model.validation_error !== null) ? "validation_error" : "test_error", sign: 1};
+      T.byId("table-section").hidden = models.length < 2;
+      T.byId("filter").oninput = () => this.show();
+      T.byId("models").tHead.rows[0].replaceChildren(...columns.map(heading));
+      this.show();
+    },
+    show() {
+      const rows = matching().sort(compare);
+      T.byId("models").tBodies[0].replaceChildren(...rows.slice(0, MOST).map(line));
+      for (const head of T.byId("models").tHead.rows[0].cells) {
+        const here = head.dataset.key === order.key;
+        head.setAttribute("aria-sort", here ? order.sign > 0 ? "ascending" : "descending" : "none");
+      }
+      const more = rows.length > MOST ? `; the first ${MOST} are listed` : "";
+      T.byId("table-note").textContent = `${T.count(rows.length)} of ${T.count(T.data.models.length)} models${more}. Rows in grey do not fit the budget.`;
+      this.dim();
+    },
+    dim() {
+      for (const row of T.byId("models").tBodies[0].rows) {
+        row.classList.toggle("dim", !T.fits(T.model(row.dataset.id)));
+        row.setAttribute("aria-selected", String(row.dataset.id === T.state.chosen));
+      }
+    },
+  };
+
+  function heading(column) {
+    const press = () => {
+      order = {key: column.key, sign: order.key === column.key ? -order.sign : column.key === "on_front" ? -1 : 1};
+      T.table.show();
+    };
+    const attributes = {scope: "col", "data-key": column.key, class: column.words ? "words" : null};
+    return T.make("th", attributes, T.make("button", {type: "button", on: {click: press}}, column.name));
+  }
+
+  function compare(one, other) {
+    const [a, b] = [one[order.key], other[order.key]];
+    if (a === null || b === null) return (a === null) - (b === null);  // what is not known comes last
+    const by = typeof a === "string" ? a.localeCompare(b, undefined, {numeric: true}) : a - b;
+    return order.sign * by || one.bits - other.bits;
+  }
+
+  function matching() {
+    const words = T.byId("filter").value.toLowerCase().split(/[\s,]+/).filter(Boolean);
+    return T.data.models.filter((model) => {
+      const named = Object.values(model.settings || {}).filter((value) => typeof value === "string");  // numbers would match by chance
+      const text = [model.label, model.family, T.data.families[model.family] || "", ...named].join(" ").toLowerCase();
+      return T.visible(model) && words.every((word) => text.includes(word));
+    });
+  }
+
+  function line(model) {
+    const cells = columns.map((column) => {
+      const text = column.text ? column.text(model[column.key]) : model[column.key];
+      if (!column.words) return T.make("td", {}, text);
+      return T.make("td", {class: "words"}, T.make("span", {class: "named"}, T.dot(model.family), T.make("button", {type: "button"}, text)));
+    });
+    return T.make("tr", {"data-id": model.id, on: {click: () => T.choose(model.id, true)}}, ...cells);
+  }
+})(Tinybayes);

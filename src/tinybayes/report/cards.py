@@ -1,0 +1,163 @@
+"""What the report page shows of one model: its graph, its tables, where its price comes from, and its code."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from tinybayes.cost import model_cost
+from tinybayes.deploy.formats import Model
+from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.report.circuits import describe_circuit
+from tinybayes.report.console import bytes_text
+from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph
+from tinybayes.report.snippet import c_snippet
+from tinybayes.report.tables import cpd_table, layer_weights, level_use, use_of
+
+SHARE = 400_000  # bytes of a card
+STATES = 60  # of a variable whose names are kept
+
+
+def model_card(model: Model, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
+    """Return everything that the page shows of a model, in plain values.
+
+    Parameters
+    ----------
+    model
+        The model.
+    share
+        How many bytes it may take in the page; tables that do not fit are counted and left out.
+    code
+        Whether to write its C code.
+    """
+    nodes = model.variables if model.target is None else (*model.variables, model.target)
+    card: dict[str, Any] = {
+        "kind": {BayesNet: "network", Circuit: "circuit", NeuralNet: "net"}[type(model)],
+        "nodes": [{"name": node.name, "states": [str(s) for s in node.states[:STATES]]} for node in nodes],
+        "sizes": [node.cardinality for node in nodes],
+        "target": len(nodes) - 1 if model.target is not None else None,
+        "breakdown": breakdown(model),
+        "code": c_snippet(model) if code else {"note": "No code was asked for."},
+    }
+    if isinstance(model, Circuit):
+        use = use_of(model.table, model.format)
+        return card | {"graph": circuit_graph(model), "facts": _circuit_facts(model), "levels": use}
+    if isinstance(model, NeuralNet):
+        weights = layer_weights(model, share // 2)
+        return card | {"graph": neural_net_graph(model), "facts": _net_facts(model), "weights": weights}
+    card |= {"graph": bayes_net_graph(model), "facts": _network_facts(model), "levels": level_use(model)}
+    tables, card["worths"], left_out = _tables(model, share - len(json.dumps(card)))
+    # Shown first: the table whose rows differ most. Those of pixels at the border say nothing.
+    spread = [float(np.exp(model.cpds[table["node"]].log_parameters).std(axis=0).sum()) for table in tables]
+    return card | {"tables": tables, "left_out": left_out, "shown": int(np.argmax(spread)) if tables else 0}
+
+
+def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
+    """Describe the tables, the prior of the class first, as long as there is room; what codes are worth is shared."""
+    order = [*range(len(net.variables), len(net.nodes)), *range(len(net.variables))]
+    found: list[dict[str, Any]] = []
+    worths: list[dict[str, Any]] = []
+    for node in order:
+        if net.cpds[node].table.size * 4 / 3 > room:  # at a byte an entry
+            continue
+        table = cpd_table(node, net.cpds[node], net.nodes)
+        worth = table["worth"]
+        table["worth"] = worths.index(worth) if worth in worths else len(worths)
+        new = [worth] if table["worth"] == len(worths) else []
+        room -= len(json.dumps([table, *new])) + 40  # also an entry of the list of tables
+        if room >= 0:
+            found.append(table)
+            worths += new
+    return found, worths, len(order) - len(found)
+
+
+def breakdown(model: Model) -> list[list[Any]]:
+    """Return ``[part, bits, operations]``, which add up to the price of the whole; a table is named by its node."""
+    if isinstance(model, Circuit):
+        cost = model_cost(model)
+        shared = model.format.shared_bits
+        return _parts(
+            ("parameters", cost.bits - shared, 0),
+            ("levels", shared, 0),
+            ("sums", 0, cost.additions),
+            ("products", 0, cost.multiplications),
+        )
+    return _net_parts(model) if isinstance(model, NeuralNet) else _network_parts(model)
+
+
+def _parts(*parts: tuple[str | int, int, int]) -> list[list[Any]]:
+    return [[name, int(bits), int(work)] for name, bits, work in parts if bits or work]
+
+
+def _network_parts(net: BayesNet) -> list[list[Any]]:
+    target = len(net.variables)
+    answers = 1 if net.target is None else net.target.cardinality
+    parts: list[tuple[str | int, int, int]] = []
+    first = True
+    for node in sorted(range(len(net.nodes)), key=lambda n: n != target):  # the first term of a sum is no addition
+        cpd = net.cpds[node]
+        used = net.target is None or node == target or target in cpd.parents
+        parts.append((node, cpd.table.size * cpd.format.bits, 0 if first or not used else answers))
+        first = first and not used
+    shared = sum(f.shared_bits for f in {cpd.format for cpd in net.cpds})
+    return _parts(*parts, ("levels", shared, 0))
+
+
+def _net_parts(net: NeuralNet) -> list[list[Any]]:
+    """Weights by layer; what is shared or small (biases, multipliers, inputs) is one part."""
+    cost = model_cost(net)
+    parts: list[tuple[str | int, int, int]] = []
+    for number, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
+        if layer.convolution:
+            work = shape[0] * shape[1] * layer.codes.size
+        elif number == 0:
+            states = len(np.unique(net.inputs.feature[net.inputs.state >= 0]))
+            work = (int((net.inputs.state < 0).sum()) + states) * layer.units
+        else:
+            work = math.prod(shape) * layer.units
+        parts.append((f"layer {number + 1}, weights", layer.codes.size * layer.bits, work))
+    bits, work = cost.bits - sum(p[1] for p in parts), cost.operations - sum(p[2] for p in parts)
+    return _parts(*parts, ("biases and scales", bits, work))
+
+
+def _network_facts(net: BayesNet) -> list[list[str]]:
+    target = len(net.variables) if net.target is not None else -1
+    edges = sum(p != target for cpd in net.cpds for p in cpd.parents)
+    facts = [["features", f"{len(net.variables):,}"], ["edges between features", f"{edges:,}"]]
+    apart = sum(target not in cpd.parents for cpd in net.cpds[: len(net.variables)])
+    if net.target is not None:
+        facts.insert(1, ["classes", f"{net.target.cardinality:,}"])
+        facts.append(["features apart from the class", f"{apart:,}"])
+    formats = sorted({str(cpd.format) for cpd in net.cpds})
+    return [*facts, ["number format", ", ".join(formats)], ["largest table", _largest(net)]]
+
+
+def _largest(net: BayesNet) -> str:
+    node = max(range(len(net.cpds)), key=lambda n: net.cpds[n].table.size)
+    cpd = net.cpds[node]
+    return f"{net.nodes[node].name}, {bytes_text(cpd.table.size * cpd.format.bits)}"
+
+
+def _circuit_facts(circuit: Circuit) -> list[list[str]]:
+    found = describe_circuit(circuit)
+    yes = [name for name, holds in found["properties"].items() if holds]
+    return [
+        ["variables", f"{len(circuit.nodes):,}"],
+        ["edges", f"{found['edges']:,}"],
+        ["sums", f"{found['sums']:,}"],
+        ["products", f"{found['products']:,}"],
+        ["number format", found["format"]],
+        ["properties", ", ".join(yes) or "none"],
+    ]
+
+
+def _net_facts(net: NeuralNet) -> list[list[str]]:
+    bits = sorted({int(layer.bits) for layer in net.layers})
+    return [
+        ["features", f"{len(net.variables):,}"],
+        ["classes", f"{net.target.cardinality:,}"],
+        ["layers", f"{len(net.layers):,}"],
+        ["bits of a weight", ", ".join(map(str, bits))],
+        ["largest sum", f"{math.log2(max(net.reach) + 1) + 1:.1f} bits"],
+    ]

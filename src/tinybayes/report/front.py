@@ -1,0 +1,144 @@
+"""The result of a search as its directory keeps it: front.json, read without trust."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tinybayes.errors import FileError, error
+
+FRONT = "front.json"
+FAMILIES = {
+    "nb": "naive Bayes",
+    "tan": "tree-augmented",
+    "tan-learned": "tree-augmented, structure learned",
+    "tied": "tied parameters",
+    "fc": "neural net",
+    "cnn": "convolutional net",
+    "circuit": "circuit",
+    "tree": "decision tree",
+    "forest": "random forest",
+}
+_LIMIT = 2**28  # bytes of front.json
+_COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
+_MODEL: dict[str, Any] = {
+    "label": None,
+    "settings": {},
+    "validation_error": None,
+    "test_error": None,
+    "on_front": False,
+    "file": None,
+    "boards": None,
+    "history": None,
+    "confusion": None,
+    "reliability": None,
+}
+_TOP: dict[str, Any] = {
+    "title": "Models and their price",
+    "command": "",
+    "seed": None,
+    "created": None,
+    "data": {},
+    "budget": {},
+    "chosen": None,
+    "provenance": {},
+}
+
+
+def read_front(directory: Path) -> dict[str, Any]:
+    """Read and check ``front.json`` of a directory; numbers that JSON does not have become None.
+
+    What the file leaves out is filled in, what the page does not know is dropped.
+    """
+    path = Path(directory) / FRONT
+    try:
+        if path.stat().st_size > _LIMIT:
+            raise error(f"at most {_LIMIT} bytes", path.stat().st_size, where=str(path), kind=FileError)
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        remedy = "name a directory that tinybayes explore has written"
+        reason = problem.strerror or problem
+        raise error(f"a {FRONT}", reason, where=str(path), remedy=remedy, kind=FileError) from problem
+    except (ValueError, RecursionError) as problem:
+        raise error("JSON", f"{problem}", where=str(path), kind=FileError) from problem
+    return checked_front(found, str(path))
+
+
+def checked_front(found: Any, where: str = "front") -> dict[str, Any]:
+    """Check what a search found, and fill in what it left out."""
+    _need(isinstance(found, dict), "an object", found, where)
+    models = found.get("models")
+    _need(isinstance(models, list) and len(models) > 0, "a list of models, one at least", models, f"{where}, models")
+    front = {name: found.get(name, usual) for name, usual in _TOP.items()}
+    for name in ("data", "budget", "provenance"):
+        _need(isinstance(front[name] or {}, dict), "an object", front[name], f"{where}, {name}")
+        front[name] = front[name] or {}
+    front["models"] = [_checked_model(model, f"{where}, models[{i}]") for i, model in enumerate(models)]
+    ids = [model["id"] for model in front["models"]]
+    _need(len(set(ids)) == len(ids), "distinct ids", "the same twice", f"{where}, models")
+    front["chosen"] = None if front["chosen"] is None else str(front["chosen"])
+    _need(front["chosen"] in (None, *ids), "the id of a model", front["chosen"], f"{where}, chosen")
+    clean: dict[str, Any] = finite(front)
+    return clean
+
+
+def _checked_model(found: Any, where: str) -> dict[str, Any]:
+    _need(isinstance(found, dict) and "id" in found, "an object with an id", found, where)
+    model = {name: found.get(name, usual) for name, usual in _MODEL.items()}
+    model |= {"id": str(found["id"]), "family": str(found.get("family", "other"))}
+    for name in _COUNTS:
+        count = found.get(name, 0)
+        _need(_is_number(count) and count >= 0, "a number, not negative", count, f"{where}, {name}")
+        model[name] = int(count)
+    model["label"] = str(model["label"] or f"{model['family']} {model['id']}")
+    for name in ("validation_error", "test_error"):
+        share = model[name]
+        sound = share is None or (isinstance(share, float) and math.isnan(share))
+        _need(sound or (_is_number(share) and 0 <= share <= 1), "a share from 0 to 1", share, f"{where}, {name}")
+    _need(isinstance(model["settings"] or {}, dict), "an object", model["settings"], f"{where}, settings")
+    lists: dict[str, Callable[[Any], bool]] = {
+        "boards": lambda item: isinstance(item, dict),
+        "history": lambda item: _numbers(item, 2),
+        "reliability": lambda item: _numbers(item, 3),
+        "confusion": lambda item: _numbers(item, len(model["confusion"])),
+    }
+    for name, sound_item in lists.items():
+        items = model[name]
+        sound = items is None or (isinstance(items, list) and all(map(sound_item, items)))
+        _need(sound, "a list of the described form", items, f"{where}, {name}")
+    file = model["file"]
+    _need(file is None or isinstance(file, str), "the name of a file", file, f"{where}, file")
+    return model | {"on_front": bool(model["on_front"])}
+
+
+def model_path(directory: Path, file: str) -> Path:
+    """Return the path of a model's file, which must lie in the directory."""
+    root = Path(directory).resolve()
+    path = (root / file).resolve()
+    if not path.is_relative_to(root):
+        raise error("a file below the directory", file, where=str(root / FRONT), kind=FileError)
+    return path
+
+
+def finite(value: Any) -> Any:
+    """Replace the numbers that JSON does not have by None."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _numbers(item: Any, length: int) -> bool:
+    return isinstance(item, list) and len(item) == length and all(x is None or isinstance(x, int | float) for x in item)
+
+
+def _need(sound: bool, expected: str, got: Any, where: str) -> None:
+    if not sound:
+        text = repr(got)
+        raise error(expected, text if len(text) < 80 else f"{text[:77]}...", where=where, kind=FileError)

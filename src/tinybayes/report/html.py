@@ -1,0 +1,194 @@
+"""The report page: one HTML file that holds everything it shows and asks the network for nothing."""
+
+import base64
+import hashlib
+import html
+import json
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tinybayes.cost import model_cost
+from tinybayes.deploy import load
+from tinybayes.deploy.formats import Model
+from tinybayes.errors import FileError, error
+from tinybayes.files import atomic_path
+from tinybayes.infer.reliability import page_figures
+from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
+from tinybayes.report.cards import SHARE, model_card
+from tinybayes.report.front import FAMILIES, checked_front, finite, model_path, read_front
+
+LIMIT = 5_900_000  # bytes of a page
+SCRIPTS = ("core.js", "plots.js", "front.js", "table.js", "graph.js", "heat.js", "model.js", "main.js")
+LIBRARY = "vendor/plotly-basic.min.js"
+
+
+def write_report(directory: Path | str, output: Path | str | None = None) -> Path:
+    """Write the report page of a search.
+
+    Parameters
+    ----------
+    directory
+        What the search wrote: ``front.json``, and the models it names.
+    output
+        The file; by default ``report.html`` in the directory.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    target = Path(directory) / "report.html" if output is None else Path(output)
+    return _write(page_text(page_data(Path(directory))), target)
+
+
+def page_data(directory: Path) -> dict[str, Any]:
+    """Return what the page of a search shows, in plain values."""
+    front = read_front(directory)
+    saved = [model for model in front["models"] if model["file"] is not None]
+    saved.sort(key=lambda model: (model["id"] != front["chosen"], not model["on_front"], model["bits"]))
+    room = LIMIT - len(page_text({**front, "cards": {}}))
+    cards: dict[str, dict[str, Any]] = {}
+    paths = [model_path(directory, model["file"]) for model in saved]
+    for number, (model, path) in enumerate(zip(saved, paths, strict=True)):
+        found = load(path)
+        if isinstance(found, LogLinear):
+            expected = "a network, a circuit or a neural net"
+            raise error(expected, "a log-linear model", where=str(path), kind=FileError)
+        card = model_card(found, share=min(room // (len(saved) - number), SHARE))
+        room -= len(json.dumps(card))
+        if room < 0:  # so many models that not even their graphs fit
+            break
+        cards[model["id"]] = card
+    return _with_cards(front, cards)
+
+
+def model_report(
+    model: Model,
+    dataset: Dataset | None,
+    output: Path | str,
+    *,
+    command: str = "",
+    metadata: dict[str, Any] | None = None,
+) -> Path:
+    """Write the report page of one model.
+
+    Parameters
+    ----------
+    model
+        The model.
+    dataset
+        Rows on which the confusion matrix and the reliability curve are measured, or None for neither.
+    output
+        The file.
+    command
+        The command that made the model.
+    metadata
+        What else is known: ``title``, ``seed``, ``data``, ``provenance``, and of the model ``family``, ``label``,
+        ``settings``, ``validation_error``, ``test_error``, ``boards`` and ``history``. The error on `dataset` is
+        shown as the test error where none is given.
+    """
+    known, cost = dict(metadata or {}), model_cost(model)
+    family = known.get("family") or _family(model)
+    entry: dict[str, Any] = {"id": "1", "family": family, "label": f"{FAMILIES.get(family, family)}, {cost}"}
+    entry |= cost.to_dict() | {"on_front": True}
+    entry |= {name: known[name] for name in _OF_MODEL if known.get(name) is not None}
+    data: dict[str, Any] = {"features": len(model.variables)}
+    if model.target is not None:
+        data |= {"target": model.target.name, "classes": model.target.cardinality}
+    if dataset is not None and model.target is not None:
+        entry |= page_figures(model, dataset)
+        confusion = entry["confusion"]
+        right = sum(confusion[k][k] for k in range(len(confusion)))
+        entry.setdefault("test_error", max(0.0, 1 - right / max(sum(map(sum, confusion)), 1e-300)))
+        data["rows"] = len(dataset)
+    top = {"title": "One model and its price", "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    top |= {name: known[name] for name in ("title", "seed", "provenance", "created") if name in known}
+    front = {**top, "command": command, "data": data | dict(known.get("data") or {}), "chosen": "1", "models": [entry]}
+    return _write(
+        page_text(_with_cards(checked_front(front), {"1": model_card(model, share=LIMIT // 2)})), Path(output)
+    )
+
+
+_OF_MODEL = ("label", "settings", "validation_error", "test_error", "boards", "history")
+
+
+def _family(model: Model) -> str:
+    if isinstance(model, Circuit):
+        return "circuit"
+    if not isinstance(model, BayesNet):
+        return "cnn" if model.layers[0].convolution else "fc"
+    target = len(model.variables)
+    return "tan" if any(p != target for cpd in model.cpds for p in cpd.parents) else "nb"
+
+
+def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Join the front and the cards; models over the same variables share one description of them."""
+    kept: dict[str, int] = {}
+    variables: list[Any] = []
+    for card in cards.values():
+        nodes = card.pop("nodes")
+        key = json.dumps(nodes)
+        if key not in kept:
+            kept[key] = len(variables)
+            variables.append(nodes)
+        card["variables"] = kept[key]
+    return {**front, "families": FAMILIES, "variables": variables, "cards": cards}
+
+
+def page_text(data: dict[str, Any], *, live: str = "") -> str:
+    """Return the page that shows the data.
+
+    Parameters
+    ----------
+    data
+        The result of `page_data`.
+    live
+        A further script, for a page that a server of our own keeps up to date: it may ask that server, and shows new
+        data through ``Tinybayes.update(data)``.
+
+    Notes
+    -----
+    Names come from tables and files of strangers. They reach the page only as JSON whose ``<``, ``>`` and ``&`` are
+    escaped, scripts write them as text and never as markup, and the policy in the page runs no script but the two
+    whose digests it names.
+    """
+    text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"), default=str)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    script = "\n".join([*(_part(name) for name in SCRIPTS), live])
+    policy = (
+        "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+        f"script-src {_digest(_part(LIBRARY))} {_digest(script)}" + ("; connect-src 'self'" if live else "")
+    )
+    page = _part("template.html")
+    # Split first: what is put in may hold anything, also the marks of what is still to come.
+    blanks = {
+        "TITLE": html.escape(str(data["title"])).encode(errors="replace").decode(),
+        "POLICY": html.escape(policy, quote=True),
+        "STYLE": _part("page.css"),
+        "DATA": text,
+        "LIBRARY": _part(LIBRARY),
+        "SCRIPT": script,
+    }
+    pieces = page.split("@@")
+    return "".join(blanks[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+@cache
+def _part(name: str) -> str:
+    """Return a file of the page; line ends are those of a browser, so that digests hold."""
+    place = files("tinybayes.report") / "_page"
+    return place.joinpath(*name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _digest(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _write(text: str, output: Path) -> Path:
+    with atomic_path(output) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return output

@@ -1,0 +1,66 @@
+"""A short look at the C code of a model: the header, and the source with its tables cut short."""
+
+import re
+from typing import Any
+
+from tinybayes.deploy import to_c
+from tinybayes.errors import TinybayesError
+from tinybayes.model import BayesNet, Circuit, NeuralNet
+
+HEADER_LINES = 60
+SOURCE_LINES = 120
+FUNCTION_LINES = 40  # that are kept for the function that predicts
+TABLE_LINES = 3  # of each array and enum that are kept
+EDGES = 20_000  # of circuits; the code of larger ones takes long to write and says nothing more
+# Lines of nothing but numbers, and those that number names in an enum.
+_LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?")
+
+
+def c_snippet(model: BayesNet | Circuit | NeuralNet, name: str = "model") -> dict[str, Any]:
+    """Return ``{"header", "source", "bytes"}`` for people to read, or ``{"note"}`` where there is no such code."""
+    if model.target is None:
+        return {"note": "This model has no class, so there is no function that predicts one."}
+    if isinstance(model, Circuit) and model.n_edges > EDGES:
+        return {"note": f"With {model.n_edges:,} edges this circuit is too large to show as C; export writes it."}
+    try:
+        texts = to_c(model, name=name)  # type: ignore[arg-type,unused-ignore]
+    except (TinybayesError, AttributeError) as problem:
+        return {"note": f"There is no C code of this model: {problem}."}
+    header, source = texts[f"{name}.h"], texts[f"{name}.c"]
+    source = source[source.find("#include") :]  # the comment at the top is that of the header
+    return {
+        "header": _first(short_tables(header.splitlines()), HEADER_LINES),
+        "source": _first(_with_function(short_tables(source.splitlines()), name), SOURCE_LINES),
+        "bytes": len(header) + len(source),
+    }
+
+
+def short_tables(lines: list[str]) -> list[str]:
+    """Keep the first lines of each table and each enum, and say how many were left out."""
+    kept: list[str] = []
+    block: list[str] = []
+    for line in [*lines, "end"]:
+        if _LISTED.fullmatch(line):
+            block.append(line)
+            continue
+        kept += block if len(block) <= TABLE_LINES + 1 else block[:TABLE_LINES]
+        if len(block) > TABLE_LINES + 1:
+            kept.append(f"    /* ... {len(block) - TABLE_LINES:,} more lines ... */")
+        block = []
+        kept.append(line)
+    return kept[:-1]
+
+
+def _with_function(lines: list[str], name: str) -> list[str]:
+    """Where the function that people call comes late, leave out what stands before it, but for the beginning."""
+    defined = re.compile(rf"\w.*\b{name}_(predict|posterior)\(.*[^;]")
+    place = next((i for i, line in enumerate(lines) if defined.fullmatch(line)), 0)
+    if place < SOURCE_LINES - FUNCTION_LINES:
+        return lines
+    kept = SOURCE_LINES - FUNCTION_LINES
+    return [*lines[:kept], f"/* ... {place - kept:,} more lines ... */", "", *lines[place:]]
+
+
+def _first(lines: list[str], limit: int) -> str:
+    rest = [f"/* ... {len(lines) - limit:,} more lines ... */"] if len(lines) > limit else []
+    return "\n".join([*lines[:limit], *rest]) + "\n"

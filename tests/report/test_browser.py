@@ -1,0 +1,328 @@
+"""The report page in a real browser: Debian's Chromium, driven through Selenium.
+
+Screenshots go to the directory in TINYBAYES_SCREENSHOTS, so that people can look at them; else to a temporary one.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from explored import HOSTILE, digits, linear_net, write_explored
+
+from tinybayes.model import Dataset, Variable
+from tinybayes.report.html import model_report, write_report
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from browser_page import Page  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on this machine")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    place = tmp_path_factory.mktemp("browser") / "digits"
+    front = write_explored(place, *digits())
+    return write_report(place).as_uri(), front
+
+
+@pytest.fixture(scope="module")
+def driver():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(driver, tmp_path):
+    folder = Path(os.environ.get("TINYBAYES_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = Page(driver, folder)
+    yield found
+    assert found.complaints() == []
+
+
+def test_opens_complete_and_asks_for_nothing(browser, page):
+    address, front = page
+    browser.open(address)
+    assert browser.find("h1").text == front["title"]
+    assert browser.driver.title == front["title"]
+    assert "15 models" in browser.find("#about").text
+    assert browser.find("#command").text == front["command"]
+    assert "7" in browser.find("#provenance").text
+    assert browser.find("#model-title").text == "tan, 3 bits"
+    assert len(browser.marks()) == 15
+    for panel in ("structure", "tables", "levels", "confusion", "reliability", "breakdown", "code-panel"):
+        assert browser.find(f"#{panel}").is_displayed(), panel
+    assert "Cortex-M0+" in browser.find("#board-table").text
+    browser.shot("light")
+    assert browser.requests() == [address]
+
+
+def test_the_budget_dims_and_names_the_best(browser, page):
+    address, front = page
+    browser.open(address)
+    models = front["models"]
+
+    def best(bits, operations=float("inf")):
+        fitting = [m for m in models if m["bits"] <= bits and m["operations"] <= operations]
+        return min(fitting, key=lambda m: (m["validation_error"], m["bits"]))["id"]
+
+    def named():
+        return browser.find("#best strong").get_attribute("data-id")
+
+    assert named() == best(32_000)
+    assert "4.0 kB" in browser.find("#budget-bits-text").text
+    browser.find("#budget-bits").send_keys(Keys.END)
+    assert browser.find("#budget-bits-text").text == "no limit"
+    assert named() == best(float("inf"))
+    assert min(browser.marks().values()) > 0.3
+    browser.slide("bits", 300)
+    limit = browser.js("return Tinybayes.state.limits.bits")
+    assert named() == best(limit)
+    marks = browser.marks()
+    for model in models:
+        fits = model["bits"] <= limit or model["id"] == front["chosen"]
+        assert (marks[model["id"]] > 0.3) == fits, model["label"]
+    dim = {row.get_attribute("data-id") for row in browser.all("#models tr.dim")}
+    assert dim == {m["id"] for m in models if m["bits"] > limit}
+    browser.slide("operations", 0)
+    assert named() is None or best(limit, browser.js("return Tinybayes.state.limits.operations")) == named()
+    browser.slide("bits", 0)
+    assert "Nothing fits" in browser.find("#best").text
+    browser.click("#budget-reset")
+    assert named() == best(float("inf"))
+    browser.click("#best-choose")
+    assert browser.js("return Tinybayes.state.chosen") == best(float("inf"))
+
+
+def test_families_can_be_hidden(browser, page):
+    browser.open(page[0])
+    chip = browser.find('.chip[data-family="nb"]')
+    chip.click()
+    assert chip.get_attribute("aria-pressed") == "false"
+    assert len(browser.marks()) == 10
+    assert not any("naive" in name for name in browser.column(1))
+    chip.send_keys(Keys.SPACE)
+    assert len(browser.marks()) == 15
+    browser.click("#front-only")
+    front = [m for m in page[1]["models"] if m["on_front"]]
+    assert len(browser.marks()) == len(front) == len(browser.column(1))
+
+
+def test_the_table_sorts_and_filters(browser, page):
+    browser.open(page[0])
+    assert browser.column(2) == sorted(browser.column(2), key=lambda text: float(text.split()[0]))
+    by_bits = [m["label"] for m in sorted(page[1]["models"], key=lambda m: m["bits"])]
+    heading = '#models th[data-key="bits"]'
+    browser.click(f"{heading} button")
+    assert browser.column(1) == by_bits
+    assert browser.find(heading).get_attribute("aria-sort") == "ascending"
+    browser.find(f"{heading} button").send_keys(Keys.ENTER)
+    assert browser.column(1) == by_bits[::-1]
+    browser.find("#filter").send_keys("tan 3 bits")
+    assert browser.column(1) == ["tan, 3 bits"]
+    assert "1 of 15" in browser.find("#table-note").text
+
+
+def test_choosing_a_model_by_row_mark_and_address(browser, page):
+    browser.open(page[0])
+    browser.click('#models tr[data-id="11"] button')
+    assert browser.find("#model-title").text == "linear net, 4 bits"
+    assert browser.js("return document.activeElement.id") == "model-title"
+    assert browser.js("return location.hash") == "#model=11"
+    assert browser.find("#weights canvas").size["width"] > 100
+    assert browser.find("#history .plot .main-svg").is_displayed()
+    browser.js("document.getElementById('front-plot').emit('plotly_click', {points: [{customdata: '10'}]})")
+    assert browser.find("#model-title").text == "circuit, 2,000 edges"
+    assert len(browser.all("#structure .node")) > 20
+    browser.shot("circuit")
+    browser.open(page[0] + "#model=b-tree")
+    assert browser.find("#model-title").text == "tree, a baseline"
+    assert "figures of this model" in browser.find("#panels").text
+
+
+def test_the_structure_is_searched_and_leads_to_tables(browser, page):
+    browser.open(page[0])
+    assert len(browser.all("#structure .node")) == 65
+    browser.find("#structure .find").send_keys("pixel_3_")
+    assert browser.find("#structure .found").text == "8 found"
+    assert len(browser.all("#structure .node.match")) == 8
+    browser.find("#structure .find").send_keys("4", Keys.ENTER)
+    choice = Select(browser.find("#table-choice"))
+    assert choice.first_selected_option.text.startswith("pixel_3_4 given ")
+    assert browser.find("#structure .node.chosen title").get_attribute("textContent") == "pixel_3_4"
+    choice.select_by_index(0)
+    assert browser.find("#table-heat th[scope=row]").text == "always"
+    assert len(browser.all("#table-heat td")) == 10
+    assert browser.find("#structure .node.chosen").get_attribute("class").split()[1] == "class"
+    total = sum(float(cell.text) for cell in browser.all("#table-heat td"))
+    assert 0.3 < total < 3
+    before = browser.find("#structure svg g").get_attribute("transform")
+    browser.find("#structure svg").send_keys(Keys.ARROW_LEFT, "+")
+    assert browser.find("#structure svg g").get_attribute("transform") != before
+
+
+def test_code_and_command_are_copied(browser, page):
+    browser.open(page[0])
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+    code = browser.find("#code-source").get_attribute("textContent")
+    assert "model_predict" in code
+    for selector, text in [
+        ("#code-panel .code:nth-of-type(2) .copy", code),
+        ("[data-copy=command]", page[1]["command"]),
+    ]:
+        browser.click(selector)
+        WebDriverWait(browser.driver, 5).until(lambda _, s=selector: browser.find(s).text == "Copied")
+        pasted = browser.driver.execute_async_script(
+            "navigator.clipboard.readText().then(arguments[0], () => arguments[0](null))"
+        )
+        assert pasted is None or pasted.replace("\r\n", "\n") == text
+
+
+def test_dark_follows_the_system_and_the_button(browser, page):
+    browser.open(page[0], scheme="dark")
+    theme = "return document.documentElement.dataset.theme"
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.js(theme) == "dark"
+    dark = browser.js(colour)
+    assert browser.js("return document.getElementById('front-plot').layout.font.color") == "#e8ebef"
+    browser.shot("dark")
+    browser.click("#theme")
+    assert browser.js(theme) == "light"
+    assert browser.js(colour) != dark
+    assert browser.js("return document.getElementById('front-plot').layout.font.color") == "#16191d"
+    browser.js("localStorage.clear()")
+
+
+@pytest.mark.parametrize("ident", ["6", "12"])
+def test_a_phone_needs_no_sideways_scrolling(browser, page, ident):
+    browser.open(f"{page[0]}#model={ident}", 360, 740, mobile=True)
+    assert browser.js("return document.documentElement.scrollWidth") <= 360
+    wide = browser.js(
+        "return [...document.querySelectorAll('button, select, input')].filter(e => e.offsetParent"
+        " && !e.closest('.scroll, .heat-scroll, #boards') && e.getBoundingClientRect().right > 361)"
+        ".map(e => e.outerHTML)"
+    )
+    assert wide == []
+    browser.shot(f"phone-{ident}", 360, mobile=True)
+
+
+def test_everything_is_reached_by_the_keyboard(browser, page):
+    browser.open(page[0])
+    reached = set()
+    body = browser.find("body")
+    body.send_keys(Keys.TAB)
+    for _ in range(80):
+        element = browser.driver.switch_to.active_element
+        reached.add(element.get_attribute("id") or element.get_attribute("class"))
+        element.send_keys(Keys.TAB)
+    wanted = {
+        "skip",
+        "theme",
+        "chip",
+        "budget-bits",
+        "budget-operations",
+        "filter",
+        "table-scroll",
+        "table-choice",
+        "find",
+    }
+    assert wanted <= reached
+    unnamed = browser.js(
+        "return [...document.querySelectorAll('button, input, select, svg[tabindex]')].filter(e => !e.innerText"
+        " && !e.getAttribute('aria-label') && !(e.labels && e.labels.length)).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_text_has_contrast(browser, page):
+    """Colours of text against their backgrounds, by the formula of WCAG 2: at least 4.5."""
+    code = """
+    const parse = (colour) => {
+      const context = document.createElement('canvas').getContext('2d');
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+      return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const linear = (v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const light = (name) => parse(Tinybayes.css(name)).map(v => linear(v / 255))
+      .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    return arguments[0].map(([a, b]) => {
+      const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+      return [a + b, (x + .05) / (y + .05)];
+    });
+    """
+    pairs = [(a, b) for a in ("--text", "--quiet") for b in ("--surface", "--back", "--raised")]
+    pairs += [
+        ("--accent", "--surface"),
+        ("--accent-text", "--accent"),
+        ("--heat-text", "--heat"),
+        ("--mark", "--surface"),
+    ]
+    for scheme in ("light", "dark"):
+        browser.open(page[0], scheme=scheme)
+        low = [pair for pair in browser.js(code, pairs) if pair[1] < 4.5]
+        assert low == [], scheme
+
+
+def test_hostile_names_do_nothing(browser, tmp_path):
+    train, test = digits([HOSTILE + str(i) for i in range(64)])
+    target = Variable(HOSTILE, tuple(f"{HOSTILE}{k}" for k in range(10)))
+    train, test = (Dataset(d.variables, target, d.X, d.y) for d in (train, test))
+    place = tmp_path / "hostile"
+    front = write_explored(place, train, test)
+    for entry in front["models"]:
+        entry["label"] += HOSTILE
+    front["title"] = f"title {HOSTILE}"
+    front["provenance"] = {HOSTILE: HOSTILE}
+    (place / "front.json").write_text(json.dumps(front))
+    address = write_report(place).as_uri()
+    browser.open(address)
+    for ident in ("6", "10", "11"):
+        browser.js("Tinybayes.choose(arguments[0])", ident)
+    assert browser.driver.title == front["title"]
+    assert browser.all("img, iframe") == []
+    assert len(browser.all("script")) == 3
+    assert HOSTILE in browser.find("#model-title").text
+    assert browser.requests() == [address]
+
+
+def test_one_model_has_a_page_without_a_front(browser, tmp_path):
+    train, test = digits()
+    path = model_report(linear_net(train), test, tmp_path / "one.html", command="tinybayes fit digits.csv")
+    browser.open(path.as_uri())
+    assert not browser.find("#front-section").is_displayed()
+    assert not browser.find("#table-section").is_displayed()
+    assert browser.find("#confusion").is_displayed()
+    assert "neural net" in browser.find("#facts").text
+    browser.shot("one")
+
+
+def test_a_page_is_brought_up_to_date_in_place(browser, page):
+    """What a server of a running search does."""
+    browser.open(page[0])
+    browser.slide("bits", 500)
+    browser.click('.chip[data-family="nb"]')
+    limit = browser.js("return Tinybayes.state.limits.bits")
+    browser.js(
+        "const next = structuredClone(Tinybayes.data);"
+        "next.models.push({...next.models[0], id: 'new', family: 'cnn', label: 'new one'});"
+        "next.cards = JSON.parse(document.getElementById('data').textContent).cards; Tinybayes.update(next)"
+    )
+    assert "16 models" in browser.find("#about").text
+    assert len(browser.marks()) == 11
+    assert browser.js("return Tinybayes.state.limits.bits") == limit
+    assert browser.js("return Tinybayes.state.chosen") == page[1]["chosen"]
+    assert browser.find('.chip[data-family="cnn"]').is_displayed()
