@@ -15,7 +15,7 @@ from tinybayes._kernels import jit
 
 
 @intrinsic
-def _ones(typing_context, word):
+def ones(typing_context, word):
     """Return the number of ones in a 64-bit word."""
 
     def generate(context, builder, signature, arguments):
@@ -55,7 +55,7 @@ def add_bit_counts(words, class_first, own, start, block):
                 if mine != 0:
                     others = words[w, start : start + counts.shape[0]]
                     for slot in range(counts.shape[0]):
-                        counts[slot] += _ones(mine & others[slot])
+                        counts[slot] += ones(mine & others[slot])
 
 
 @jit

@@ -8,20 +8,25 @@ import csv
 import struct
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pandas as pd
 import pyarrow as pa
 
+from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.model.variable import State
 
 SMALL = 256 << 20  # up to so many bytes a file is one batch
 
 BLOCK = 4 << 20  # larger ones come in blocks of so many, of which Arrow holds about 40 at a time
+
+Result = TypeVar("Result")
 
 _NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
     pa.from_numpy_dtype(name.lower()): pd.api.types.pandas_dtype(name)
@@ -33,6 +38,49 @@ DAMAGE = (
     *(pa.ArrowException, OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
     *(OverflowError, MemoryError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A large table as Arrow batches, in pieces that can be read at the same time.
+
+    Parameters
+    ----------
+    schema
+        The names and types of the columns.
+    rows
+        The number of rows of each piece.
+    read
+        Called with the number of a piece and the names of columns; returns the batches.
+    bounds
+        The smallest and the largest value of columns of integers, where the source tells.
+    """
+
+    schema: pa.Schema
+    rows: tuple[int, ...]
+    read: Callable[[int, Sequence[str]], Iterator[pa.Table]] = field(repr=False)
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def spread(self, work: Callable[[Iterator[int]], Result]) -> list[Result]:
+        """Call `work` on every core, each with an iterator over the pieces that the others leave to it."""
+        waiting = deque(range(len(self.rows)))
+
+        def taken() -> Iterator[int]:
+            while waiting:
+                try:
+                    yield waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+
+        threads = min(thread_count(), len(self.rows))
+        if threads <= 1:
+            return [work(taken())]
+        with ThreadPoolExecutor(threads) as pool:
+            running = [pool.submit(work, taken()) for _ in range(threads)]
+            try:
+                return [thread.result() for thread in running]
+            finally:
+                waiting.clear()  # after an error, or Ctrl-C, the others end with the piece they have
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +98,15 @@ class Table:
     declared
         The values of the columns whose source declares them: nominal attributes of ARFF, categories of pandas,
         dictionaries of Arrow. Such a column is categorical, with these categories in every batch.
+    pieces
+        A faster way to read the same rows, where the source has one.
     """
 
     name: str
     columns: tuple[str, ...]
     source: Callable[[], Iterable[pd.DataFrame]] = field(repr=False)
     declared: Mapping[str, tuple[State, ...]] = field(default_factory=dict)
+    pieces: Pieces | None = None
 
     def batches(self) -> Iterator[pd.DataFrame]:
         """Start a fresh reading."""
@@ -129,7 +180,12 @@ def simple(table: pa.Table, where: str) -> pa.Table:
     """Check the table and cast it to the types that have a counterpart in our frames."""
     check_names(table.column_names, where)
     table.validate(full=True)
-    return table.cast(pa.schema([(column.name, _simple_type(column, where)) for column in table.schema]))
+    return table.cast(simple_schema(table.schema, where))
+
+
+def simple_schema(schema: pa.Schema, where: str) -> pa.Schema:
+    """Return the schema that `simple` casts to."""
+    return pa.schema([(column.name, _simple_type(column, where)) for column in schema])
 
 
 def _simple_type(column: pa.Field, where: str) -> pa.DataType:

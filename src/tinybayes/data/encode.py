@@ -128,6 +128,14 @@ def as_numbers(column: pd.Series) -> np.ndarray:
     return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
 
 
+def row_weights(column: pd.Series) -> np.ndarray:
+    """Read a column of row weights."""
+    values = as_numbers(column)
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise error("finite numbers that are not negative", "others", where=f"weight column {column.name!r}")
+    return values
+
+
 def as_texts(column: pd.Series) -> np.ndarray:
     """Read a column as strings, None where missing; whole numbers lose their decimal point (1.0 is '1')."""
     missing = column.isna().to_numpy()

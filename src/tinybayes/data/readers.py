@@ -14,23 +14,12 @@ import numpy as np
 import numpy.lib.format as npy
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tinybayes.data import _table, arff
+from tinybayes.data import arff
 from tinybayes.data._delimited import MISSING_TOKENS, probe, read_text
-from tinybayes.data._table import (
-    Table,
-    categories,
-    check_names,
-    from_arrow,
-    from_frame,
-    plain,
-    reading,
-    simple,
-    to_frame,
-)
+from tinybayes.data._parquet import read_parquet
+from tinybayes.data._table import Table, categories, from_arrow, from_frame, plain, reading
 from tinybayes.errors import FileError, TinybayesError, error
-from tinybayes.model.variable import State
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
@@ -52,7 +41,9 @@ def as_table(source: object, *, rows_per_batch: int | None = None) -> Table:
     if rows_per_batch is not None and rows_per_batch < 1:
         raise error("at least 1", rows_per_batch, where="rows_per_batch")
     table = _dispatch(source)
-    return table if rows_per_batch is None else replace(table, source=partial(_sliced, table, rows_per_batch))
+    return (
+        table if rows_per_batch is None else replace(table, source=partial(_sliced, table, rows_per_batch), pieces=None)
+    )
 
 
 def read_frame(source: object) -> pd.DataFrame:
@@ -160,41 +151,6 @@ def _from_function(function: Callable[[], Iterable[pd.DataFrame]]) -> Table:
     return Table("batches", tuple(first.columns), frames, categories(first))
 
 
-def _read_parquet(path: Path) -> Table:
-    name = str(path)
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        about, schema = file.metadata, file.schema_arrow
-        index = _index_columns(schema)
-        names = [column for column in schema.names if column not in index]
-        check_names(names, name)
-        stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        # A cell takes at least two bytes of text: the measure that the text formats have.
-        if max(stored, 2 * about.num_rows * len(names)) <= _table.SMALL:
-            return from_arrow(file.read().select(names), name)
-        rows = max(1, _table.BLOCK // (2 * len(names)))
-        coded = [n for n in names if pa.types.is_dictionary(schema.field(n).type)]
-        states: dict[str, dict[State, None]] = {n: {} for n in coded}
-        for batch in file.iter_batches(rows, columns=coded) if coded else ():
-            for column in coded:
-                states[column].update(dict.fromkeys(batch.column(column).dictionary.to_pylist()))
-    declared = {column: tuple(values) for column, values in states.items()}
-
-    def batches() -> Iterator[pd.DataFrame]:
-        with reading(name), pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(rows):
-                frame = to_frame(simple(pa.table(batch).select(names), name), names)
-                yield frame.assign(**{n: frame[n].cat.set_categories(declared[n]) for n in declared})
-
-    return Table(name, tuple(names), batches, declared)
-
-
-def _index_columns(schema: pa.Schema) -> set[str]:
-    """Return the columns in which pandas has stored the index of a frame: they are not data."""
-    about = schema.pandas_metadata
-    index = about.get("index_columns") if isinstance(about, dict) else None
-    return {column for column in index if isinstance(column, str)} if isinstance(index, list) else set()
-
-
 def _read_arff(path: Path) -> Table:
     name = str(path)
     _, opened, small = probe(path)
@@ -249,7 +205,7 @@ _TEXT: dict[str, Callable[[Path], Table]] = {
     ".arff": _read_arff,
 }
 _BINARY: dict[str, Callable[[Path], Table]] = {
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
     ".npz": _read_npz,
 }

@@ -1,19 +1,22 @@
 """From a table to a data set: in memory, or batch by batch for data larger than memory."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
-from tinybayes.data.encode import as_numbers, encode_column, encode_frame
+from tinybayes.data._arrow import ArrowEncoder
+from tinybayes.data._scan import scan_variables
+from tinybayes.data._table import Pieces
+from tinybayes.data.encode import encode_column, encode_frame, row_weights
 from tinybayes.data.readers import Table, as_table
 from tinybayes.data.variables import Part, Rules, learn_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
-from tinybayes.model.dataset import concatenate
+from tinybayes.model.dataset import Columns, concatenate
 
 
 class Variables(Protocol):
@@ -53,14 +56,39 @@ class EncodedTable:
         return self.variables if self.target is None else (*self.variables, self.target)
 
     def __iter__(self) -> Iterator[Dataset]:
+        pieces = self.table.pieces
+        if pieces is not None:
+            for columns in self._columns(pieces, range(len(pieces.rows))):
+                yield Dataset(self.variables, self.target, columns.X.T, columns.y, columns.weight)
+            return
         for frame in self.table.batches():
             y = None
             if self.target is not None and self.target.name in frame.columns:
                 y = encode_column(frame[self.target.name], self.target)
             yield Dataset(self.variables, self.target, encode_frame(frame, self.variables), y, self._weight(frame))
 
+    def total(self, count: Callable[[Iterator[Columns]], np.ndarray]) -> np.ndarray:
+        """Return the sum of what `count` makes of the rows, of which every core takes a part."""
+        pieces = self.table.pieces
+        if pieces is None:
+            return count(Columns(np.ascontiguousarray(b.X.T), b.y, b.weight) for b in self)
+        parts = pieces.spread(lambda groups: count(self._columns(pieces, groups)))
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
+
+    def _columns(self, pieces: Pieces, groups: Iterable[int]) -> Iterator[Columns]:
+        encoder = ArrowEncoder(self.variables, self.target, self.weight)
+        absent = [name for name in encoder.columns if name not in self.table.columns]
+        names = [name for name in encoder.columns if name not in absent]
+        if set(absent) - {self.target.name if self.target is not None else None}:
+            encode_frame(pd.DataFrame(columns=names), self.variables)  # says which are absent
+        for group in groups:
+            for batch in pieces.read(group, names):
+                yield encoder(batch)
+
     def _weight(self, frame: pd.DataFrame) -> np.ndarray | None:
-        return None if self.weight is None else _weights(frame, self.weight)
+        return None if self.weight is None else row_weights(frame[self.weight])
 
     def in_memory(self) -> Dataset:
         """Return all rows as one data set."""
@@ -96,25 +124,36 @@ def open_dataset(
     EncodedTable
     """
     table = as_table(source)
-    named = [n for n in (target, weight) if n is not None] + list(features or ())
-    if len(set(named)) < len(named):
-        twice = [name for name, count in Counter(named).items() if count > 1]
-        raise error("each column once, as target, weight or feature", f"{twice[:10]} again", where=table.name)
-    for name in named:
-        if name not in table.columns:
-            shown = ", ".join(map(str, table.columns[:10])) + (", ..." if len(table.columns) > 10 else "")
-            raise error(f"a column {name!r}", f"the columns {shown}", where=table.name)
-    chosen = [c for c in table.columns if c not in (target, weight)] if features is None else list(features)
-    if not chosen:
-        raise error("at least one feature column", f"only {list(table.columns)}", where=table.name)
+    chosen = choose_features(table.columns, target, features, weight, table.name)
 
     def parts() -> Iterator[Part]:
         for frame in table.batches():
             of_class = None if target is None else frame[target]
-            yield frame[chosen], of_class, None if weight is None else _weights(frame, weight)
+            yield frame[chosen], of_class, None if weight is None else row_weights(frame[weight])
 
+    if table.pieces is not None and weight is None:
+        found = scan_variables(table.pieces, chosen, target, rules or Rules(), table.declared)
+        return EncodedTable(table, *found)
     variables, class_variable = learn_variables(parts(), rules or Rules(), table.declared)
     return EncodedTable(table, variables, class_variable, weight)
+
+
+def choose_features(
+    columns: Sequence[str], target: str | None, features: Sequence[str] | None, weight: str | None, where: str
+) -> list[str]:
+    """Check the names of target, weight and features against the columns; return those of the features."""
+    named = [n for n in (target, weight) if n is not None] + list(features or ())
+    if len(set(named)) < len(named):
+        twice = [name for name, count in Counter(named).items() if count > 1]
+        raise error("each column once, as target, weight or feature", f"{twice[:10]} again", where=where)
+    for name in named:
+        if name not in columns:
+            shown = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
+            raise error(f"a column {name!r}", f"the columns {shown}", where=where)
+    chosen = [c for c in columns if c not in (target, weight)] if features is None else list(features)
+    if not chosen:
+        raise error("at least one feature column", f"only {list(columns)}", where=where)
+    return chosen
 
 
 def read_dataset(
@@ -144,10 +183,3 @@ def read_dataset(
     if weight is not None and weight not in table.columns:
         raise error(f"a column {weight!r}", "a table without it", where=table.name)
     return EncodedTable(table, like.variables, like.target, weight).in_memory()
-
-
-def _weights(frame: pd.DataFrame, name: str) -> np.ndarray:
-    values = as_numbers(frame[name])
-    if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise error("finite numbers that are not negative", "others", where=f"weight column {name!r}")
-    return values

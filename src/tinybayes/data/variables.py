@@ -62,13 +62,9 @@ def learn_variables(
     states (sorted; declared categories in their declared order, whether seen or not). A column that is missing
     everywhere becomes a variable with the one state ``"any"``. Rows of weight zero are ignored.
     """
-    summary = _Summary(rules, dict(declared or {}))
-    for frame, target, weight in parts:
-        if weight is not None and not (weight > 0).all():
-            positive = weight > 0
-            frame, weight = frame[positive], weight[positive]
-            target = None if target is None else target[positive]
-        summary.add(frame, target, weight)
+    summary = Summary(rules, dict(declared or {}))
+    for part in parts:
+        summary.add(*part)
     return summary.features(), summary.class_variable()
 
 
@@ -137,7 +133,7 @@ def _plain(values: pd.Series) -> list[State]:
 
 
 @dataclass
-class _Summary:
+class Summary:
     """What one pass over a table keeps: the states of every column, and a sample of its numbers."""
 
     rules: Rules
@@ -153,19 +149,40 @@ class _Summary:
 
     def add(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
         """Take in one batch."""
+        if weight is not None and not (weight > 0).all():
+            positive = weight > 0
+            frame, weight = frame[positive], weight[positive]
+            target = None if target is None else target[positive]
         for column in [frame[name] for name in frame.columns] + ([] if target is None else [target]):
             if isinstance(column.dtype, pd.CategoricalDtype):
                 self.declared.setdefault(str(column.name), tuple(distinct_values(column)))
         if target is not None:
             self.has_class, self.target_name = True, str(target.name)
-            if is_numeric(target):
-                _refuse_infinite(target)
-            self.classes.update(dict.fromkeys(distinct_values(target)))
-            self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+            self.see_class(target)
         for name in frame.columns:
-            self._column(name, frame[name])
+            self.see(name, frame[name])
         cut = [name for name in frame.columns if self.numeric[name] and self.discretizer is not None]
-        self._sample(frame[cut], target, weight)
+        self.sample(frame[cut], target, weight)
+
+    def merge(self, other: "Summary") -> None:
+        """Take in what was seen of other rows of the same table."""
+        self.classes.update(other.classes)
+        self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+        for name, states in other.states.items():
+            mine = self.states.setdefault(name, {})
+            numeric = self.numeric.setdefault(name, other.numeric[name])
+            if mine and states and numeric != other.numeric[name]:
+                raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
+            self.numeric[name] = numeric if mine else other.numeric[name]
+            mine.update(states)
+            if self.numeric[name] and self.discretizer is not None:
+                self._keep_or_cut(name, mine, cut=name in other.cut or name in self.cut)
+            elif name not in self.declared:
+                self._limit(name, len(mine), "drop the column, discretise it, or raise max_states")
+        pieces = [*self.pieces, *other.pieces]
+        self.pieces = [part for part in pieces if len(part[0])] or pieces[:1]
+        self.priority = np.concatenate([self.priority, other.priority])
+        self._thin(2 * self.rules.sample_rows)
 
     @property
     def discretizer(self) -> Discretizer:
@@ -175,7 +192,15 @@ class _Summary:
             return "mdlp" if self.has_class else None
         return asked
 
-    def _column(self, name: str, column: pd.Series) -> None:
+    def see_class(self, target: pd.Series) -> None:
+        """Take in values of the class."""
+        if is_numeric(target):
+            _refuse_infinite(target)
+        self.classes.update(dict.fromkeys(distinct_values(target)))
+        self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+
+    def see(self, name: str, column: pd.Series) -> None:
+        """Take in values of a feature."""
         if name in self.declared:
             self.numeric[name] = False
             self.states[name] = dict.fromkeys(self.declared[name])
@@ -195,24 +220,38 @@ class _Summary:
             seen.update(dict.fromkeys(distinct_values(column)))
             self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
         elif name not in self.cut:
-            most = self.rules.keep_values
-            seen.update(dict.fromkeys(distinct_values(column) if most else ()))
-            if not most or len(seen) > most or not all(isinstance(value, int) for value in seen):
-                self.cut.add(name)
-                seen.clear()
-                seen[0] = None  # marks that a number was seen
+            seen.update(dict.fromkeys(distinct_values(column) if self.rules.keep_values else ()))
+            self._keep_or_cut(name, seen, cut=not self.rules.keep_values)
+
+    def _keep_or_cut(self, name: str, seen: dict[State, None], *, cut: bool) -> None:
+        if cut or len(seen) > self.rules.keep_values or not all(isinstance(value, int) for value in seen):
+            self.cut.add(name)
+            seen.clear()
+            seen[0] = None  # marks that a number was seen
 
     def _limit(self, name: str, found: int, remedy: str) -> None:
         if found > self.rules.max_states:
             limit = f"at most {self.rules.max_states:,} distinct values"
             raise error(limit, f"{found:,}", where=f"column {name!r}", remedy=remedy)
 
-    def _sample(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
+    def sample(
+        self,
+        frame: pd.DataFrame,
+        target: pd.Series | None,
+        weight: np.ndarray | None,
+        priority: np.ndarray | None = None,
+    ) -> None:
         """Keep the batch; from the second on, keep the rows of smallest random priority."""
-        generator = np.random.default_rng([self.rules.seed, len(self.priority), len(self.pieces)])
+        if priority is None:
+            generator = np.random.default_rng([self.rules.seed, len(self.priority), len(self.pieces)])
+            priority = generator.random(len(frame))
         self.pieces.append((frame, target, weight))
-        self.priority = np.concatenate([self.priority, generator.random(len(frame))])
-        if len(self.pieces) > 1 and len(self.priority) > 2 * self.rules.sample_rows:
+        self.priority = np.concatenate([self.priority, priority])
+        self._thin(2 * self.rules.sample_rows)
+
+    def _thin(self, most: int) -> None:
+        """Of more rows than `most`, keep those of smallest priority; a table in one batch stays as it is."""
+        if len(self.pieces) > 1 and len(self.priority) > most:
             keep = np.sort(np.argsort(self.priority, kind="stable")[: self.rules.sample_rows])
             frame, target, weight = self._joined()
             self.priority = self.priority[keep]
@@ -247,6 +286,7 @@ class _Summary:
         """Return one variable for each column."""
         if not self.states:
             raise error("at least one feature column", "none", where="table")
+        self._thin(self.rules.sample_rows)  # else the last batches would have more than their share
         frame, target, weight = self._joined()
         edges: dict[str, np.ndarray] = {}
         if self.discretizer is not None and len(frame.columns):

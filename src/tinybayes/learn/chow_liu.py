@@ -1,15 +1,19 @@
 """The Chow-Liu tree given the class: the TAN of Friedman, Geiger and Goldszmidt (1997)."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinybayes._kernels.pairs import add_bit_counts, add_row_counts, block_information, set_bits, xlogx_table
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.learn.counts import Data, batches, labels
+from tinybayes.learn._joint import FEW, ROOM
+from tinybayes.learn.counts import Data, count_tables, labels, total
 from tinybayes.learn.structures import augmented
 from tinybayes.model import Dataset, Structure, Variable
+from tinybayes.model.dataset import Columns
 
 PAIR_CELLS = 2**25  # counts held at once (256 MiB); more pairs than fit take further passes over the data
 BIT_STATES = 12  # up to this many states on average, sets of rows are faster than counting row by row
@@ -42,10 +46,10 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
         block_information(block, first[start : stop + 1] - first[start], table, information[own, start:stop])
 
     if isinstance(data, Dataset):
-        add = _counter(data, first, classes)
+        add = _counter(Columns(data.X.T, labels(data), data.weight), first, classes)
 
         def at_once(task: Task) -> None:  # the block never leaves the cache
-            block = _block(task, first, classes)
+            block = np.zeros(_shape(task, first, classes))
             add(task, block)
             inform(task, block)
 
@@ -53,12 +57,53 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
             for_blocks(lambda index, _, group=group: at_once(group[index]), len(group), 1)  # type: ignore[misc]
         return information + information.T
 
+    last = () if data.target is None else (len(states),)
+    pairs = [(own, other, *last) for own in range(len(states)) for other in range(own + 1, len(states))]
+    if _few(pairs, states, classes):
+        tables = dict(zip(pairs, count_tables(data, pairs), strict=True))
+        for pair, counts in tables.items():
+            block = counts.reshape(*counts.shape[:2], classes).transpose(0, 2, 1)
+            own, other = pair[:2]
+            inform((own, other, other + 1), np.ascontiguousarray(block))
+        return information + information.T
+
     for group in _groups(data.variables, classes):
-        blocks = [_block(task, first, classes) for task in group]
-        for batch in batches(data):
-            _each(_counter(batch, first, classes), group, blocks)
-        _each(inform, group, blocks)
+        count = _PairCount(tuple(group), first, classes)
+        _each(inform, group, count.blocks(total(data, count)))
     return information + information.T
+
+
+def _few(pairs: Sequence[Sequence[int]], states: np.ndarray, classes: int) -> bool:
+    """Tell whether all pairs can be counted in one pass."""
+    return len(states) <= FEW and sum(int(states[i] * states[j]) for i, j, *_ in pairs) * classes <= ROOM
+
+
+@dataclass(frozen=True)
+class _PairCount:
+    """Counts the pairs of a group of tasks, batch by batch."""
+
+    group: "tuple[Task, ...]"
+    first: np.ndarray
+    classes: int
+
+    def __call__(self, pieces: Iterable[Columns]) -> np.ndarray:
+        counts = np.zeros(self._offset[-1])
+        blocks = self.blocks(counts)
+        for X, y, weight in pieces:
+            labels = np.zeros(X.shape[1], dtype=np.int8) if y is None else y
+            _each(_counter(Columns(X, labels, weight), self.first, self.classes), list(self.group), blocks)
+        return counts
+
+    def blocks(self, counts: np.ndarray) -> list[np.ndarray]:
+        """See the flat counts as the blocks of the tasks."""
+        parts = np.split(counts, self._offset[1:-1])
+        return [
+            part.reshape(_shape(task, self.first, self.classes)) for part, task in zip(parts, self.group, strict=True)
+        ]
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return np.cumsum([0] + [math.prod(_shape(task, self.first, self.classes)) for task in self.group])
 
 
 def maximum_spanning_tree(weight: np.ndarray) -> list[int]:
@@ -89,9 +134,9 @@ def _each(step: Step, group: list[Task], blocks: list[np.ndarray]) -> None:
     for_blocks(lambda index, _: step(group[index], blocks[index]), len(group), 1)
 
 
-def _block(task: Task, first: np.ndarray, classes: int) -> np.ndarray:
+def _shape(task: Task, first: np.ndarray, classes: int) -> tuple[int, int, int]:
     own, start, stop = task
-    return np.zeros((first[own + 1] - first[own], classes, first[stop] - first[start]))
+    return int(first[own + 1] - first[own]), classes, int(first[stop] - first[start])
 
 
 def _groups(variables: Sequence[Variable], classes: int) -> Iterator[list[Task]]:
@@ -122,22 +167,23 @@ def _groups(variables: Sequence[Variable], classes: int) -> Iterator[list[Task]]
         yield group
 
 
-def _counter(batch: Dataset, first: np.ndarray, classes: int) -> Step:
+def _counter(batch: Columns, first: np.ndarray, classes: int) -> Step:
     """Return the step that adds a batch to the block of a task."""
-    y = labels(batch)
+    X, y, weight = batch
+    assert y is not None
     size = np.bincount(y[y >= 0], minlength=classes)
     class_first = np.concatenate([[0], np.cumsum(-(-size // 64))])  # every class begins with a word of its own
-    features, slots = batch.X.shape[1], int(first[-1])
+    (features, rows), slots = X.shape, int(first[-1])
     work = 64 * int(class_first[-1]) * slots**2
-    if batch.weight is None and work <= len(batch) * (BIT_STATES * features) ** 2:
+    if weight is None and work <= rows * (BIT_STATES * features) ** 2:
         words = np.zeros((class_first[-1], slots), dtype=np.uint64)
-        set_bits(batch.X, _places(y, size, class_first), first, words)
+        set_bits(np.ascontiguousarray(X.T), _places(y, size, class_first), first, words)
         return lambda task, block: add_bit_counts(words, class_first, first[task[0]], first[task[1]], block)
-    columns = np.ascontiguousarray(batch.X.T)
+    columns = np.ascontiguousarray(X)
 
     def add(task: Task, block: np.ndarray) -> None:
         own, start, stop = task
-        add_row_counts(columns, y, batch.weight, own, start, first[start : stop + 1] - first[start], block)
+        add_row_counts(columns, y, weight, own, start, first[start : stop + 1] - first[start], block)
 
     return add
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.chow_liu import chow_liu
-from tinybayes.learn.counts import Data, batches
+from tinybayes.learn.counts import Data, batches, remember
 from tinybayes.learn.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.structures import naive_bayes, random_tan
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Structure
@@ -139,6 +139,7 @@ def learn_classifier(
         )
     if training == "hybrid":
         return _learn_by_gradient(data, structure, options or GradientOptions(), number_format, seed, report)
+    data = remember(data)  # Chow-Liu has counted what the tables need
     graph = STRUCTURES[structure](data, seed)
     return maximum_likelihood(data, graph, smoothing=smoothing, number_format=number_format)
 

@@ -4,7 +4,7 @@ Everything closed-form learning needs from the data is a set of counts, and coun
 memory works by passing a source that yields one `Dataset` after another each time it is iterated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +12,10 @@ import numpy as np
 from tinybayes._kernels.counts import add_counts
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
+from tinybayes.learn._joint import Blocks, table_layout
+from tinybayes.learn._pairs import Pairs, plan_counts
 from tinybayes.model import Dataset, Variable
+from tinybayes.model.dataset import Columns
 
 THREADED = 2**20  # rows times tables
 MAX_CELLS = 2**27  # 1 GiB of counts: beyond it a table is refused before anything is allocated
@@ -37,6 +40,7 @@ class Batches(Protocol):
 
 
 Data = Dataset | Batches
+Count = Callable[[Iterable[Columns]], np.ndarray]
 
 
 def batches(data: Data) -> Iterator[Dataset]:
@@ -82,31 +86,73 @@ def count_tables(data: Data, families: Sequence[Sequence[int]]) -> list[np.ndarr
             where=f"{len(sizes)} tables",
             remedy="merge rare states, or use fewer parents",
         )
+    if not isinstance(data, Dataset):
+        return _count_blocks(data, families)
     layout = table_layout(shapes, families, len(data.variables), offset)
     counts = np.zeros(offset[-1])
-    for batch in batches(data):
-        _add_batch(batch, layout, counts)
+    _add_batch(data, layout, counts)
     return [counts[a:b].reshape(shape) for a, b, shape in zip(offset, offset[1:], shapes, strict=False)]
 
 
-def table_layout(
-    shapes: Sequence[Sequence[int]], families: Sequence[Sequence[int]], features: int, offset: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Describe tables in C order for the counting kernel: first, node, stride, offset, class stride."""
-    first, node, stride, class_stride = [0], [], [], []
-    for shape, family in zip(shapes, families, strict=True):
-        step, of_class = 1, 0
-        for axis in reversed(range(len(family))):
-            if family[axis] == features:
-                of_class = step
-            else:
-                node.append(family[axis])
-                stride.append(step)
-            step *= shape[axis]
-        first.append(len(node))
-        class_stride.append(of_class)
-    arrays = (first, node, stride, offset, class_stride)
-    return tuple(np.asarray(array, dtype=np.int64) for array in arrays)
+class Remembered:
+    """Data whose counts are kept: what was counted together is not counted again.
+
+    The pairs that Chow-Liu has counted give the tables of every tree, and of naive Bayes, without another pass.
+
+    Parameters
+    ----------
+    data
+        Batches, of which every pass is costly.
+    """
+
+    def __init__(self, data: Batches) -> None:
+        self._data, self._plan, self._counts = data, plan_counts([], [], None), np.empty(0)
+        self.variables, self.target, self.nodes = data.variables, data.target, data.nodes
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return iter(self._data)
+
+    def total(self, count: Count) -> np.ndarray:
+        """Return the sum of what `count` makes of the rows."""
+        return total(self._data, count)
+
+    def counted(self, families: Sequence[Sequence[int]]) -> tuple[Blocks | Pairs, np.ndarray]:
+        """Return blocks that cover the families, and their counts."""
+        if not (self._counts.size and all(map(self._plan.covers, families))):
+            plan = _plan(self._data, families)
+            self._plan, self._counts = plan, total(self._data, plan)
+        return self._plan, self._counts
+
+
+def remember(data: Data) -> Data:
+    """Keep the counts of batches, for learners that ask more than once; a data set is fast enough as it is."""
+    return data if isinstance(data, Dataset | Remembered) else Remembered(data)
+
+
+def total(data: Data, count: Count) -> np.ndarray:
+    """Return the sum of what `count` makes of the rows of the data, wherever they are.
+
+    Data that has a method `total` is asked for it: it may give parts of the rows to several threads or machines, since
+    counts add up. Other batches are taken one after another.
+    """
+    spread = getattr(data, "total", None)
+    if spread is not None:
+        return np.asarray(spread(count))
+    return count(Columns(np.ascontiguousarray(b.X.T), labels(b), b.weight) for b in batches(data))
+
+
+def _count_blocks(data: Batches, families: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    if isinstance(data, Remembered):
+        plan, counts = data.counted(families)
+    else:
+        plan = _plan(data, families)
+        counts = total(data, plan)
+    return [plan.table(counts, family) for family in families]
+
+
+def _plan(data: Batches, families: Sequence[Sequence[int]]) -> Blocks | Pairs:
+    states = [variable.cardinality for variable in data.variables]
+    return plan_counts(families, states, None if data.target is None else data.target.cardinality)
 
 
 def _add_batch(batch: Dataset, layout: tuple[np.ndarray, ...], counts: np.ndarray) -> None:

@@ -119,20 +119,22 @@ def logits(
     x: Array,
     hyper: Hyper,
     spec: Spec,
-    key: Array | None,
+    training: tuple[Array, Array] | None,
 ) -> tuple[Array, tuple[Moving, ...]]:
-    """Return class scores and new running means; with a key as in training, without one as in use."""
+    """Return class scores and new running means; in training with a key and the number of the step."""
     values, kept = x, []
     for number, layer in enumerate(layers[:-1]):
         image = values.ndim == 4
         w = quantize(layer.w, hyper.levels)
         a = (patches(values) if image else values) @ w
         if spec.batch_norm:
-            a, now = _normalized(a, layer, moving[number], train=key is not None)
+            a, now = _normalized(a, layer, moving[number], None if training is None else training[1])
             kept.append(now)
         if spec.activation == "sign":
-            uniform = 0.5 if key is None else jax.random.uniform(jax.random.fold_in(key, number), a.shape)
-            a = _sign(a, jnp.asarray(uniform))
+            uniform = jnp.asarray(0.5)
+            if training is not None:
+                uniform = jax.random.uniform(jax.random.fold_in(training[0], number), a.shape)
+            a = _sign(a, uniform)
         else:
             a = jax.nn.relu(a)
         values = (pooled(a) if image else a) * (jnp.arange(a.shape[-1]) < hyper.width[number])
@@ -153,13 +155,14 @@ def pooled(x: Array) -> Array:
     return x[:, : 2 * rows, : 2 * columns].reshape(len(x), rows, 2, columns, 2, -1).max(axis=(2, 4))
 
 
-def _normalized(a: Array, layer: Weights, moving: Moving, *, train: bool) -> tuple[Array, Moving]:
+def _normalized(a: Array, layer: Weights, moving: Moving, step: Array | None) -> tuple[Array, Moving]:
     mean, variance = moving
-    if train:
+    if step is not None:
         axes = tuple(range(a.ndim - 1))
         mean, variance = a.mean(axis=axes), a.var(axis=axes)
         still = jax.lax.stop_gradient((mean, variance))
-        moving = Moving(*(MOMENTUM * old + (1 - MOMENTUM) * new for old, new in zip(moving, still, strict=True)))
+        kept = jnp.minimum(MOMENTUM, step / (step + 1.0))  # the plain mean at first: short runs have means, too
+        moving = Moving(*(kept * old + (1 - kept) * new for old, new in zip(moving, still, strict=True)))
     return layer.gamma * (a - mean) / jnp.sqrt(variance + VARIANCE) + layer.beta, moving
 
 
@@ -168,7 +171,7 @@ def train_step(state: State, rows: Rows, hyper: Hyper, rate: Array, spec: Spec) 
     key, noise = jax.random.split(state.key)
 
     def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
-        scores, moving = logits(layers, state.moving, rows.X, hyper, spec, noise)
+        scores, moving = logits(layers, state.moving, rows.X, hyper, spec, (noise, state.step))
         log_p = jax.nn.log_softmax(scores)
         of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
         smooth = (1 - hyper.smoothing) * of_class + hyper.smoothing * log_p.mean(axis=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,6 +76,17 @@ class Dataset:
         y = None if self.y is None else self.y[index]
         weight = None if self.weight is None else self.weight[index]
         return Dataset(self.variables, self.target, self.X[index], y, weight)
+
+
+class Columns(NamedTuple):
+    """Some rows of codes as counting reads them: column after column, not checked again.
+
+    `X` has the shape (features, rows), `y` and `weight` are as in `Dataset`.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    weight: np.ndarray | None
 
 
 def concatenate(parts: Sequence[Dataset]) -> Dataset:

@@ -230,7 +230,7 @@ def input_reach(variables: Sequence[Variable], inputs: Inputs) -> np.ndarray:
 
 def sum_reach(layer: Layer, values: np.ndarray) -> int:
     """Bound sums together with the bias, from the largest magnitudes of what enters the layer."""
-    weights = np.abs(layer.weights).astype(np.int64)
+    weights = np.abs(layer.weights).astype(np.float64)  # exact below 2**53; beyond it, unlike integers, never wraps
     if layer.convolution:
         channels = values.reshape(-1, weights.shape[2]).max(axis=0)
         total = np.einsum("rscu,c->u", weights, channels)

@@ -1,0 +1,168 @@
+"""Finding the variables of Arrow batches: what `Summary` needs to see of them, and no more.
+
+Columns give their distinct values, which the summary sees only when there are new ones. Of columns that are cut, a
+sample of rows is kept. A column of integers is finished as soon as every number within its bounds was seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tinybayes._kernels.columns import any_infinite
+from tinybayes.data._arrow import TABLE, distinct, known_numbers, whole
+from tinybayes.data._table import Pieces
+from tinybayes.data.variables import Rules, Summary
+from tinybayes.errors import error
+from tinybayes.model import State, Variable
+
+Bounds = Mapping[str, tuple[int, int]]
+
+
+class Scanner:
+    """Collects the summary of some batches.
+
+    Parameters
+    ----------
+    schema
+        The types of the columns.
+    features, target
+        Their names.
+    rules, declared
+        As for `learn_variables`.
+    bounds
+        The range of columns of integers, where it is known.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        features: Sequence[str],
+        target: str | None,
+        rules: Rules,
+        declared: Mapping[str, tuple[State, ...]],
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.summary = Summary(rules, dict(declared), has_class=target is not None, target_name=target or "")
+        self.features, self.target, self.bounds = tuple(features), target, bounds or {}
+        self.done: set[str] = set()
+        self._met: dict[str, set[bytes]] = {}
+        self._samples: list[pa.Table] = []
+        for name in self.names:
+            if name in declared:
+                self._see(name, pd.Series(declared[name]))
+                self.done.add(name)
+        self.sampled = self._to_sample(schema)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read."""
+        return [*self.features, *([self.target] if self.target is not None else [])]
+
+    def wanted(self, sampled: bool) -> list[str]:
+        """Return the columns to read on: those not done, and where rows are sampled, the sampled ones."""
+        return [name for name in self.names if name not in self.done or (sampled and name in self.sampled)]
+
+    def add(self, table: pa.Table, rows: np.ndarray) -> None:
+        """Take in a batch that has at least the columns that are not done; `rows` are those to sample."""
+        for name in self.names:
+            if name not in self.done and name in table.column_names:
+                self._look(name, table[name])
+        if rows.size and self.sampled:
+            self._samples.append(table.select(self.sampled).take(rows))
+
+    def finish(self, priority: np.ndarray | None = None) -> Summary:
+        """Return the summary."""
+        for name in self.features:
+            if name not in self.summary.states:
+                self._see(name, pd.Series([np.nan]))  # nothing but gaps
+        frame = pa.concat_tables(self._samples).to_pandas() if self._samples else pd.DataFrame()
+        target = frame.pop(self.target) if self.target is not None and self.target in frame else None
+        if self.target is not None and target is None:
+            target = pd.Series(dtype=float, name=self.target)
+        self.summary.sample(frame, target, None, priority if len(frame.columns) else np.empty(0))
+        return self.summary
+
+    def _to_sample(self, schema: pa.Schema) -> list[str]:
+        """Return the columns of which some rows are needed: the numbers to cut, and the class."""
+        if self.summary.discretizer is None:
+            return []
+        most = self.summary.rules.keep_values
+        cut = [name for name in self.features if name not in self.summary.declared and _is_number(schema.field(name))]
+        cut = [n for n in cut if not (n in self.bounds and self.bounds[n][1] - self.bounds[n][0] < most)]
+        return [*cut, *([self.target] if self.target is not None else [])] if cut else []
+
+    def _look(self, name: str, column: pa.ChunkedArray) -> None:
+        summary, number = self.summary, _is_number(column)
+        if number and name != self.target and summary.discretizer is not None:
+            if pa.types.is_floating(column.type) and any_infinite(known_numbers(whole(column))):
+                remedy = "replace it, or leave the cell empty"
+                raise error("finite numbers", "infinity", where=f"column {name!r}", remedy=remedy)
+            if name in summary.cut or not summary.rules.keep_values:
+                if name not in summary.states and column.null_count < len(column):
+                    self._see(name, pd.Series([0.0]))
+                return
+        values = distinct(column)
+        key = values.to_numpy().tobytes() if values.dtype.kind in "iufb" else "\0".join(map(str, values)).encode()
+        if key not in self._met.setdefault(name, set()):
+            self._met[name].add(key)
+            self._see(name, values)
+        self._finish_column(name)
+
+    def _see(self, name: str, values: pd.Series) -> None:
+        if name == self.target:
+            self.summary.see_class(values.rename(name))
+        else:
+            self.summary.see(name, values.rename(name))
+
+    def _finish_column(self, name: str) -> None:
+        """Leave a column of integers out of the rest of the pass when all numbers in its range were seen."""
+        low, high = self.bounds.get(name, (0, TABLE))
+        seen = self.summary.classes if name == self.target else self.summary.states[name]
+        if high - low < TABLE and len(seen) == high - low + 1 and name not in self.summary.cut:
+            self.done.add(name)
+
+
+def scan_variables(
+    pieces: Pieces,
+    features: Sequence[str],
+    target: str | None,
+    rules: Rules,
+    declared: Mapping[str, tuple[State, ...]],
+) -> tuple[tuple[Variable, ...], Variable | None]:
+    """Find the features and the class in one pass over the pieces, on all cores."""
+    total = sum(pieces.rows)
+    generator = np.random.default_rng(rules.seed)
+    few = total > rules.sample_rows
+    chosen = generator.choice(total, rules.sample_rows, replace=False, shuffle=False) if few else np.arange(total)
+    chosen.sort()
+    first = np.concatenate([[0], np.cumsum(pieces.rows)])
+
+    def work(groups: Iterator[int]) -> Summary:
+        scanner = Scanner(pieces.schema, features, target, rules, declared, pieces.bounds)
+        for group in groups:
+            own = chosen[slice(*np.searchsorted(chosen, first[group : group + 2]))] - first[group]
+            _scan_piece(scanner, pieces, group, own)
+        return scanner.finish()
+
+    summary, *others = pieces.spread(work)
+    for other in others:
+        summary.merge(other)
+    # In the order of the table, whoever came to a column first.
+    summary.states = {name: summary.states[name] for name in features}
+    return summary.features(), summary.class_variable()
+
+
+def _scan_piece(scanner: Scanner, pieces: Pieces, group: int, sampled: np.ndarray) -> None:
+    names, start = scanner.wanted(bool(sampled.size)), 0
+    for table in pieces.read(group, names) if names else ():
+        stop = start + table.num_rows
+        scanner.add(table, sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start)
+        start = stop
+        if not scanner.wanted(bool(sampled.size)):
+            return
+
+
+def _is_number(column: pa.ChunkedArray | pa.Field) -> bool:
+    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
