@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from deploy_nets import NETS, learn_net, whole
 from deploy_peers import EXPORTERS, fit, scale
 from harness import Figures, provenance
 from rich.console import Console
@@ -21,6 +22,7 @@ from rich.table import Table
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tinybayes import datasets
+from tinybayes.cost import model_cost
 from tinybayes.data.encode import encode_matrix
 from tinybayes.deploy import load as load_model
 from tinybayes.deploy import save
@@ -30,6 +32,7 @@ from tinybayes.deploy.c import to_c
 from tinybayes.deploy.measure import Measurement, measure_program
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint
+from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scores import predict_codes
 from tinybayes.learn.classifier import GradientOptions, hold_out, learn_classifier
 from tinybayes.learn.maximum_likelihood import maximum_likelihood
@@ -120,7 +123,7 @@ def main(
     for name in data or DATA[:2]:
         rows = load(name)
         result["data"][name] = {"train": len(rows.raw), "test": len(rows.raw_test), "source": public(rows.split.source)}
-        for run in chain(ours(name, rows, quick, models), peers(rows, quick)):
+        for run in chain(ours(name, rows, quick, models), our_nets(name, rows, quick, models), peers(rows, quick)):
             result["runs"].append({"data": name, **run})
             console.print(f"[dim]{name}: {' | '.join(cells(run))}[/]", highlight=False)
     result["provenance"]["load_after"] = os.getloadavg()[0]
@@ -183,8 +186,31 @@ def ours(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figu
             "ours": True,
             **figures(raw, test.y, wrong, predict_codes(net, test.X)),
             "codes": {"flash": codes.flash, "instructions": codes.instructions},
-            "bits": total_bits(net),
+            "bits": int(model_cost(net).bits),
             "format": str(net.cpds[0].format),
+        }
+
+
+def our_nets(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figures]:
+    """Learn, export and measure our neural nets; they take the raw numbers as states, so there is only one way in."""
+    highest = np.maximum(rows.raw.max(axis=0), rows.raw_test.max(axis=0))
+    if min(rows.raw.min(), rows.raw_test.min()) < 0 or highest.max() > 255:
+        return
+    train, test = whole(rows.raw, rows.split.train, highest), whole(rows.raw_test, rows.split.test, highest)
+    for recipe in NETS[data][:: 8 if quick else 1]:
+        net = learn_net(recipe, train, quick, None if kept is None else kept / f"{data} {recipe.name}.tb")
+        scores = net_scores(net, test.X)
+        (features, classes), label = (test.X.shape[1], scores.shape[1]), "uint8_t"
+        probe = Probe("net.h", "net_predict", "uint8_t", features, label, "net_scores", "int32_t", classes)
+        found = weigh(to_c(net, name="net"), probe, test.X)
+        wrong = int((found.scores != scores).any(axis=1).sum() + (found.labels != scores.argmax(axis=1)).sum())
+        yield {
+            "model": recipe.name,
+            "ours": True,
+            **figures(found, test.y, wrong, predict_codes(net, test.X)),
+            "codes": {"flash": found.flash, "instructions": found.instructions},
+            "bits": int(model_cost(net).bits),
+            "format": f"{recipe.bits} bits",
         }
 
 
@@ -198,12 +224,6 @@ def learn(recipe: Recipe, train: Dataset, quick: bool, file: Path | None) -> Bay
         file.parent.mkdir(parents=True, exist_ok=True)
         save(net, file)
     return net
-
-
-def total_bits(net: BayesNet) -> int:
-    from tinybayes.cost import bayes_net_cost
-
-    return int(bayes_net_cost(net).bits)
 
 
 def greedy_features(train: Dataset, most: int) -> Iterator[int]:

@@ -14,7 +14,9 @@ from c_host import FLAGS, compiler, state_type
 
 from tinybayes.deploy._plan import plan
 from tinybayes.deploy.export import export, write_files
-from tinybayes.model import BayesNet
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.infer.neural_net import net_scores
+from tinybayes.model import BayesNet, NeuralNet
 
 QUICK = ["-O0" if flag == "-O1" else flag for flag in FLAGS if flag != "-g"]
 
@@ -24,13 +26,20 @@ class Case:
     """A classifier, the name that its code gets, and rows of codes."""
 
     name: str
-    net: BayesNet
+    net: BayesNet | NeuralNet
     X: np.ndarray
 
     @property
     def whole(self) -> bool:
         """Whether scores are integers."""
-        return plan(self.net).values is not None
+        return isinstance(self.net, NeuralNet) or plan(self.net).values is not None
+
+    @property
+    def exact(self) -> np.ndarray:
+        """The integer scores of Python."""
+        if isinstance(self.net, NeuralNet):
+            return net_scores(self.net, self.X)
+        return integer_log_joint(self.net, self.X)[0]
 
 
 C_BLOCK = """    for (r = 0; r < {rows}; ++r) {{
@@ -94,11 +103,11 @@ def _ran(directory, command, cases):
     return read_answers(cases, done.stdout.decode().splitlines())
 
 
-def run_c(directory, cases):
+def run_c(directory, cases, flags=()):
     for case in cases:
         write_files(export(case.net, "c", name=case.name), directory)
     (directory / "main.c").write_text(c_main(cases))
-    command = [compiler(), *QUICK, "main.c", *(f"{case.name}.c" for case in cases), "-o", "main"]
+    command = [compiler(), *QUICK, *flags, "main.c", *(f"{case.name}.c" for case in cases), "-o", "main"]
     return _ran(directory, command, cases)
 
 

@@ -1,5 +1,6 @@
 """Exported code on what it is meant for, where the tools are there: AVR, MicroPython, sketches, raw measurements."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -12,10 +13,11 @@ from networks import STRUCTURES, classifier, codebook, every_state, formats
 from targets_host import Case, unzip
 from test_c import cut
 
+from neural_nets import kinds, neural_net, rows_of
 from tinybayes.deploy.export import export, write_files
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint
-from tinybayes.model import Fixed, Float, Variable
+from tinybayes.model import Fixed, Float, NeuralNet, Variable
 
 EDGES = [[0.1, 0.7, 3.0], [-5.5], [-2.0, 1e-3, 16777217.0], []]
 STUB = """#pragma once
@@ -119,8 +121,9 @@ def test_numbers_out_of_reach(net):
 
 
 def test_quantised_modules_have_no_float_and_import_nothing():
-    for form in (Fixed(3, 1), codebook(13)):
-        text = export(classifier("general", form), "micropython")["model.py"]
+    nets = [classifier("general", form) for form in (Fixed(3, 1), codebook(13))]
+    for net in [*nets, neural_net((5,), inputs="mixed", scaled=True)]:
+        text = export(net, "micropython")["model.py"]
         assert not re.search(r"import|float|\d\.\d|/", re.sub(r"#.*|b['\"].*|\"\"\".*", "", text))
 
 
@@ -135,6 +138,27 @@ def test_micropython_itself(tmp_path, form):
     found = [[float(v) for v in line.split()] for line in said.splitlines()]
     wanted = [[names["predict"](x), *names["scores"](x)] for x in X.tolist()]
     np.testing.assert_allclose(found, wanted, atol=0 if form != Float(32) else 1e-4)
+
+
+def shorter(module):
+    """Leave out comments and descriptions: the smallest boards have little memory to compile in."""
+    tree = ast.parse(module)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.body = node.body[1:]
+    return ast.unparse(tree).replace("    ", " ")
+
+
+@pytest.mark.parametrize("inputs", ["ordinal", "mixed"])
+def test_micropython_itself_on_neural_nets(tmp_path, inputs):
+    image = (2, 2) if inputs == "ordinal" else None
+    model = neural_net(((3,),) if image else (4,), bits=3, image=image, states=[3, 2, 3, 2], inputs=inputs)
+    X = rows_of(model, rows=4)
+    module = shorter(export(model, "micropython")["model.py"])
+    said = run_micropython(tmp_path, f"{module}\nfor x in {X.tolist()}:\n    print(predict(x), *scores(x))\n")
+    found = np.array([[int(v) for v in line.split()] for line in said.splitlines()])
+    exact = Case("net", model, X).exact
+    np.testing.assert_array_equal(found, np.column_stack([exact.argmax(axis=1), exact]))
 
 
 def test_micropython_itself_on_measurements(tmp_path):
@@ -208,6 +232,8 @@ def test_avr_keeps_all_tables_in_flash(tmp_path):
         Case(f"net{i}", classifier(s, form, seed=i, classes=[2, 3, 10, 26][i % 4]), np.empty((0, 5)))
         for i, (s, form) in enumerate((s, form) for s in STRUCTURES for form in formats()[::3])
     ]
+    nets = [net for key, net in kinds().items() if key not in ("many classes", "wide", "wide 8 bits")]
+    cases += [Case(f"layers{i}", net, np.empty((0, 5))) for i, net in enumerate(nets[::2])]
     sources = [str(unzip(tmp_path, case) / "src" / f"{case.name}.c") for case in cases]
     flags = ["-std=gnu11", "-mmcu=atmega328p", "-Os", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
     ran("avr-gcc", *flags, "-c", *sources, cwd=tmp_path)
@@ -215,12 +241,23 @@ def test_avr_keeps_all_tables_in_flash(tmp_path):
     assert [line.split()[1:3] for line in sizes] == [["0", "0"]] * len(cases)
 
 
-@pytest.mark.parametrize("form", [Fixed(3, 1), codebook(13), Fixed(8, 8)], ids=str)
-def test_an_emulated_avr_says_what_python_says(tmp_path, form):
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            classifier("tree", form, classes=11, features=6, seed=7)
+            for form in (Fixed(3, 1), codebook(13), Fixed(8, 8))
+        ),
+        neural_net((9, 5), bits=3, inputs="mixed", scaled=True),
+        neural_net(((5,), 6), bits=4, image=(4, 5), scaled=True),
+    ],
+    ids=["fixed", "codebook", "wide", "dense", "convolution"],
+)
+def test_an_emulated_avr_says_what_python_says(tmp_path, model):
     need("avr-gcc")
     need("simavr")
-    case = Case("net", classifier("tree", form, classes=11, features=6, seed=7), np.empty((0, 6)))
-    X = every_state(case.net, rows=24)
+    X = rows_of(model, rows=22) if isinstance(model, NeuralNet) else every_state(model, rows=24)
+    case = Case("net", model, X)
     place = unzip(tmp_path, case)
     rows = ", ".join("{" + ", ".join(map(str, x)) + "}" for x in X.tolist())
     (tmp_path / "main.c").write_text(AVR_MAIN % rows)
@@ -234,8 +271,25 @@ def test_an_emulated_avr_says_what_python_says(tmp_path, form):
         timeout=60,
     )
     lines = [[int(v) for v in m.split()] for m in re.findall(r"row ([-\d ]+)", done.stdout + done.stderr)]
-    exact = integer_log_joint(case.net, X)[0]
-    np.testing.assert_array_equal(np.array(lines), np.column_stack([exact.argmax(axis=1), exact]))
+    np.testing.assert_array_equal(np.array(lines), np.column_stack([case.exact.argmax(axis=1), case.exact]))
+
+
+def test_what_is_too_large_for_an_avr_says_so(tmp_path):
+    large = classifier("naive", Fixed(8, 8), states=[1500] * 8, classes=4)
+    small = neural_net((40,), bits=8, states=[17] * 64)
+    for name, net, words in [
+        ("large", large, r"This model has a table of 96,\d\d\d bytes; boards with an AVR have room for 32,767"),
+        ("small", small, ""),
+    ]:
+        place = unzip(tmp_path, Case(name, net, np.empty((0, 8))))
+        source, properties = (place / "src" / f"{name}.c").read_text(), (place / "library.properties").read_text()
+        assert bool(re.search(rf'#ifdef __AVR__\n#error "{words}', source)) == bool(words)
+        assert ("architectures=*" in properties) == (not words)
+        assert ("Too large for boards with an AVR." in properties) == bool(words)
+        if shutil.which("avr-gcc"):
+            flags = ["-std=gnu11", "-mmcu=atmega2560", "-Os", "-c", f"{name}.c"]
+            done = subprocess.run(["avr-gcc", *flags], cwd=place / "src", capture_output=True, text=True)
+            assert (done.returncode, "boards with an AVR" in done.stderr) == ((1, True) if words else (0, False))
 
 
 @pytest.mark.parametrize("raw", ["float", "int"])
@@ -243,6 +297,7 @@ def test_cppcheck_has_nothing_to_say(tmp_path, net, raw):
     need("cppcheck")
     write_files(export(net, "c", name="raw", raw=raw), tmp_path)
     nets = [classifier(s, form, seed=i, classes=7) for i, s in enumerate(STRUCTURES) for form in formats()[3::4]]
+    nets += list(kinds().values())[::3]
     for i, one in enumerate(nets):
         write_files(export(one, "c", name=f"net{i}"), tmp_path)
     flags = ["--std=c99", "--enable=warning,style,performance,portability", "--error-exitcode=1", "--quiet"]

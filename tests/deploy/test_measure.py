@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from networks import classifier, codebook, every_state
 
-from tinybayes.cost import bayes_net_cost
+from neural_nets import kinds, neural_net, rows_of
+from tinybayes.cost import bayes_net_cost, model_cost
 from tinybayes.deploy import measure as measuring
 from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, board
@@ -19,8 +20,10 @@ from tinybayes.deploy._plan import plan
 from tinybayes.deploy.c import to_c
 from tinybayes.deploy.measure import measure, measure_program
 from tinybayes.errors import TinybayesError
+from tinybayes.infer import compile_circuit, integer_posterior
 from tinybayes.infer.integers import integer_log_joint
-from tinybayes.model import Fixed, Float
+from tinybayes.infer.neural_net import net_scores
+from tinybayes.model import Fixed, Float, NeuralNet
 
 missing = [f"{tool} (Debian: {packages})" for tool, packages in PACKAGES.items() if shutil.which(tool) is None]
 emulated = pytest.mark.skipif(bool(missing), reason=f"not on this machine: {', '.join(missing)}")
@@ -58,9 +61,15 @@ def float_scores(net, X):
     return sums.astype(np.float32)
 
 
+def scores_of(net, X):
+    """Return what Python says, in the type of the C code."""
+    if isinstance(net, NeuralNet):
+        return net_scores(net, X).astype(np.int32)
+    return float_scores(net, X) if plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
+
+
 def same_bytes(net, X, boards):
-    texts = to_c(net, name="net")
-    wanted = float_scores(net, X) if plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
+    texts, wanted = to_c(net, name="net"), scores_of(net, X)
     for found in measure(texts, "net", X, boards=boards):
         assert found.scores.tobytes() == wanted.tobytes(), found.core
         np.testing.assert_array_equal(found.labels, wanted.argmax(axis=1))
@@ -101,6 +110,43 @@ def test_every_core_answers_as_python_does(structure, form, classes):
 )
 def test_unusual_sizes_on_the_smallest_core(net):
     same_bytes(net, every_state(net), ("m0+",))
+
+
+@emulated
+@pytest.mark.parametrize("key", ["conv conv", "conv signs", "deep", "mixed relu", "one-hot sign", "wide 8 bits"])
+def test_neural_nets_on_every_core(key):
+    net = kinds()[key]
+    same_bytes(net, rows_of(net, rows=20)[:22], tuple(BOARDS) if key == "conv conv" else ("m0+",))
+
+
+@emulated
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_neural_nets_are_small_and_fast(bits):
+    net = neural_net((32,), bits=bits, states=[17] * 64, classes=10)
+    X = rows_of(net, rows=40)
+    X[np.random.default_rng(0).random(X.shape) < 0.5] = 0  # as half of the pixels of digits are
+    (found,) = measure(to_c(net, name="net"), "net", X, boards=["m0+"])
+    cost = model_cost(net)
+    assert found.flash < cost.bytes + 700
+    assert found.instructions < 3.3 * cost.multiplications
+
+
+@emulated
+@pytest.mark.parametrize("arithmetic", ["integer", "float"])
+def test_circuits_are_measured(arithmetic):
+    circuit = compile_circuit(classifier("tree", Fixed(3, 1), features=4, classes=3))
+    rows = np.column_stack([every_state(circuit, rows=30), np.full(30, 255)])
+    texts = to_c(circuit, name="net", arithmetic=arithmetic)
+    (found,) = measure(texts, "net", rows, boards=["m0+"])
+    known = np.where(rows == 255, -1, rows)
+    posterior, _ = integer_posterior(circuit, known, 4)
+    if arithmetic == "integer":
+        np.testing.assert_array_equal(found.scores, posterior)
+    else:
+        np.testing.assert_allclose(found.scores, posterior / 2**16, atol=2e-5)
+    assert found.labels.tolist() == [1] * 30
+    assert found.ram > 0  # the memory that the caller gives
+    assert found.instructions > 100
 
 
 @emulated

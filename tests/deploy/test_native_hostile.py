@@ -131,7 +131,7 @@ FIELDS = [
     ("version", 2, r"header\.version: expected a file version up to 1, got 2; upgrade tinybayes"),
     ("version", 0, r"header\.version"),
     ("version", True, r"header\.version"),
-    ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear, got 'Forest'"),
+    ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear or NeuralNet, got 'Forest'"),
     ("kind", None, r"header\.kind"),
     ("model", [], r"header\.model: expected a value of type dict"),
     ("model.variables", {}, r"model\.variables: expected a value of type list"),

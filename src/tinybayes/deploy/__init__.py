@@ -1,7 +1,17 @@
 """Model to files and back: the native format, BIF, XMLBIF, UAI, circuits as text; and to code for devices."""
 
 from tinybayes.deploy.c import to_c
-from tinybayes.deploy.formats import read_any, read_model, read_network, write_model
+from tinybayes.deploy.formats import read_any, read_distribution, read_joint, read_model, read_network, write_model
 from tinybayes.deploy.native import load, save
 
-__all__ = ["load", "read_any", "read_model", "read_network", "save", "to_c", "write_model"]
+__all__ = [
+    "load",
+    "read_any",
+    "read_distribution",
+    "read_joint",
+    "read_model",
+    "read_network",
+    "save",
+    "to_c",
+    "write_model",
+]

@@ -48,6 +48,11 @@ class Plan:
         return self.net.target
 
     @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+        return self.net.variables
+
+    @property
     def features(self) -> int:
         """The number of features."""
         return len(self.net.variables)
@@ -56,6 +61,11 @@ class Plan:
     def classes(self) -> int:
         """The number of classes."""
         return self.terms.classes
+
+    @property
+    def score(self) -> str:
+        """The C type of a score."""
+        return "float" if self.values is None else "int32_t"
 
     @cached_property
     def reach(self) -> int:
@@ -114,7 +124,8 @@ class Plan:
 def plan(net: BayesNet) -> Plan:
     """Lay out a classifier for export; raise when a device could not hold its codes or sums."""
     if not isinstance(net, BayesNet):
-        raise error("a Bayesian network with a class", type(net).__name__, where="export")
+        remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
+        raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
     formats = {cpd.format for cpd in net.cpds}
     form = next(iter(formats))
     if len(formats) > 1 or isinstance(form, Float):

@@ -1,15 +1,17 @@
 """Classifiers as an Arduino library: a zip file that the Arduino IDE installs as it is."""
 
 import io
+import math
 import re
 import zipfile
 
 from tinybayes.deploy._c.header import state_type
 from tinybayes.deploy._names import check_name
+from tinybayes.deploy._net_plan import NetPlan, net_plan
 from tinybayes.deploy._plan import Plan, plain, plan
 from tinybayes.deploy.c import to_c
 from tinybayes.errors import error
-from tinybayes.model import BayesNet
+from tinybayes.model import BayesNet, NeuralNet
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that zip files know: the same model gives the same bytes
 
@@ -21,7 +23,7 @@ sentence={sentence}
 paragraph={paragraph}
 category=Data Processing
 url=
-architectures=*
+architectures={architectures}
 includes={name}.h
 """
 
@@ -58,13 +60,29 @@ FLASH = """#ifdef __FLASH
 """
 
 
-def to_arduino(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, bytes]:
+# AVR boards have no arrays, and no flash at the addresses that these are found with, above this. The others are said
+# to the Arduino IDE, which then warns before it compiles.
+AVR_ARRAY, AVR_TABLES = 2**15 - 1, 60 * 1024
+TOO_LARGE = """#ifdef __AVR__
+#error "This model has {what}; boards with an AVR have room for {room}. Take fewer bits or a smaller model."
+#endif
+
+"""
+OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,renesas_uno,stm32,nrf52,teensy"
+BITS = {f"{kind}int{n}_t": n for kind in ("", "u") for n in (8, 16, 32)} | {"float": 32}
+
+
+def to_arduino(
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = ""
+) -> dict[str, bytes]:
     """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
+
+    A model that is too large for boards with an AVR says so when it is compiled for one, and to the Arduino IDE.
 
     Parameters
     ----------
     net
-        The classifier.
+        The classifier, or the neural net.
     name
         The name of the library and of its header; begins every public name.
     raw
@@ -81,24 +99,48 @@ def to_arduino(net: BayesNet, *, name: str = "model", raw: str = "float", note: 
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    found, texts = plan(net), to_c(net, name=name, raw=raw, note=note)
-    facts = found.facts(note)
+    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
+    texts = to_c(net, name=name, raw=raw, note=note)
+    facts, large = found.facts(note), _too_large(texts[f"{name}.c"])
+    about = " ".join([*facts[1:], *(["Too large for boards with an AVR."] if large else [])])
+    architectures = OTHERS if large else "*"
     files = {
-        "library.properties": PROPERTIES.format(name=name, sentence=facts[0], paragraph=" ".join(facts[1:])),
+        "library.properties": PROPERTIES.format(
+            name=name, sentence=facts[0], paragraph=about, architectures=architectures
+        ),
         "keywords.txt": _keywords(texts[f"{name}.h"], name),
         f"src/{name}.h": texts[f"{name}.h"],
-        f"src/{name}.c": _in_flash(texts[f"{name}.c"]),
+        f"src/{name}.c": _in_flash(texts[f"{name}.c"], large),
         "examples/Predict/Predict.ino": _sketch(found, name, texts[f"{name}.h"]),
     }
     return {f"{name}.zip": _zipped({f"{name}/{path}": content for path, content in files.items()})}
 
 
-def _in_flash(source: str) -> str:
+def _too_large(source: str) -> str:
+    """Return what forbids boards with an AVR, as C text, or nothing."""
+    arrays = re.findall(r"^static const (\w+|struct \{.*\}) \w+((?:\[\d+\])+) =", source, flags=re.MULTILINE)
+    sizes = [_bytes(kind) * math.prod(int(n) for n in re.findall(r"\d+", shape)) for kind, shape in arrays]
+    if max(sizes, default=0) > AVR_ARRAY:
+        return TOO_LARGE.format(what=f"a table of {max(sizes):,} bytes", room=f"{AVR_ARRAY:,}")
+    total = sum(sizes)
+    return TOO_LARGE.format(what=f"{total:,} bytes of tables", room=f"{AVR_TABLES:,}") if total > AVR_TABLES else ""
+
+
+def _bytes(kind: str) -> int:
+    """Return the bytes of an entry, of a struct those of its fields."""
+    fields = re.findall(r"(u?int\d+_t|float) ([\w, ]+);", kind)
+    return sum(BITS[k] * len(names.split(",")) for k, names in fields) // 8 if fields else BITS[kind] // 8
+
+
+def _in_flash(source: str, large: str) -> str:
     """Put the tables, and the pointers into them, into the address space of the flash memory."""
     source = re.sub(r"^static const ", "static TABLE ", source, flags=re.MULTILINE)
-    source = re.sub(r"^( +)const (\w+ \*(?:plane|entry) = )", r"\1TABLE \2", source, flags=re.MULTILINE)
+    source = re.sub(
+        r"^( +)const (\w+ \*(?:plane|entry|end) = (?:plane|table|words))", r"\1TABLE \2", source, flags=re.M
+    )
+    source = re.sub(r"\bconst (\w+ \*words\b)", r"TABLE \1", source)
     include, rest = source.split("\n\n", 1)
-    return f"{include}\n\n{FLASH}{rest}"
+    return f"{include}\n\n{large}{FLASH}{rest}"
 
 
 def _keywords(header: str, name: str) -> str:
@@ -108,9 +150,9 @@ def _keywords(header: str, name: str) -> str:
     return "".join([f"{f}\tKEYWORD2\n" for f in functions] + [f"{c}\tLITERAL1\n" for c in constants])
 
 
-def _sketch(found: Plan, name: str, header: str) -> str:
+def _sketch(found: Plan | NetPlan, name: str, header: str) -> str:
     raw = re.search(rf"{name}_predict_raw\(const (\w+)", header)
-    kind, function, values = state_type(found), "predict", ["0"] * found.features
+    kind, function, values = state_type(found), "predict", ["0"] * len(found.variables)
     of_row = "The states of the features, in the order of the header; put yours here."
     if raw:
         kind, function, of_row = raw[1], "predict_raw", "Measurements, in the order of the header; put yours here."
@@ -119,7 +161,7 @@ def _sketch(found: Plan, name: str, header: str) -> str:
         name=name,
         of_row=of_row,
         kind=kind,
-        width=max(1, found.features),
+        width=max(1, len(found.variables)),
         values=", ".join(values) or "0",
         function=function,
     )

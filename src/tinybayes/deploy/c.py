@@ -4,18 +4,19 @@ from tinybayes.deploy._c import text
 from tinybayes.deploy._c.circuit import circuit_files
 from tinybayes.deploy._c.cut_points import cut_points, raw_kind
 from tinybayes.deploy._c.header import functions, header, state_type
+from tinybayes.deploy._c.net_files import net_files
 from tinybayes.deploy._c.rows import finder
 from tinybayes.deploy._c.sums import Sums, class_sums
 from tinybayes.deploy._names import check_name
 from tinybayes.deploy._plan import Plan, plan
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, Circuit
+from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
 
 
 def to_c(
-    model: BayesNet | Circuit,
+    model: BayesNet | Circuit | NeuralNet,
     *,
     name: str = "model",
     raw: str | None = None,
@@ -23,7 +24,7 @@ def to_c(
     query: str | None = None,
     arithmetic: str | None = None,
 ) -> dict[str, str]:
-    """Write a classifier or a circuit as C99.
+    """Write a classifier, a circuit or a neural net as C99.
 
     The code of a network in one `Fixed` format or one `Codebook` uses integers only, and its scores are those of
     `tinybayes.infer.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the comment
@@ -32,10 +33,13 @@ def to_c(
     The code of a circuit answers for one variable, given any evidence on the others: in integers, as
     `tinybayes.infer.integer_posterior` does bit for bit, or in 32-bit floats. The comment bounds the error.
 
+    The code of a neural net uses integers only, and its scores are those of `tinybayes.infer.neural_net.net_scores`,
+    bit for bit.
+
     Parameters
     ----------
     model
-        The classifier or the circuit.
+        The classifier, the circuit or the neural net.
     name
         Begins every public name, and names the files.
     raw
@@ -58,7 +62,10 @@ def to_c(
         _refuse("a classifier", raw=raw)
         return circuit_files(model, name=name, query=query, arithmetic=arithmetic or "integer", note=note)
     _refuse("a circuit", query=query, arithmetic=arithmetic)
-    found, raw = plan(model), raw_kind(model.variables, raw or "float")
+    raw = raw_kind(model.variables, raw or "float")
+    if isinstance(model, NeuralNet):
+        return net_files(model, name=name, raw=raw, note=note, closing=CLOSING)
+    found = plan(model)
     top = text.comment(*found.facts(note), CLOSING)
     return {f"{name}.h": top + header(found, name, raw), f"{name}.c": top + _source(found, name, raw)}
 

@@ -5,18 +5,20 @@ The tables are constants inside of inline functions, so that all translation uni
 
 from tinybayes.deploy._c import text
 from tinybayes.deploy._c.cut_points import cut_points, raw_kind
-from tinybayes.deploy._c.header import ENCODE, PREDICT, SCORES, constants, state_type
+from tinybayes.deploy._c.header import ENCODE, PREDICT, SCORES, Interface, constants, state_type
 from tinybayes.deploy._c.header import RAW as PREDICT_RAW
+from tinybayes.deploy._c.net import APART, net_code
 from tinybayes.deploy._c.rows import Finder, finder
 from tinybayes.deploy._c.sums import class_sums
 from tinybayes.deploy._names import check_name
+from tinybayes.deploy._net_plan import NetPlan, net_plan
 from tinybayes.deploy._plan import Plan, plan
-from tinybayes.model import BayesNet
+from tinybayes.model import BayesNet, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics."
 
 
-def to_cpp(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
+def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
     """Write a classifier as a C++11 header.
 
     It adds up what `to_c` adds up, in the same order and the same types, so that both give the same bits.
@@ -24,7 +26,7 @@ def to_cpp(net: BayesNet, *, name: str = "model", raw: str = "float", note: str 
     Parameters
     ----------
     net
-        The classifier.
+        The classifier, or the neural net.
     name
         The namespace, and the name of the file.
     raw
@@ -39,8 +41,10 @@ def to_cpp(net: BayesNet, *, name: str = "model", raw: str = "float", note: str 
     """
     check_name(name)
     raw = raw_kind(net.variables, raw)
-    found = plan(net)
-    body = _sums(found) + _predict() + _scores(found) + (_from_raw(found, raw) if raw != "none" else "")
+    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
+    shared = isinstance(found, Plan) and _has_shared(found)
+    body = _sums(found) if isinstance(found, Plan) else _layers(found, name)
+    body += _predict() + _scores(shared) + (_from_raw(found, raw) if raw != "none" else "")
     guard = f"{name.upper()}_HPP"
     out = text.comment(*found.facts(note), CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if "-INFINITY" in body else "")
@@ -48,18 +52,29 @@ def to_cpp(net: BayesNet, *, name: str = "model", raw: str = "float", note: str 
     return {f"{name}.hpp": out + _types(found, raw) + constants(found, name) + body + "}\n\n#endif\n"}
 
 
-def _types(found: Plan, raw: str) -> str:
-    score = "float" if found.values is None else "std::int32_t"
+def _types(found: Interface, raw: str) -> str:
+    score = "float" if found.score == "float" else "std::int32_t"
+    features, classes = len(found.variables), found.target.cardinality
     out = "// The types of the interface, and the fixed-width ones that the code uses.\n"
     out += "".join(f"using std::{kind}_t;\n" for kind in ("uint8", "uint16", "uint32", "int32"))
-    out += f"using State = {state_type(found)};\nusing Label = {text.unsigned(found.classes - 1)};\n"
+    out += f"using State = {state_type(found)};\nusing Label = {text.unsigned(classes - 1)};\n"
     out += f"using Score = {score};\n"
     if raw != "none":
         out += f"using Value = {'float' if raw == 'float' else 'int32_t'};\n"
-    return (
-        out
-        + f"\nconstexpr std::size_t features = {found.features};\nconstexpr std::size_t classes = {found.classes};\n\n"
-    )
+    return f"{out}\nconstexpr std::size_t features = {features};\nconstexpr std::size_t classes = {classes};\n\n"
+
+
+def _layers(found: NetPlan, name: str) -> str:
+    """Write ``detail::add_up`` of a neural net, and the layers that it needs."""
+    apart = f"{name.upper()}_APART"
+    code = net_code(found, apart)
+    out = f"namespace detail {{\n\nusing Sum = Score;\n\n{APART.format(apart=apart)}"
+    out += code.kernels.replace("static ", "inline ") + f"#undef {apart}\n\n"
+    for layer in code.layers:
+        out += f"// {layer.said}\ninline {layer.head}\n{{\n{_indent(layer.data)}{layer.body}}}\n\n"
+    out += f"inline void add_up(const State *x, Sum *score)\n{{\n{code.body}}}\n\n"
+    out += "inline bool better(Sum a, Sum b)\n{\n    return a > b;\n}\n\n"
+    return f"{out}inline Score as_score(Sum sum)\n{{\n    return sum;\n}}\n\n}}\n\n"
 
 
 def _sums(found: Plan) -> str:
@@ -116,9 +131,9 @@ def _predict() -> str:
     )
 
 
-def _scores(found: Plan) -> str:
+def _scores(shared: bool) -> str:
     first, more = "", ""
-    if _has_shared(found):
+    if shared:
         first, more = "    const Score shared = detail::shared(x.data());\n", " + shared"
     return (
         f"// {SCORES}\ninline std::array<Score, classes> scores(const std::array<State, features> &x)\n{{\n"
@@ -128,8 +143,8 @@ def _scores(found: Plan) -> str:
     )
 
 
-def _from_raw(found: Plan, raw: str) -> str:
-    data, body = cut_points(found.net.variables, raw)
+def _from_raw(found: Interface, raw: str) -> str:
+    data, body = cut_points(found.variables, raw)
     given = "const std::array<Value, features> &"
     return (
         f"// {ENCODE}\ninline std::array<State, features> encode({given}raw)\n{{\n{_indent(data)}"

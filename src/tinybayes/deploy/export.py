@@ -15,7 +15,7 @@ from tinybayes.deploy.onnx import to_onnx
 from tinybayes.deploy.verilog import to_verilog
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet, Circuit
+from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 Files = Mapping[str, str | bytes]
 
@@ -31,7 +31,7 @@ TARGETS: dict[str, Callable[..., Files]] = {
 
 
 def export(
-    model: BayesNet | Circuit,
+    model: BayesNet | Circuit | NeuralNet,
     target: str,
     *,
     name: str = "model",
@@ -44,7 +44,7 @@ def export(
     Parameters
     ----------
     model
-        A classifier; for the target ``"c"`` also a circuit.
+        A classifier; for the target ``"c"`` also a circuit, and for all but Verilog a neural net.
     target
         One of ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"``,
         ``"verilog-pipelined"``.

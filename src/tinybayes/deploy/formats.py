@@ -9,12 +9,12 @@ from tinybayes.deploy.bif import read_bif, write_bif
 from tinybayes.deploy.native import load, save
 from tinybayes.deploy.uai import read_uai, write_uai
 from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
-from tinybayes.errors import FileError, error
+from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.model import BayesNet, Circuit, LogLinear
+from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
 
 PathLike = str | os.PathLike[str]
-Model = BayesNet | Circuit
+Model = BayesNet | Circuit | NeuralNet
 FORMATS: dict[str, tuple[Callable[..., Model | LogLinear], Callable[..., None]]] = {
     ".tb": (load, save),
     ".bif": (read_bif, write_bif),
@@ -26,7 +26,7 @@ FORMATS: dict[str, tuple[Callable[..., Model | LogLinear], Callable[..., None]]]
 
 
 def read_model(path: PathLike) -> Model:
-    """Read a network or a circuit from a file whose suffix tells its format; text formats may be gzipped."""
+    """Read a network, a circuit or a neural net; the suffix tells the format, and text may be gzipped."""
     model = read_any(path)
     if isinstance(model, LogLinear):
         remedy = "ask it with: tinybayes query"
@@ -35,8 +35,29 @@ def read_model(path: PathLike) -> Model:
 
 
 def read_any(path: PathLike) -> Model | LogLinear:
-    """Read a network, a circuit or a log-linear model (which only the native format holds)."""
+    """Read a model of any kind; log-linear models and neural nets are in native files only."""
     return FORMATS[_suffix(path)][0](path)
+
+
+def read_joint(path: PathLike) -> BayesNet | Circuit:
+    """Read a model of the joint distribution of its variables, which a neural net is not."""
+    model = read_model(path)
+    if isinstance(model, NeuralNet):
+        raise _no_distribution(path)
+    return model
+
+
+def read_distribution(path: PathLike) -> BayesNet | Circuit | LogLinear:
+    """Read whatever can be asked for probabilities of any of its variables."""
+    model = read_any(path)
+    if isinstance(model, NeuralNet):
+        raise _no_distribution(path)
+    return model
+
+
+def _no_distribution(path: PathLike) -> TinybayesError:
+    remedy = "it only predicts its class: tinybayes predict"
+    return error("a model of a distribution over its variables", "a neural net", where=str(path), remedy=remedy)
 
 
 def write_model(model: Model | LogLinear, path: PathLike, *, normalize: bool = False) -> None:
@@ -58,6 +79,9 @@ def write_model(model: Model | LogLinear, path: PathLike, *, normalize: bool = F
     elif isinstance(model, LogLinear):
         remedy = "write it as .tb; a network with tied tables can be written in all formats"
         raise error("a network or a circuit", "a log-linear model", where=str(path), remedy=remedy)
+    elif isinstance(model, NeuralNet):
+        remedy = "write it as .tb, or as code with: tinybayes export"
+        raise error("a network or a circuit", "a neural net", where=str(path), remedy=remedy)
     elif suffix == ".ac":
         write_ac(compile_circuit(model) if isinstance(model, BayesNet) else model, path)
     elif isinstance(model, Circuit):
@@ -77,7 +101,7 @@ def _suffix(path: PathLike) -> str:
 
 def read_network(path: PathLike) -> BayesNet:
     """Read a model that must be a Bayesian network."""
-    model = read_model(path)
+    model = read_joint(path)
     if not isinstance(model, BayesNet):
         raise error("a Bayesian network", "a circuit", where=str(path), remedy="ask it with: tinybayes query")
     return model

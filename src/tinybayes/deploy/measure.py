@@ -16,6 +16,19 @@ from tinybayes.errors import error
 LEVELS = ("0", "1", "2", "3", "s")
 ELEMENTS = {f"{kind}int{8 * n}_t": f"<{kind[:1] or 'i'}{n}" for kind in ("u", "") for n in (1, 2, 4)}
 ELEMENTS |= {"float": "<f4", "double": "<f8"}  # the types of C that rows and scores can have
+AROUND_CIRCUIT = """#include "measured.h"
+#include "{name}.h"
+static struct {name}_memory memory;
+uint8_t measured_call(const {element} *x)
+{{
+    {score} posterior[{states}];
+    return (uint8_t){name}_posterior(x, &memory, posterior);
+}}
+void measured_scores(const {element} *x, {score} *scores)
+{{
+    (void){name}_posterior(x, &memory, scores);
+}}
+"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 
 
@@ -59,12 +72,15 @@ def measure(
 ) -> list[Measurement]:
     """Build what `to_c` wrote for some cores, run rows through it on emulated boards, and measure.
 
+    Of a circuit its posterior is measured; the scores are the posteriors, and a label tells whether the evidence is
+    possible. The memory that it asks for is a static variable of the program.
+
     Parameters
     ----------
     texts, name
         The result of `to_c`, and the name it was given.
     rows
-        Rows of codes.
+        Rows of codes; those of a circuit have a column for every variable, the code for unknown where it is not known.
     boards
         Some of ``"m0+"``, ``"m3"``, ``"m4"``, ``"m7"``.
     optimize
@@ -72,11 +88,19 @@ def measure(
     timeout
         Seconds that one run may take.
     """
+    files, probe = _circuit_probe(texts, name) or (texts, _probe(texts, name))
+    return [
+        measure_program(files, probe, rows, board(b), optimize=optimize, flags=STRICT, timeout=timeout) for b in boards
+    ]
+
+
+def _probe(texts: Mapping[str, str], name: str) -> Probe:
+    """Read from the header how a classifier is called."""
     declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", texts.get(f"{name}.h", ""))
     scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", texts.get(f"{name}.h", ""))
     if declared is None or scores is None:
         raise error(f"the files of to_c(..., name={name!r})", ", ".join(texts) or "none", where="measure")
-    probe = Probe(
+    return Probe(
         header=f"{name}.h",
         call=f"{name}_predict",
         element=declared[2],
@@ -86,9 +110,22 @@ def measure(
         score=scores[1],
         classes=int(scores[2]),
     )
-    return [
-        measure_program(texts, probe, rows, board(b), optimize=optimize, flags=STRICT, timeout=timeout) for b in boards
-    ]
+
+
+def _circuit_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe] | None:
+    """Put functions that keep the memory of a circuit around it; None where the files are not those of a circuit."""
+    declared = re.search(
+        rf"{name}_posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) posterior\[(\d+)\]\);",
+        texts.get(f"{name}.h", ""),
+    )
+    if declared is None:
+        return None
+    element, width, score, states = declared.groups()
+    around = AROUND_CIRCUIT.format(name=name, element=element, score=score, states=states)
+    header = f"#include <stdint.h>\nuint8_t measured_call(const {element} *x);\n"
+    header += f"void measured_scores(const {element} *x, {score} *scores);\n"
+    probe = Probe("measured.h", "measured_call", element, int(width), "uint8_t", "measured_scores", score, int(states))
+    return {**texts, "measured.h": header, "measured.c": around}, probe
 
 
 def measure_program(

@@ -4,9 +4,11 @@ import numpy as np
 
 from tinybayes.deploy._c.cut_points import float_cuts, integer_cuts, raw_kind
 from tinybayes.deploy._names import check_name
+from tinybayes.deploy._net_plan import NetPlan, net_plan
+from tinybayes.deploy._net_python import net_body
 from tinybayes.deploy._plan import Plan, plan
 from tinybayes.deploy._terms import Term
-from tinybayes.model import BayesNet, Fixed, Variable
+from tinybayes.model import BayesNet, Fixed, NeuralNet, Variable
 
 CHUNK = 24  # bytes of a table in one line
 FRACTION = 2**126  # the largest denominator that is still a 32-bit float
@@ -67,17 +69,19 @@ def predict_raw(values):
 '''
 
 
-def to_micropython(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
+def to_micropython(
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = ""
+) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
     The module of a network in one `Fixed` format or one `Codebook` imports nothing, computes with integers only, and
-    its scores are those of `tinybayes.infer.integer_log_joint`. Networks of floats are added up in the floats of the
-    board, with ``struct`` to read them.
+    its scores are those of `tinybayes.infer.integer_log_joint`, or of `tinybayes.infer.neural_net.net_scores` for a
+    neural net. Networks of floats are added up in the floats of the board, with ``struct`` to read them.
 
     Parameters
     ----------
     net
-        The classifier.
+        The classifier, or the neural net.
     name
         The name of the module.
     raw
@@ -92,21 +96,26 @@ def to_micropython(net: BayesNet, *, name: str = "model", raw: str = "float", no
     """
     check_name(name)
     raw = raw_kind(net.variables, raw)
-    found = plan(net)
+    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
     out = "".join(f"# {line}\n" for line in found.facts(note))
-    out += "from struct import unpack_from\n\n" if found.values is None else "\n"
+    out += "from struct import unpack_from\n\n" if found.score == "float" else "\n"
     out += _names("FEATURES", [v.name for v in net.variables]) + _names("CLASSES", found.target.states) + "\n"
-    out += _tables(found)
+    out += _body(found) if isinstance(found, Plan) else net_body(found)
+    if raw != "none":
+        cuts = "".join(f"    {_cuts(v, raw)},\n" for v in net.variables).rstrip("\n")
+        out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
+    return {f"{name}.py": out}
+
+
+def _body(found: Plan) -> str:
+    """Write the constants and the functions ``scores`` and ``predict``."""
+    out = _tables(found)
     shared = ""
     if found.terms.common or len(found.terms.common_constant):
         entry = _entry(found, "_ENTRIES", "first") if found.terms.common else "+= 0"
         start = found.worth(found.terms.common_constant).sum()
         shared = SHARED.format(start=_number(start), entry=entry)
-    out += FUNCTIONS.format(add=_add(found), shared=shared)
-    if raw != "none":
-        cuts = "".join(f"    {_cuts(v, raw)},\n" for v in net.variables).rstrip("\n")
-        out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
-    return {f"{name}.py": out}
+    return out + FUNCTIONS.format(add=_add(found), shared=shared)
 
 
 def _tables(found: Plan) -> str:

@@ -19,14 +19,15 @@ from tinybayes.deploy._native.bayes_net import pack_bayes_net, unpack_bayes_net
 from tinybayes.deploy._native.circuit import pack_circuit, unpack_circuit
 from tinybayes.deploy._native.fields import JSON, dumps, get, integer, parse, short
 from tinybayes.deploy._native.log_linear import pack_log_linear, unpack_log_linear
+from tinybayes.deploy._native.neural_net import pack_neural_net, unpack_neural_net
 from tinybayes.deploy._native.tensors import Tensors
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet, Circuit, LogLinear
+from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
 
 __all__ = ["load", "load_metadata", "save"]
 
-Model = BayesNet | Circuit | LogLinear
+Model = BayesNet | Circuit | LogLinear | NeuralNet
 VERSION = 1
 _HEADER_LIMIT = 2**26
 _BLANK = b"0" * 64  # stands in the place of the checksum while that is computed
@@ -44,6 +45,7 @@ _KINDS = {
     "BayesNet": _Kind(pack_bayes_net, unpack_bayes_net),
     "Circuit": _Kind(pack_circuit, unpack_circuit),
     "LogLinear": _Kind(pack_log_linear, unpack_log_linear),
+    "NeuralNet": _Kind(pack_neural_net, unpack_neural_net),
 }
 
 

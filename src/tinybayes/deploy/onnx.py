@@ -8,28 +8,31 @@ import numpy as np
 
 from tinybayes.deploy._c.cut_points import float_cuts, integer_cuts, raw_kind
 from tinybayes.deploy._names import check_name
+from tinybayes.deploy._net_plan import NetPlan, net_fingerprint, net_plan
+from tinybayes.deploy._onnx_graph import Graph
+from tinybayes.deploy._onnx_net import net_graph
 from tinybayes.deploy._plan import Plan, fingerprint, plan
 from tinybayes.deploy._terms import Term
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, Fixed
+from tinybayes.model import BayesNet, Fixed, NeuralNet
 
 OPSET, IR = 13, 8  # old enough for every runtime of the last years
-_TYPES: dict[type, int] = {np.float32: 1, np.int32: 6, np.int64: 7}  # numbers of the standard, TensorProto.DataType
 LARGEST = 2**31 - 2**16  # bytes of a file: a limit of protocol buffers, less some room for what is around tables
 
 
-def to_onnx(net: BayesNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, bytes]:
+def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, bytes]:
     """Write a classifier as an ONNX model; needs the package ``onnx``.
 
     The model ``NAME.onnx`` takes states, ``x`` of shape (rows, features) and type int64, and gives ``label`` (int64,
     the first of equally probable classes) and ``scores``. Those of a network in one `Fixed` format or one `Codebook`
-    are the 32-bit integers of `tinybayes.infer.integer_log_joint`; those of floats are 32-bit floats, whose error the
-    model's description bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
+    are the 32-bit integers of `tinybayes.infer.integer_log_joint`, and those of a neural net the integers of
+    `tinybayes.infer.neural_net.net_scores`; those of floats are 32-bit floats, whose error the model's description
+    bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
 
     Parameters
     ----------
     net
-        The classifier.
+        The classifier, or the neural net.
     name
         The name of the graph and of the files.
     raw
@@ -44,8 +47,9 @@ def to_onnx(net: BayesNet, *, name: str = "model", raw: str = "float", note: str
     """
     check_name(name)
     raw = raw_kind(net.variables, raw)
-    found = plan(net)
-    if (size := found.terms.rows.size * 4) > LARGEST:
+    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
+    entries = sum(s.codes.size for s in found.stages) if isinstance(found, NetPlan) else found.terms.rows.size
+    if (size := entries * 4) > LARGEST:
         remedy = "export to C, or use a smaller structure"
         raise error(f"tables of at most {LARGEST:,} bytes", f"{size:,}", where="onnx", remedy=remedy)
     files = {f"{name}.onnx": _model(found, name, "none", note)}
@@ -62,18 +66,21 @@ def _package() -> Any:
         raise error("the package onnx", "none installed", where="onnx", remedy=remedy) from problem
 
 
-def _model(found: Plan, name: str, raw: str, note: str) -> bytes:
-    package, graph = _package(), _Graph()
+def _model(found: Plan | NetPlan, name: str, raw: str, note: str) -> bytes:
+    package, graph = _package(), Graph()
     helper, types = package.helper, package.TensorProto
-    score = types.FLOAT if found.values is None else types.INT32
+    score = types.FLOAT if found.score == "float" else types.INT32
     x = "x" if raw == "none" else _encoded(graph, found, raw)
     kind = {"none": types.INT64, "float": types.FLOAT, "int": types.INT32}[raw]
-    _scores(graph, found, x)
+    if isinstance(found, NetPlan):
+        net_graph(graph, found.net, x)
+    else:
+        _scores(graph, found, x)
     graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=0)
-    given = helper.make_tensor_value_info("x" if raw == "none" else "value", kind, ["rows", found.features])
+    given = helper.make_tensor_value_info("x" if raw == "none" else "value", kind, ["rows", len(found.variables)])
     results = [
         helper.make_tensor_value_info("label", types.INT64, ["rows"]),
-        helper.make_tensor_value_info("scores", score, ["rows", found.classes]),
+        helper.make_tensor_value_info("scores", score, ["rows", found.target.cardinality]),
     ]
     constants = [package.numpy_helper.from_array(array, key) for key, array in graph.constants.items()]
     nodes = [helper.make_node(op, inputs, [made], **options) for op, inputs, made, options in graph.nodes]
@@ -85,44 +92,19 @@ def _model(found: Plan, name: str, raw: str, note: str) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _facts(found: Plan) -> dict[str, str]:
+def _facts(found: Plan | NetPlan) -> dict[str, str]:
     """Return what a program needs to know to use the model, as texts."""
     facts = {
-        "features": json.dumps([v.name for v in found.net.variables]),
+        "features": json.dumps([v.name for v in found.variables]),
         "classes": json.dumps([str(s) for s in found.target.states]),
-        "model": fingerprint(found.net),
+        "model": fingerprint(found.net) if isinstance(found, Plan) else net_fingerprint(found.net),
     }
+    if isinstance(found, NetPlan):
+        return {**facts, "scale": repr(float(found.net.scale))}
     return facts if found.values is None else {**facts, "fraction": str(found.fraction)}
 
 
-class _Graph:
-    """Nodes and constants; values are known by their names."""
-
-    def __init__(self) -> None:
-        self.nodes: list[tuple[str, list[str], str, dict[str, Any]]] = []
-        self.constants: dict[str, np.ndarray] = {}
-
-    def add(self, operation: str, *inputs: str, named: str = "", **options: Any) -> str:
-        """Add a node, and return the name of what it gives."""
-        named = named or f"{operation.lower()}_{len(self.nodes)}"
-        self.nodes.append((operation, list(inputs), named, options))
-        return named
-
-    def cast(self, values: str, kind: type) -> str:
-        """Convert the type of values."""
-        return self.add("Cast", values, to=_TYPES[kind])
-
-    def constant(self, name: str, values: Any, kind: type = np.int64) -> str:
-        """Keep an array, and return its name."""
-        self.constants[name] = np.ascontiguousarray(values, dtype=kind)
-        return name
-
-    def total(self, values: str, axis: int, *, keep: bool = False) -> str:
-        """Sum over an axis."""
-        return self.add("ReduceSum", values, self.constant(f"axis_{axis}", [axis]), keepdims=int(keep))
-
-
-def _scores(graph: _Graph, found: Plan, x: str) -> None:
+def _scores(graph: Graph, found: Plan, x: str) -> None:
     """Add up the tables that depend on the class, then those that do not."""
     terms, worth = found.terms, found.worth
     kind = np.float32 if found.values is None else np.int32
@@ -141,7 +123,7 @@ def _scores(graph: _Graph, found: Plan, x: str) -> None:
     graph.add("Add", total, parts[-1], named="scores")
 
 
-def _rows(graph: _Graph, terms: tuple[Term, ...], features: int, x: str, name: str) -> str:
+def _rows(graph: Graph, terms: tuple[Term, ...], features: int, x: str, name: str) -> str:
     """Find the row of every table: its first one, and the strides times the codes of its features."""
     widest = max(len(t.steps) for t in terms)
     steps = np.array([[*t.steps, *[(0, 0)] * (widest - len(t.steps))] for t in terms])  # no stride: adds nothing
@@ -154,7 +136,7 @@ def _rows(graph: _Graph, terms: tuple[Term, ...], features: int, x: str, name: s
     return graph.add("Add", graph.total(moves, 2), first)
 
 
-def _sum(graph: _Graph, found: Plan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
+def _sum(graph: Graph, found: Plan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
     """Gather the rows of all tables, and add up what their codes are worth; without the class, in one column."""
     rows, keep = _rows(graph, terms, found.features, x, name), codes.ndim == 1
     if found.values is None:
@@ -167,9 +149,9 @@ def _sum(graph: _Graph, found: Plan, name: str, terms: tuple[Term, ...], codes: 
     return graph.total(levels, 1, keep=keep)
 
 
-def _encoded(graph: _Graph, found: Plan, raw: str) -> str:
+def _encoded(graph: Graph, found: Plan | NetPlan, raw: str) -> str:
     """Count the cut points not above a value; features without them take the state itself."""
-    variables = found.net.variables
+    variables = found.variables
     kind, cuts_of = (np.float32, float_cuts) if raw == "float" else (np.int64, integer_cuts)
     cuts = [cuts_of(v) for v in variables]
     widest = max(map(len, cuts))
