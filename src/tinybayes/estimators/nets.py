@@ -198,7 +198,7 @@ class QuantizedNetClassifier(ClassifierMixin, BaseEstimator):
         if budget is None:
             return (10**9,)
         assert data.target is not None
-        common = {"classes": data.target.cardinality, "batch_norm": self.batch_norm}
+        common: dict[str, Any] = {"classes": data.target.cardinality, "batch_norm": self.batch_norm}
         if price == "bits":
             common["weight_bits"] = self.bits
         if self.kind == "conv":

@@ -201,12 +201,14 @@ class Search:
             batch.failures.append(str(problem))
             return
         family = batch.settings[0]["family"]
-        for number, outcome in zip(batch.numbers, outcomes, strict=True):
+        numbers = {key_of(s, batch.rung): n for s, n in zip(batch.settings, batch.numbers, strict=True)}
+        for outcome in outcomes:
             key = key_of(outcome.setting, batch.rung)
+            number = numbers[key]
             if outcome.model is not None:
                 _save(outcome, self.directory / "trials" / f"{key}.tb")
             self.store.tell(number, outcome, batch.rung, self.spaces.get(family))
-        if family in kinds.SAMPLED:
+        if family in kinds.SAMPLED and outcomes:
             shape = kinds.shape(batch.settings[0])
             taken = outcomes[0].seconds
             if shape not in self.pace:  # the first time includes compiling
@@ -235,7 +237,7 @@ class Search:
 
         def finish(group: list[Run], work: Work) -> None:
             try:
-                found.update({r.key: o for r, o in zip(group, work.result(), strict=False)})
+                found.update({key_of(o.setting, group[0].rung): o for o in work.result()})
             except (OSError, RuntimeError, MemoryError):
                 return  # the model of the search stands in
 

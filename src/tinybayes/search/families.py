@@ -129,7 +129,8 @@ def _fitted_net(setting: Setting, views: Views, limits: Limits) -> Setting | Non
     if family == "cnn" and len(hidden) == 2:
         hidden[1] *= 2
     features = len(views.by_name["fine"].seen.variables)
-    while not limits.allows(*net_price(family, hidden, setting["bits"], features, classes, views.image_shape)):
+    image, scaled = views.image_shape, setting.get("inputs") == "standard"
+    while not limits.allows(*net_price(family, hidden, setting["bits"], features, classes, image, scaled=scaled)):
         if max(hidden) == 1:
             return None
         hidden = [max(1, min(units - 1, int(units * 0.95))) for units in hidden]
@@ -137,9 +138,16 @@ def _fitted_net(setting: Setting, views: Views, limits: Limits) -> Setting | Non
 
 
 def net_price(
-    family: str, hidden: list[int], bits: int, features: int, classes: int, image: tuple[int, int] | None
+    family: str,
+    hidden: list[int],
+    bits: int,
+    features: int,
+    classes: int,
+    image: tuple[int, int] | None,
+    *,
+    scaled: bool,
 ) -> tuple[int, int]:
-    """Return bits and operations of a network with batch normalisation, as it is stored."""
+    """Return bits, at most, and operations of a network with batch normalisation, each input scaled or not."""
     weights = operations = 0
     if family == "cnn":
         assert image is not None
@@ -157,7 +165,7 @@ def net_price(
             entering = units
     weights += entering * classes
     operations += entering * classes + classes
-    return weights * bits + 48 * sum(hidden) + 32 * classes, operations
+    return weights * bits + 48 * sum(hidden) + 32 * classes + 16 * features * scaled, operations
 
 
 def listed(family: str, views: Views) -> list[Setting]:
@@ -191,7 +199,7 @@ def smallest_bits(families: tuple[str, ...], views: Views) -> int:
         if family == "fc":
             found.append(net_sizes.smallest_bits(inputs=fine, classes=classes, weight_bits=1) + 48)
         elif family == "cnn":
-            found.append(net_price("cnn", [1, 2], 1, fine, classes, views.image_shape)[0])
+            found.append(net_price("cnn", [1], 1, fine, classes, views.image_shape, scaled=False)[0])
         elif family in ("tree", "forest"):
             found.append(8)
         else:

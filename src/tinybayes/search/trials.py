@@ -3,12 +3,14 @@
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinybayes.cost import model_cost
+from tinybayes.errors import TinybayesError
 from tinybayes.infer.scores import class_scores, normalize_scores
 from tinybayes.model import BayesNet, Circuit, Cost, Dataset, Fixed, NeuralNet
 from tinybayes.search.families import Setting
@@ -69,6 +71,11 @@ def carry_out(
         Seconds that a circuit may grow.
     final
         Learn from all rows but the test rows, and measure on the test rows.
+
+    Returns
+    -------
+    list of Outcome
+        Of the settings that can be carried out, in their order.
     """
     began = time.perf_counter()
     family = settings[0]["family"]
@@ -77,7 +84,10 @@ def carry_out(
     elif family in ("nb", "tan", "tan-learned"):
         found = _networks(views, settings, steps, final)
     else:
-        found = [_listed(views, setting, patience, final) for setting in settings]
+        found = []
+        for setting in settings:
+            with suppress(TinybayesError):  # such as more levels than a small model has parameters
+                found.append(_listed(views, setting, patience, final))
     each = (time.perf_counter() - began) / len(settings)
     return [_measured(views, *item, final=final, seconds=each) for item in found]
 

@@ -1,0 +1,228 @@
+"""The search: what it draws, what it keeps, how it ends, and that nothing finished is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris
+
+from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
+from tinybayes.search import families as kinds
+from tinybayes.search.conclude import choose
+from tinybayes.search.families import Limits
+from tinybayes.search.front import pareto, ranks
+from tinybayes.search.study import Run, Store
+from tinybayes.search.trials import carry_out
+from tinybayes.search.views import make_views
+
+
+def iris():
+    frame = load_iris(as_frame=True).frame
+    return frame.rename(columns=lambda name: name.split(" (")[0].replace(" ", "_"))
+
+
+@pytest.fixture(scope="module")
+def views():
+    return make_views(iris(), "target", seed=1)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=30))
+def test_front_is_what_nothing_dominates(points):
+    found = pareto(np.array(points))
+    for i, p in enumerate(points):
+        beaten = any(
+            all(a <= b for a, b in zip(q, p, strict=True)) and (q != p or j < i) for j, q in enumerate(points) if j != i
+        )
+        assert found[i] == (not beaten)
+    rank = ranks(np.array(points))
+    assert (rank >= 0).all()
+    assert ((rank == 0) == found).all()
+
+
+def test_rows_are_split_by_class_and_cut_on_the_rows_to_learn_from(views):
+    seen = views.by_name["mdlp"].seen
+    assert sorted([*views.train, *views.valid]) == list(range(len(seen)))
+    assert len(views.by_name["mdlp"].test) == 30
+    assert np.bincount(views.by_name["mdlp"].test.y).tolist() == [10, 10, 10]
+    alone = make_views(iris(), "target", seed=1).by_name["fine"].seen
+    assert alone.variables == views.by_name["fine"].seen.variables
+
+
+def test_square_images_are_found_out():
+    digits = load_digits(as_frame=True).frame
+    assert make_views(digits, "target").image_shape == (8, 8)
+    mixed = digits[[*np.random.default_rng(0).permutation(digits.columns[:-1]), "target"]]
+    assert make_views(mixed, "target").image_shape is None
+    assert make_views(iris(), "target").image_shape is None
+
+
+@pytest.mark.parametrize("family", kinds.FAMILIES)
+def test_every_family_learns_and_is_priced(views, family):
+    if family == "cnn":
+        views = make_views(load_digits(as_frame=True).frame, "target")
+    if family in kinds.SAMPLED:
+        middle = {
+            name: d.choices[0] if hasattr(d, "choices") else d.low
+            for name, d in kinds.distributions(family, views).items()
+        }
+        drawn = {"family": family, **middle, "learning_rate": 0.02, "seed": 0} | {"bits": 4}
+        settings = [kinds.fitted(drawn, views, Limits())]
+    else:
+        settings = kinds.listed(family, views)[-1:]
+    outcome = carry_out(views, settings, 300, final=True)[0]
+    assert outcome.error < 0.6
+    assert outcome.test_error is not None
+    if outcome.model is not None:
+        assert outcome.cost == model_cost(outcome.model)
+    assert kinds.describe(settings[0])
+
+
+def test_settings_are_cut_down_to_the_budget():
+    digits = make_views(load_digits(as_frame=True).frame, "target")
+    for family in ("fc", "cnn"):
+        drawn = {"family": family, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
+        drawn |= {"learning_rate": 0.01, "smoothing": 0.0, "inputs": "standard"}
+        cut = kinds.fitted(drawn, digits, Limits(20_000, 60_000))
+        outcome = carry_out(digits, [cut], 30)[0]
+        assert outcome.cost.bits <= 20_000
+        assert outcome.cost.operations <= 60_000
+        assert outcome.cost.bits > 5_000
+        price = kinds.net_price(family, cut["hidden"], 8, 64, 10, (8, 8), scaled=family == "fc")
+        assert price[1] == outcome.cost.operations
+        assert price[0] >= outcome.cost.bits
+
+
+def run_of(key, error, bits, operations=1, saved=True, loss=0.0):
+    cost = {"bits": bits, "operations": operations}
+    return Run(key, {"family": "nb"}, 0, error, loss, cost, 0.0, [], saved)
+
+
+def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_good_enough():
+    runs = [run_of("a", 0.1, 50), run_of("b", 0.05, 200), run_of("c", 0.02, 900), run_of("d", 0.01, 40, saved=False)]
+    assert choose(runs, Limits(), None).key == "c"
+    assert choose(runs, Limits(bits=500), None).key == "b"
+    assert choose(runs, Limits(), 0.06).key == "b"
+    assert choose(runs, Limits(bits=10), None) is None
+
+
+def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
+    found = explore(
+        iris(), "target", output=tmp_path, seconds=12, budget_bits=4000, families="closed-form,tied,tree,fc", seed=3
+    )
+    assert found.chosen is not None
+    assert found.chosen["bits"] <= 4000
+    document = json.loads((tmp_path / "front.json").read_text())
+    assert document["chosen"] == found.chosen["id"]
+    assert len(pd.read_csv(tmp_path / "front.csv")) == len(found.front)
+    for entry in found.front:
+        if entry["file"] is None:
+            assert entry["family"] in ("tree", "forest")
+            continue
+        model = load(tmp_path / entry["file"])
+        assert model_cost(model).bits == entry["bits"]
+        test = make_views(iris(), "target", seed=3).by_name[entry["settings"].get("view", "fine")].test
+        assert evaluate(model, test).error == pytest.approx(entry["test_error"])
+
+
+def test_reruns_go_on_and_do_nothing_twice(tmp_path):
+    options = {"output": tmp_path, "families": "closed-form,tied", "seconds": 20}
+    first = explore(iris(), "target", **options)
+    before = (tmp_path / "search.journal").stat().st_size
+    second = explore(iris(), "target", **options)
+    assert [m["id"] for m in first.models] == [m["id"] for m in second.models]
+    assert (tmp_path / "search.journal").stat().st_size <= before + 2000  # no new trial
+
+
+def test_a_killed_search_is_taken_up(tmp_path):
+    table = tmp_path / "iris.csv"
+    iris().to_csv(table, index=False)
+    place = tmp_path / "search"
+    command = [sys.executable, "-m", "tinybayes", "explore", str(table), "--target", "target", "-o", str(place)]
+    command += ["--families", "closed-form,tied,tree,forest,fc", "--workers", "1", "--time", "60s"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal, until = place / "search.journal", time.monotonic() + 60
+    while time.monotonic() < until and not (journal.exists() and journal.read_text().count('"run"') >= 3):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    views = make_views(iris(), "target")
+    meaning = json.loads(next(line for line in journal.read_text().splitlines() if "meaning" in line))
+    kept = Store(place, None, meaning["user_attr"]["meaning"], Limits(), 0).runs
+    assert len(kept) >= 3
+    for run in kept.values():
+        assert not run.saved or load(place / "trials" / f"{run.key}.tb")
+    found = explore(read_frame_of(table), "target", output=place, seconds=8, families="closed-form,tied,tree,forest")
+    assert set(kept) <= {m["id"] for m in found.models}
+    assert len({m["id"] for m in found.models}) == len(found.models)
+    assert views.target.cardinality == 3
+
+
+def read_frame_of(path):
+    from tinybayes.data.readers import read_frame
+
+    return read_frame(path)
+
+
+def test_two_stores_of_one_search_see_each_other(tmp_path):
+    one = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Limits(), 0)
+    two = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Limits(), 0)
+    views = make_views(iris(), "target")
+    asked = one.ask("nb", kinds.distributions("nb", views), {"view": "mdlp"})
+    assert asked.setting["view"] == "mdlp"
+    outcome = carry_out(views, [{**asked.setting, "seed": 0}], 20)[0]
+    run = one.tell(asked.number, outcome, 0)
+    assert two.read()[run.key] == run
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"budget_bits": 10}, "a budget of at least"),
+        ({"families": "nb,deep"}, "some of fc, cnn"),
+        ({"families": "cnn"}, "images"),
+        ({"target": "species"}, "a column 'species'"),
+        ({"image_shape": (3, 3)}, "an image of 4 pixels"),
+        ({"drop": ("weight",)}, "columns of the table"),
+        ({"storage": "sqlite:////nowhere/at/all/x.db"}, "a storage that can be reached"),
+        ({"dask": "tcp://127.0.0.1:9"}, "a Dask scheduler that answers"),
+    ],
+)
+def test_bad_input_is_named_before_the_work(tmp_path, options, said):
+    if "dask" in options:
+        pytest.importorskip("distributed")
+    arguments = {"target": "target", "output": tmp_path / "x", "seconds": 5} | options
+    with pytest.raises(TinybayesError, match=said):
+        explore(iris(), **arguments)
+
+
+def test_ten_thousand_classes_are_refused(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(20_000) % 7, "id": np.arange(20_000) // 2})
+    with pytest.raises(TinybayesError, match="2 to 1,000 classes"):
+        explore(frame, "id", output=tmp_path)
+
+
+def test_another_table_in_the_same_directory_is_refused(tmp_path):
+    explore(iris(), "target", output=tmp_path, families="tree", seconds=5)
+    with pytest.raises(TinybayesError, match="another directory"):
+        explore(iris().iloc[:-1], "target", output=tmp_path, families="tree", seconds=5)
+
+
+def test_rows_with_gaps_and_text(tmp_path):
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 2, 300)
+    frame = pd.DataFrame({"word": np.array(["no", "yes"])[y], "size": generator.normal(y, 0.5), "label": y})
+    frame.loc[::5, "word"] = None
+    frame.loc[::7, "size"] = np.nan
+    found = explore(frame, "label", output=tmp_path, families="closed-form,tied,circuit,fc,tree", seconds=12)
+    assert found.chosen is not None
+    assert found.chosen["test_error"] < 0.2
+    model = load(tmp_path / found.chosen["file"])
+    assert evaluate(model, read_dataset(frame, like=model)).error < 0.2
