@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 from tinybayes import learn_ac, learn_classifier, save, tie, to_format
 from tinybayes.cost import model_cost
 from tinybayes.infer import predict_codes
+from tinybayes.infer.reliability import page_figures
 from tinybayes.model import Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
-from tinybayes.infer.reliability import page_figures
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 

@@ -12,10 +12,10 @@ import zoo
 from tinybayes import FileError, TinybayesError, learn_classifier, save
 from tinybayes.cost import model_cost
 from tinybayes.infer import evaluate
+from tinybayes.infer.reliability import page_figures
 from tinybayes.model import BayesNet, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 from tinybayes.report.cards import breakdown, model_card
-from tinybayes.infer.reliability import page_figures
 from tinybayes.report.html import LIBRARY, LIMIT, _part, model_report, page_data, page_text, write_report
 from tinybayes.report.snippet import c_snippet, short_tables
 from tinybayes.report.tables import cpd_table, row_names

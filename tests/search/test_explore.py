@@ -115,7 +115,7 @@ def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_g
 
 def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     found = explore(
-        iris(), "target", output=tmp_path, seconds=12, budget_bits=4000, families="closed-form,tied,tree,fc", seed=3
+        iris(), "target", output=tmp_path, seconds=8, budget_bits=4000, families="closed-form,tied,tree,fc", seed=3
     )
     assert found.chosen is not None
     assert found.chosen["bits"] <= 4000
@@ -192,7 +192,7 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
         ({"image_shape": (3, 3)}, "an image of 4 pixels"),
         ({"drop": ("weight",)}, "columns of the table"),
         ({"storage": "sqlite:////nowhere/at/all/x.db"}, "a storage that can be reached"),
-        ({"dask": "tcp://127.0.0.1:9"}, "a Dask scheduler that answers"),
+        ({"dask": "tcp://127.0.0.1:9"}, "a Dask scheduler"),
     ],
 )
 def test_bad_input_is_named_before_the_work(tmp_path, options, said):
@@ -221,7 +221,7 @@ def test_rows_with_gaps_and_text(tmp_path):
     frame = pd.DataFrame({"word": np.array(["no", "yes"])[y], "size": generator.normal(y, 0.5), "label": y})
     frame.loc[::5, "word"] = None
     frame.loc[::7, "size"] = np.nan
-    found = explore(frame, "label", output=tmp_path, families="closed-form,tied,circuit,fc,tree", seconds=12)
+    found = explore(frame, "label", output=tmp_path, families="closed-form,tied,circuit,fc,tree", seconds=6)
     assert found.chosen is not None
     assert found.chosen["test_error"] < 0.2
     model = load(tmp_path / found.chosen["file"])

@@ -121,6 +121,9 @@ def open_dask(
     return DaskTable(frame, summary.features(), summary.class_variable(), weight, client)
 
 
+PATIENCE = 10  # seconds to wait for a scheduler
+
+
 def connect(address: str | os.PathLike[str]) -> "Client":
     """Connect to a Dask scheduler, given by its address or by its scheduler file (``.json``)."""
     distributed = _import("distributed")
@@ -129,7 +132,8 @@ def connect(address: str | os.PathLike[str]) -> "Client":
     if text.endswith(".json") and not Path(text).is_file():
         raise error("a scheduler file", "none of that name", where=text, remedy=remedy)
     try:
-        client = distributed.Client(scheduler_file=text) if text.endswith(".json") else distributed.Client(text)
+        by_file = {"scheduler_file": text} if text.endswith(".json") else {"address": text}
+        client = distributed.Client(**by_file, timeout=f"{PATIENCE}s", set_as_default=False)
     except (OSError, ValueError, TimeoutError) as problem:
         raise error("a Dask scheduler", problem, where=text, remedy=remedy) from problem
     try:

@@ -91,31 +91,39 @@ def conclude(
         ended = _finished(run, outcome, views, directory) if kept else None
         models.append(_entry(run, ended, bool(front), directory, views))
     document = {
+        **heading(views, limits, max_error, seed, command),
+        "chosen": None if chosen is None else chosen.key,
+        "models": models,
+    }
+    _write(directory, document)
+    named = next((m for m in models if chosen is not None and m["id"] == chosen.key), None)
+    return Exploration(directory, models, named, document)
+
+
+def heading(views: Views, limits: Limits, max_error: float | None, seed: int, command: str) -> dict[str, Any]:
+    """Return what ``front.json`` says of the search as a whole."""
+    rows = views.by_name["mdlp"]
+    return {
         "title": f"{views.target.name}: models under a budget",
         "command": command,
         "seed": seed,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": {
             "name": views.target.name,
-            "rows": len(views.by_name["mdlp"].seen),
-            "test_rows": len(views.by_name["mdlp"].test),
-            "features": len(views.by_name["mdlp"].seen.variables),
+            "rows": len(rows.seen),
+            "test_rows": len(rows.test),
+            "features": len(rows.seen.variables),
             "classes": views.target.cardinality,
             "target": views.target.name,
         },
         "budget": {"bits": limits.bits, "operations": limits.operations, "error": max_error},
-        "chosen": None if chosen is None else chosen.key,
         "provenance": {
             "tinybayes": __version__,
             "python": platform.python_version(),
             "machine": platform.machine(),
             "versions": {name: version(name) for name in ("jax", "numpy", "optuna")},
         },
-        "models": models,
     }
-    _write(directory, document)
-    named = next((m for m in models if chosen is not None and m["id"] == chosen.key), None)
-    return Exploration(directory, models, named, document)
 
 
 def choose(runs: Sequence[Run], limits: Limits, max_error: float | None) -> Run | None:
@@ -152,6 +160,11 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
             save(outcome.model, directory / file, metadata=metadata)
             figures = page_figures(outcome.model, views.by_name[run.setting.get("view", "fine")].test)
+    return described(run, cost, front) | {"file": file, "test_error": tested} | (figures or {})
+
+
+def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
+    """Return what is known of a run before the test rows are looked at, as ``front.json`` has it."""
     family = {"closed-form": "nb" if run.setting.get("structure") == "naive" else "tan"}.get(run.family, run.family)
     return {
         "id": run.key,
@@ -160,13 +173,12 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
         "settings": run.setting,
         "steps": run.rung,
         "validation_error": run.error,
-        "test_error": tested,
+        "test_error": None,
         **{name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")},
         "on_front": front,
-        "file": file,
+        "file": None,
         "boards": None,
         "history": run.history or None,
-        **(figures or {}),
     }
 
 

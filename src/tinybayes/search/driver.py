@@ -15,6 +15,7 @@ from tinybayes.search import families as kinds
 from tinybayes.search.conclude import finalists
 from tinybayes.search.families import Limits, Setting
 from tinybayes.search.front import ranks
+from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
@@ -25,17 +26,6 @@ STEPS = (500, 2000, 8000)  # mini-batches of the rungs
 SHARE = 1 / 3  # of a rung's runs that are promising
 COMPILING = 5.0  # seconds that a new shape takes, about
 ENDING = 0.8  # of the time, after which the front is learned once more
-
-
-@dataclass(frozen=True)
-class State:
-    """What a running search reports: runs, seconds gone and left, the best run within the limits."""
-
-    runs: int
-    seconds: float
-    seconds_left: float
-    best: Run | None
-    phase: str
 
 
 @dataclass(eq=False)
@@ -65,9 +55,11 @@ class Search:
         report: Callable[[State], None] | None,
         began: float,
         seconds: float,
+        live: Live | None = None,
     ) -> None:
         self.views, self.store, self.crew, self.limits = views, store, crew, limits
         self.directory, self.report, self.began, self.seconds = directory, report, began, seconds
+        self.live = live
         self.sampled = [f for f in families if f in kinds.SAMPLED]
         self.listed = [s for f in families if f in kinds.LISTED for s in kinds.listed(f, views)]
         self.listed = [s for s in self.listed if key_of(s, 0) not in store.runs]
@@ -257,7 +249,8 @@ class Search:
         return [(run, found.get(run.key)) for run in runs]
 
     def _tell(self, phase: str) -> None:
-        if self.report is None:
+        watched = self.live is not None and self.live.due()
+        if self.report is None and not watched:
             return
         runs = list(self.store.runs.values())
         best = None
@@ -267,7 +260,11 @@ class Search:
             if self.limits == Limits():
                 best = min(runs, key=lambda r: (r.error, r.bits))
         gone = time.monotonic() - self.began
-        self.report(State(len(runs), gone, max(0.0, self.seconds - gone), best, phase))
+        state = State(len(runs), gone, max(0.0, self.seconds - gone), best, phase)
+        if self.report is not None:
+            self.report(state)
+        if self.live is not None:
+            self.live.tell(state, runs)
 
 
 def _save(outcome: Outcome, path: Path) -> None:

@@ -17,9 +17,10 @@ from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.learn._interrupts import interruptible
 from tinybayes.search import families as kinds
-from tinybayes.search.conclude import Exploration, conclude
-from tinybayes.search.driver import Search, State
+from tinybayes.search.conclude import Exploration, conclude, heading
+from tinybayes.search.driver import Search
 from tinybayes.search.families import Limits
+from tinybayes.search.live import Live, State
 from tinybayes.search.study import Store
 from tinybayes.search.views import Views, make_views
 from tinybayes.search.workers import Cluster, Processes, Workers
@@ -84,7 +85,8 @@ def explore(
     command
         Kept in ``front.json``: how the search was started.
     report
-        Called now and then. An interrupt (Ctrl-C) ends the search early; the front of what was found is made.
+        Called now and then. An interrupt (Ctrl-C), or a file ``stop`` in `output`, ends the search early; the front of
+        what was found is made.
     """
     began = time.monotonic()
     frame = read_frame(table)
@@ -105,12 +107,21 @@ def explore(
     meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
     store = Store(directory, storage, meaning, limits, seed)
     crew = _crew(views, workers, dask)
-    search = Search(views, store, crew, limits, chosen, directory, seed, report, began, seconds)
+    live = Live(directory, heading(views, limits, max_error, seed, command), limits, max_error)
+    search = Search(views, store, crew, limits, chosen, directory, seed, report, began, seconds, live)
+    ended = "failed"
     try:
         with interruptible() as interrupted:
-            search.run(interrupted.is_set)
-            return conclude(search.finals(interrupted.is_set), views, limits, max_error, directory, seed, command)
+
+            def stopped() -> bool:
+                return interrupted.is_set() or live.stopped()
+
+            search.run(stopped)
+            found = conclude(search.finals(stopped), views, limits, max_error, directory, seed, command)
+            ended = "done"
+            return found
     finally:
+        live.end(ended)
         crew.close()
 
 

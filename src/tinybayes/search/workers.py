@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
 from tinybayes import __version__
+from tinybayes.data.dask import connect
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
 from tinybayes.search.views import Views
@@ -89,13 +90,7 @@ class Cluster(Workers):
 
     def __init__(self, views: Views, address: str) -> None:
         super().__init__(views)
-        distributed = _distributed()
-        by_file = {"scheduler_file": address} if os.path.exists(address) else {"address": address}
-        try:
-            self._client = distributed.Client(**by_file, timeout="20s", set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as problem:
-            remedy = "start one: dask scheduler, then dask worker ADDRESS"
-            raise error("a Dask scheduler that answers", str(problem)[:200], where=address, remedy=remedy) from problem
+        self._client = connect(address)
         self._check(address)
         self._views = self._client.scatter(views, broadcast=True, hash=False)
 
@@ -168,12 +163,3 @@ def _version_of_worker() -> str:
     from tinybayes import __version__
 
     return __version__
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as problem:
-        remedy = "install tinybayes[distributed]"
-        raise error("the package distributed", "none", where="dask", remedy=remedy) from problem
-    return distributed

@@ -1,0 +1,44 @@
+"""Images moved by a pixel, as further rows to learn from."""
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.model import Dataset, Variable
+
+DIRECTIONS = ((0, 1), (0, -1), (1, 0), (-1, 0))
+
+
+def with_moved(data: Dataset, image: tuple[int, int]) -> Dataset:
+    """Return the rows, and below them their images moved by one pixel in each of four directions.
+
+    Pixels are discretised each by its own cut points: a moved pixel is given the middle of its interval, and the code
+    that its new place has for that number. What comes in from outside is dark.
+
+    Parameters
+    ----------
+    data
+        Rows whose features are the pixels of an image, line by line (or column by column), with cut points.
+    image
+        Rows and columns.
+    """
+    if image[0] * image[1] != len(data.variables) or any(v.edges is None for v in data.variables):
+        raise error(f"{image[0]} x {image[1]} pixels with cut points", len(data.variables), where="images to move")
+    values = np.column_stack([_numbers(v)[data.X[:, i]] for i, v in enumerate(data.variables)])
+    values[data.X < 0] = np.nan
+    values = values.reshape(-1, *image)
+    padded = np.pad(values, ((0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    parts = [data.X]
+    for down, right in DIRECTIONS:
+        seen = padded[:, 1 - down : 1 - down + image[0], 1 - right : 1 - right + image[1]].reshape(len(values), -1)
+        codes = [np.searchsorted(v.edges or (), seen[:, i], side="right") for i, v in enumerate(data.variables)]
+        parts.append(np.where(np.isnan(seen), -1, np.column_stack(codes)).astype(data.X.dtype))
+    y, weight = (None if part is None else np.tile(part, len(parts)) for part in (data.y, data.weight))
+    return Dataset(data.variables, data.target, np.concatenate(parts), y, weight)
+
+
+def _numbers(variable: Variable) -> np.ndarray:
+    """Return a number inside each interval: its middle, and for the outer ones as far as the next is wide."""
+    edges = np.array(variable.edges, dtype=float)
+    if len(edges) < 2:
+        return np.array([-np.inf, *edges])
+    return np.concatenate([[-np.inf], (edges[1:] + edges[:-1]) / 2, [edges[-1] + (edges[-1] - edges[-2]) / 2]])

@@ -1,0 +1,127 @@
+"""A search that can be watched and stopped from outside: a few small files in its directory.
+
+``progress.json`` tells how far it has come, ``live.json`` is ``front.json`` before any test row was looked at, and
+whoever makes a file ``stop`` ends the search, as Ctrl-C does. Nobody needs these files to go on with a search.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinybayes.errors import FileError
+from tinybayes.files import atomic_path
+from tinybayes.search.conclude import choose, described, on_front
+from tinybayes.search.families import Limits, describe
+from tinybayes.search.study import Run
+
+PROGRESS, LIVE, STOP = "progress.json", "live.json", "stop"
+EVERY = 1.0  # seconds between two writes of progress.json, at least
+FRONT_EVERY = 2.0  # and of live.json
+SHARE = 50  # times as long as the last write of live.json took must pass before the next
+
+
+@dataclass(frozen=True)
+class State:
+    """What a running search reports: runs, seconds gone and left, the best run within the limits."""
+
+    runs: int
+    seconds: float
+    seconds_left: float
+    best: Run | None
+    phase: str
+
+
+class Live:
+    """The files by which a search is watched.
+
+    Parameters
+    ----------
+    directory
+        The directory of the search.
+    heading
+        What ``live.json`` says beside the models.
+    limits, max_error
+        By which a model is chosen.
+    """
+
+    def __init__(
+        self, directory: Path, heading: dict[str, Any], limits: Limits, max_error: float | None = None
+    ) -> None:
+        self._directory, self._heading, self._limits, self._max_error = directory, heading, limits, max_error
+        self._next, self._next_front, self._written = 0.0, 0.0, -1
+        self._last = State(0, 0.0, 0.0, None, "starting")
+        self._remove(STOP, LIVE)
+        self._progress(self._last)
+
+    def stopped(self) -> bool:
+        """Tell whether someone asked the search to end."""
+        return (self._directory / STOP).exists()
+
+    def due(self) -> bool:
+        """Tell whether enough time has passed to write again."""
+        return time.monotonic() >= self._next
+
+    def tell(self, state: State, runs: Sequence[Run]) -> None:
+        """Write how far the search has come, and now and then its front."""
+        self._last = state
+        if not self.due():
+            return
+        self._next = time.monotonic() + EVERY
+        self._progress(state)
+        began = time.monotonic()
+        if runs and len(runs) != self._written and began >= self._next_front:
+            self._write(LIVE, self._front(runs))
+            self._written = len(runs)
+            self._next_front = began + max(FRONT_EVERY, SHARE * (time.monotonic() - began))
+
+    def end(self, phase: str) -> None:
+        """Say how the search ended; once ``front.json`` is there, ``live.json`` goes."""
+        last = self._last
+        self._progress(State(last.runs, last.seconds, 0.0, last.best, phase))
+        self._remove(STOP, *([LIVE] if phase == "done" else []))
+
+    def _progress(self, state: State) -> None:
+        best = state.best
+        found = None
+        if best is not None:
+            found = {"id": best.key, "label": describe(best.setting), "error": best.error}
+            found |= {"bits": best.bits, "operations": best.operations}
+        document = {
+            "runs": state.runs,
+            "seconds": round(state.seconds, 1),
+            "seconds_left": round(state.seconds_left, 1),
+            "best": found,
+            "phase": state.phase,
+            "pid": os.getpid(),
+            "host": os.uname().nodename,
+            "updated": time.time(),
+        }
+        self._write(PROGRESS, document)
+
+    def _front(self, runs: Sequence[Run]) -> dict[str, Any]:
+        chosen = choose(runs, self._limits, self._max_error)
+        models = []
+        for run, front in zip(runs, on_front(runs), strict=True):
+            entry = described(run, run.cost, bool(front))
+            if run.saved and (front or run is chosen):
+                entry["file"] = f"trials/{run.key}.tb"
+            models.append(entry if front else entry | {"history": None})
+        return {**self._heading, "chosen": None if chosen is None else chosen.key, "models": models}
+
+    def _write(self, name: str, document: dict[str, Any]) -> None:
+        try:
+            with atomic_path(self._directory / name) as temporary:
+                temporary.write_text(json.dumps(document))
+        except FileError:
+            return  # to be watched is not worth a search
+
+    def _remove(self, *names: str) -> None:
+        for name in names:
+            try:
+                (self._directory / name).unlink(missing_ok=True)
+            except OSError:
+                continue

@@ -1,0 +1,61 @@
+"""The search on a real Dask cluster of separate processes, one of which is killed on the way."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from sklearn.datasets import load_iris
+
+from tinybayes import TinybayesError, explore, load
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as made:
+        yield made
+
+
+def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        victims = list(client.run(os.getpid).values())
+        seen = []
+
+        def kill():
+            until = time.monotonic() + 30
+            while time.monotonic() < until and not any(state.runs >= 8 for state in seen):
+                time.sleep(0.02)
+            os.kill(victims[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = explore(
+            load_iris(as_frame=True).frame,
+            "target",
+            output=tmp_path,
+            seconds=15,
+            families="closed-form,tied,forest,tree,fc",
+            dask=cluster.scheduler_address,
+            report=seen.append,
+        )
+        killer.join()
+        with pytest.raises(ProcessLookupError):
+            os.kill(victims[0], 0)
+    assert found.chosen is not None
+    assert load(tmp_path / found.chosen["file"])
+    families = {model["settings"]["family"] for model in found.models}
+    assert {"closed-form", "forest", "tree"} <= families
+    listed = [m for m in found.models if m["settings"]["family"] == "closed-form"]
+    assert len(listed) == 20  # each setting once, whoever carried it out
+    assert len({m["id"] for m in found.models}) == len(found.models)
+
+
+def test_workers_without_the_package_are_named(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("tinybayes.search.workers.__version__", "999")
+    with pytest.raises(TinybayesError, match="install the same version of tinybayes where the worker runs"):
+        explore(load_iris(as_frame=True).frame, "target", output=tmp_path, seconds=5, dask=cluster.scheduler_address)
