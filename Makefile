@@ -1,5 +1,5 @@
 # Two commands, each doing its own set-up on a machine with python3, pip, make and a C compiler:
-#   make demo   learn to read digits and see what accuracy costs
+#   make demo   search for a minute for models that read digits within 4 kB, and write C and a report
 #   make test   the whole test suite
 PYTHON ?= python3
 VENV := .venv

@@ -143,27 +143,24 @@ def test_convert_goes_there_and_back(place):
     assert read_model(place / "other.xmlbif").target.name == "petal width (cm)"
 
 
-def test_demo_prints_the_trade_off_and_saves_the_model(tmp_path):
-    shown = run("demo", cwd=tmp_path).stdout
-    for text in (
-        "naive Bayes, float32",
-        "Chow-Liu TAN, 8 bits",
-        "test error",
-        "operations",
-        "Now try",
-        "tinybayes fit",
-    ):
+def test_demo_searches_shows_the_trade_off_and_writes_c_and_a_report(tmp_path):
+    shown = run("demo", "--time", "10s", cwd=tmp_path).stdout
+    for text in ("The front", "validation", "operations", "Chosen:", "Now try", "tinybayes explore"):
         assert text in shown
-    assert len(load(tmp_path / "digits.tb").variables) == 64
-    models = json.loads(run("demo", "--json", cwd=tmp_path).stdout)["models"]
-    assert len(models) == 4
-    assert all(model["test_error"] < 0.2 for model in models)
+    place = tmp_path / "demo"
+    found = json.loads((place / "front.json").read_text())
+    chosen = next(model for model in found["models"] if model["id"] == found["chosen"])
+    assert chosen["bytes"] <= 4000
+    assert chosen["test_error"] < 0.15
+    assert load(place / chosen["file"]).target.name == "digit"
+    assert "digits_predict" in (place / "c" / "digits.h").read_text()
+    assert "<html" in (place / "report.html").read_text()[:1000]
 
 
 def test_help_and_version(place):
     assert "demo" in run("--help", cwd=place).stdout
     assert run("--version", cwd=place).stdout.startswith("tinybayes ")
-    for command in ("demo", "fit", "evaluate", "predict", "info", "convert"):
+    for command in ("demo", "explore", "fit", "evaluate", "predict", "info", "convert"):
         shown = run(command, "--help", cwd=place).stdout
         assert "Example: tinybayes" in shown
 
