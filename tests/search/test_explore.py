@@ -203,6 +203,12 @@ def test_bad_input_is_named_before_the_work(tmp_path, options, said):
         explore(iris(), **arguments)
 
 
+def test_a_password_is_not_told(tmp_path):
+    with pytest.raises(TinybayesError) as told:
+        explore(iris(), "target", output=tmp_path, storage="mysql+pymysql://me:secret@127.0.0.1:1/x", seconds=5)
+    assert "secret" not in str(told.value)
+
+
 def test_ten_thousand_classes_are_refused(tmp_path):
     frame = pd.DataFrame({"x": np.arange(20_000) % 7, "id": np.arange(20_000) // 2})
     with pytest.raises(TinybayesError, match="2 to 1,000 classes"):

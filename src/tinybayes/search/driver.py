@@ -237,7 +237,7 @@ class Search:
             if self.elapsed > 1 or stopped():
                 break
             settings = [run.setting for run in group]
-            if group[0].family in kinds.SAMPLED:  # as many as were compiled for
+            if group[0].family in kinds.SAMPLED and rung < 2:  # as many as were compiled for, unless that takes longer
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
             running.append((group, self.crew.submit(settings, STEPS[rung], self.patience, True)))
             while len(running) >= self.crew.count and not stopped():

@@ -75,7 +75,7 @@ def distributions(family: str, views: Views) -> "dict[str, BaseDistribution]":
         found = {
             "bits": Whole(1, 8),
             "share": Real(0.3, 1.0),
-            "learning_rate": Real(1e-3, 3e-2, log=True),
+            "learning_rate": Real(2e-3, 6e-2, log=True),
             "smoothing": Real(0.0, 0.2),
             "size": Whole(0, 5 if family == "fc" else 3),
             "activation": Choice(["relu", "sign"]),

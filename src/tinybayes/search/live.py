@@ -107,7 +107,7 @@ class Live:
         models = []
         for run, front in zip(runs, on_front(runs), strict=True):
             entry = described(run, run.cost, bool(front))
-            if run.saved and (front or run is chosen):
+            if run.saved:
                 entry["file"] = f"trials/{run.key}.tb"
             models.append(entry if front else entry | {"history": None})
         return {**self._heading, "chosen": None if chosen is None else chosen.key, "models": models}

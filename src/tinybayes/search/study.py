@@ -8,6 +8,7 @@ nothing else.
 import hashlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -94,7 +95,7 @@ class Store:
         self, directory: Path, storage: str | None, meaning: dict[str, Any], limits: Limits, seed: int
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self.where = storage or str(directory / "search.journal")
+        self.where = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", storage or str(directory / "search.journal"))
         with self._reaching():
             backend = _backend(directory, storage)
 
@@ -209,9 +210,8 @@ class Store:
         except TinybayesError:
             raise
         except Exception as problem:
-            if not isinstance(problem, OSError | optuna.exceptions.OptunaError) and "sqlalchemy" not in repr(
-                type(problem)
-            ):
+            ours = isinstance(problem, OSError | ImportError | optuna.exceptions.OptunaError)
+            if not ours and "sqlalchemy" not in repr(type(problem)):
                 raise
             reason = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
             raise error(

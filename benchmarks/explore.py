@@ -1,0 +1,106 @@
+"""What the search finds under a budget in five minutes on this machine, and what a second worker brings.
+
+    python benchmarks/explore.py [--part digits letter workers] [--minutes 5] [-o FILE]
+
+digits and letter: rows are split two thirds to one, stratified; the search sees only the first part, and the test error is
+measured once. workers: trials per minute of one and of two Dask workers with one thread each, on the same search.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from harness import provenance
+from tinybayes import explore
+from tinybayes.data import named
+
+BUDGETS = {"digits": 32_000, "letter": 128_000}  # bits: 4 kB and 16 kB
+
+
+def tables(name: str):
+    frame, classes = named.load_raw(name)
+    frame["class"] = classes
+    train, test = train_test_split(np.arange(len(frame)), test_size=1 / 3, stratify=classes, random_state=0)
+    return frame.iloc[np.sort(train)], frame.iloc[np.sort(test)]
+
+
+def search(name: str, seconds: float, seed: int) -> dict:
+    train, test = tables(name)
+    with tempfile.TemporaryDirectory() as place:
+        began = time.perf_counter()
+        found = explore(
+            train,
+            "class",
+            test=test,
+            output=place,
+            budget_bits=BUDGETS[name],
+            seconds=seconds,
+            workers=os.cpu_count() or 1,
+            seed=seed,
+        )
+        taken = time.perf_counter() - began
+    front = [m for m in found.front if m["bits"] <= BUDGETS[name] and m["file"]]
+    keep = ("label", "family", "validation_error", "test_error", "bytes", "operations", "settings")
+    return {
+        "data": name,
+        "budget_bits": BUDGETS[name],
+        "seconds": round(taken, 1),
+        "asked": seconds,
+        "seed": seed,
+        "runs": len(found.models),
+        "chosen": {key: found.chosen[key] for key in keep} if found.chosen else None,
+        "front": [{key: m[key] for key in keep[:-1]} for m in front],
+    }
+
+
+def trials_per_minute(workers: int, seconds: float) -> float:
+    """Count the runs that a search finishes on so many Dask workers, after they have warmed up."""
+    from distributed import LocalCluster
+
+    train, _ = tables("digits")
+    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options, memory_limit=0) as cluster, tempfile.TemporaryDirectory() as place:
+        seen: list = []
+        explore(
+            train,
+            "class",
+            output=place,
+            seconds=seconds,
+            families="fc",
+            dask=cluster.scheduler_address,
+            report=lambda state: seen.append((state.seconds, state.runs, state.phase)),
+        )
+    searching = [(s, runs) for s, runs, phase in seen if phase == "searching" and runs]
+    first = next((s, runs) for s, runs in searching if s > 0.25 * seconds)
+    last = searching[-1]
+    return 60 * (last[1] - first[1]) / (last[0] - first[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", default=["digits", "letter", "workers"])
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=0)
+    default = Path(__file__).parent / "results" / "explore.json"
+    parser.add_argument("-o", "--output", type=Path, default=default)
+    options = parser.parse_args()
+    report = json.loads(options.output.read_text()) if options.output.exists() else {}
+    for part in options.part:
+        if part == "workers":
+            rates = {n: round(trials_per_minute(n, 60 * options.minutes / 2), 1) for n in (1, 2)}
+            result = {"trials_per_minute": rates, "ratio": round(rates[2] / rates[1], 2)}
+        else:
+            result = search(part, 60 * options.minutes, options.seed)
+        report[part] = {**result, "provenance": provenance(["numpy", "jax", "optuna", "distributed"]), "load": round(os.getloadavg()[0], 1)}
+        options.output.write_text(json.dumps(report, indent=1) + "\n")
+        print(json.dumps({part: {k: v for k, v in result.items() if k != "front"}}, indent=1), flush=True)
+
+
+if __name__ == "__main__":
+    main()
