@@ -4,7 +4,9 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import nets_page
 import plots
+from integer_bn_page import integer_networks
 from paper import CLOSED_FORM, DATA, TABLE1, label, place
 from records import Experiment, Point, folds_of, merged, on_folds_of, provenance, read_report
 from wording import DEFAULTS, FIGURE2, FIGURE3, FIGURE5, FIGURE6, FINDINGS1, HEAD, RECOVERY, ROUNDING, SWEEPS, TABLE
@@ -28,6 +30,8 @@ def write(experiments: Path, docs: Path) -> None:
         recovery(tan / "results" / "recovery.json"),
         price_of_size(figure5, [table1, figure6], docs),
         quantised(figure6, table1, small / "results" / "rounding.json", docs),
+        integer_networks(figure6),
+        nets_page.section(small, figure6, docs),
         defaults(experiments / "defaults.json"),
         what_was_run([table1, figure3, figure5, figure6]),
     ]

@@ -1,0 +1,124 @@
+"""What the sweeps of networks left in their stores: errors by budget, and every model with its three prices."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from paper import DATA
+from records import Experiment, Point
+
+from tinybayes.search.net_sweep import NetSweep, summary
+from tinybayes.search.store import Runs, read_store
+from tinybayes.search.sweep import read_sweeps
+
+FLOAT = 32
+CLASSES = {"letter": 26, "satimage": 6, "usps": 10, "mnist": 10}
+FEATURES = {"letter": 16, "satimage": 36, "usps": 256, "mnist": 196}
+
+
+@dataclass(frozen=True)
+class Model:
+    """One trained model; the error is a test error in percent."""
+
+    data: str
+    family: str
+    bits: float
+    operations: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best of a budget: its test error, and that of the setting chosen on validation rows, in percent."""
+
+    test: float
+    validation: float
+    setting: dict[str, Any]
+
+
+Table = dict[tuple[str, str], dict[int, Chosen]]  # by data and row, then by budget
+
+
+class Nets:
+    """A file of sweeps over networks, with its results beside it."""
+
+    def __init__(self, file: Path) -> None:
+        self.experiment = Experiment(file)
+        self.sweeps = [s for s in read_sweeps(file) if isinstance(s, NetSweep)] if file.exists() else []
+        self.runs: dict[str, Runs] = read_store(self.experiment.store)
+
+    def table(self) -> Table:
+        """Return what was best within each budget, for all sweeps of which final runs are there."""
+        found: Table = {}
+        for sweep, done in self._final():
+            row = found.setdefault((sweep.data, sweep.row or sweep.kind), {})
+            for result in summary(sweep, done)["rows"]:
+                best, chosen = result["best_on_test"], result["chosen_on_validation"]
+                row[result["budget"]] = Chosen(100 * best["error"], 100 * chosen["error"], best)
+        return found
+
+    def models(self) -> list[Model]:
+        """Return all final runs: each is a network of whole numbers with a price."""
+        return [
+            Model(s.data, s.row or s.kind, record["bits_used"], record["operations"], 100 * record["test_error"])
+            for s, done in self._final()
+            for (stage, _, _), record in sorted(done.items())
+            if stage == 2 and "bits_used" in record and s.discretizer is None
+        ]
+
+    def short(self, data: str, row: str) -> list[Model]:
+        """Return the short runs of dense networks, priced from their widths."""
+        found = []
+        for sweep in self.sweeps:
+            if (sweep.data, sweep.row) != (data, row):
+                continue
+            settings = sweep.settings()
+            for (stage, _, place), record in self.runs.get(sweep.name, {}).items():
+                setting = settings[place // sweep.seeds]
+                if stage == 1 and sweep.kind == "dense":
+                    price = dense_price(data, record["hidden"], setting["bits"], batch_norm=setting["batch_norm"])
+                    found.append(Model(data, row, *price, 100 * record["test_error"]))
+        return found
+
+    def _final(self) -> list[tuple[NetSweep, Runs]]:
+        found = [(sweep, self.runs.get(sweep.name, {})) for sweep in self.sweeps]
+        return [(sweep, done) for sweep, done in found if any(stage == 2 for stage, _, _ in done)]
+
+
+def dense_price(data: str, hidden: Sequence[int], bits: int, *, batch_norm: bool) -> tuple[int, int]:
+    """Return bits and operations of a dense network, as the paper counts them."""
+    sizes = (FEATURES[data], *hidden, CLASSES[data])
+    weights = sum(a * b for a, b in pairwise(sizes))
+    extra = sum(hidden) if batch_norm else 0
+    return weights * (bits or FLOAT) + FLOAT * CLASSES[data] + 2 * FLOAT * extra, weights + CLASSES[data] + extra
+
+
+def bayes(points: Iterable[Point]) -> tuple[Table, list[Model]]:
+    """Return the quantised Bayesian networks of figure 6: the best of each width, chosen on test rows; and all."""
+    table: Table = {}
+    models = []
+    for point in points:
+        data, family, width = point.sweep.data, point.sweep.structure, sum(point.setting["bits"])
+        if data not in DATA:
+            continue
+        row = table.setdefault((data, family), {})
+        if width not in row or point.error < row[width].test:
+            row[width] = Chosen(point.error, float("nan"), point.setting)
+        operations = FEATURES[data] * CLASSES[data]
+        models.append(Model(data, family, width * point.parameters, operations, point.error))
+    return table, models
+
+
+def front(models: Sequence[Model]) -> list[Model]:
+    """Return the models that no other one beats in bits, operations and error at once; of equals the first."""
+    prices = np.array([(m.bits, m.operations, m.error) for m in models]).reshape(-1, 3)
+    found = []
+    for i, price in enumerate(prices):
+        no_worse, better = (prices <= price).all(axis=1), (prices < price).any(axis=1)
+        equal = no_worse & ~better
+        if not (no_worse & better).any() and not equal[:i].any():
+            found.append(models[i])
+    return sorted(found, key=lambda m: (m.operations, m.bits, m.error))
