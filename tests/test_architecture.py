@@ -21,6 +21,7 @@ ROOMS = [
     "deploy",
     "search",
     "report",
+    "serve",
     "estimators",
     "cli",
 ]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tinybayes.estimators import BayesNetClassifier, CircuitClassifier, CircuitDensity, QuantizedNetClassifier
     from tinybayes.infer import (
         GIBBS_SETTINGS,
+        Explanation,
         Marginals,
         Queries,
         as_circuit,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         estimate,
         evaluate,
         expected_counts,
+        explain,
         gibbs,
         hellinger,
         integer_log_joint,
@@ -94,6 +96,7 @@ _HOMES = {
     "estimators": ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity", "QuantizedNetClassifier"],
     "infer": [
         "GIBBS_SETTINGS",
+        "Explanation",
         "Marginals",
         "Queries",
         "as_circuit",
@@ -105,6 +108,7 @@ _HOMES = {
         "estimate",
         "evaluate",
         "expected_counts",
+        "explain",
         "gibbs",
         "hellinger",
         "integer_log_joint",
@@ -169,6 +173,7 @@ __all__ = [
     "Cost",
     "Dataset",
     "DecisionTree",
+    "Explanation",
     "Exploration",
     "Factor",
     "FileError",
@@ -203,6 +208,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "expected_counts",
+    "explain",
     "explore",
     "export",
     "gibbs",

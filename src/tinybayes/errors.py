@@ -4,6 +4,9 @@ Every message says what was expected, what came instead, where, and what to do a
 prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TinybayesError(ValueError):
     """Anything wrong with what the user gave: a table, an option, a model or a file."""
@@ -47,3 +50,18 @@ def error(
     if remedy:
         text = f"{text}; {remedy}"
     return kind(text)
+
+
+def near(name: object, names: Iterable[object]) -> str:
+    """Ask whether one of the names was meant, when one is close to what was given; a remedy for `error`.
+
+    Examples
+    --------
+    >>> near("specis", ["species", "petal"])
+    "did you mean 'species'?"
+    >>> near("zz", ["species", "petal"])
+    ''
+    """
+    known = {str(one).casefold(): str(one) for one in names}
+    close = get_close_matches(str(name).casefold(), known, n=1)
+    return f"did you mean {known[close[0]]!r}?" if close else ""

@@ -1,13 +1,16 @@
 """The command line. Each command calls the arrows of the package and shows what came out; it holds no logic."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, NoReturn
 
 import typer
 
 from tinybayes import __version__
+from tinybayes.cli._console import Quiet, be_quiet, quietable
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.examples import demo, reproduce
+from tinybayes.cli.explain import explain
 from tinybayes.cli.explore import explore
 from tinybayes.cli.export import export
 from tinybayes.cli.inference import infer
@@ -15,41 +18,76 @@ from tinybayes.cli.learning import fit
 from tinybayes.cli.models import convert, evaluate, info, predict
 from tinybayes.cli.plot import plot
 from tinybayes.cli.query import query
+from tinybayes.cli.serve import serve
 from tinybayes.cli.tying import tie
 from tinybayes.errors import TinybayesError
 
 __all__ = ["app", "main"]
+
+STORY = """Discrete probabilistic models, learned under a price and shipped at that price.
+
+1. [bold]demo[/bold], or [bold]explore[/bold] with your own table and a budget: see what accuracy costs.
+2. [bold]export[/bold] the model you choose: C of whole numbers that does what Python does.
+3. Or [bold]query[/bold] it: the probability of anything given anything, exactly.
+"""
+COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
+    "Learn": (
+        (demo, "Read digits within 4 kB: search, report and C in a minute", "demo -o demo"),
+        (
+            explore,
+            "The best models under a budget",
+            "explore digits.csv --target class --budget 4kB --time 5m -o search",
+        ),
+        (fit, "One classifier", "fit iris.csv --target species --structure naive -o iris.tb"),
+        (learn_circuit, "A circuit that answers anything", "learn-circuit survey.csv --edge-cost 0.1 -o survey.tb"),
+        (tie, "Fewer bits: a few levels for all parameters", "tie digits.tb --levels 16 -o tied.tb"),
+    ),
+    "Ask": (
+        (evaluate, "The error on a table", "evaluate iris.tb test.csv"),
+        (predict, "The class of every row", "predict iris.tb new.csv --proba -o labels.csv"),
+        (explain, "Why a row got its class", "explain iris.tb test.csv --row 1"),
+        (query, "A probability, exactly", 'query alarm.bif.gz "HR=HIGH | CVP=LOW"'),
+        (infer, "All posteriors within a time", "infer grid.uai --evidence grid.evid --seconds 10"),
+    ),
+    "Ship": (
+        (export, "Code: C, C++, Arduino, MicroPython, ONNX, Verilog", "export digits.tb --to c -o firmware"),
+        (convert, "Another file format", "convert alarm.bif.gz alarm.tb"),
+    ),
+    "See": (
+        (serve, "A search in the browser, live", "serve search"),
+        (info, "Variables, structure and price of a model", "info digits.tb"),
+        (plot, "A figure for a paper", "plot search --figure front -o front.pdf"),
+    ),
+    "Reproduce": (
+        (
+            reproduce,
+            "The experiments of a paper",
+            "reproduce experiments/differentiable_tan/table1.toml --quick",
+        ),
+    ),
+}
 
 app = typer.Typer(
     name="tinybayes",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Discrete probabilistic models learned under a price, and shipped at that price.",
-    epilog="Start with [bold]tinybayes demo[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
+    epilog="Each command: [bold]tinybayes COMMAND --help[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
 )
-for command, example in (
-    (demo, "demo -o demo"),
-    (fit, "fit iris.csv --target species --structure naive -o iris.tb"),
-    (explore, "explore digits.csv --target class --budget 4kB --time 5m -o search"),
-    (learn_circuit, "learn-circuit survey.csv --edge-cost 0.1 -o survey.tb"),
-    (evaluate, "evaluate iris.tb test.csv"),
-    (predict, "predict iris.tb new.csv --proba -o labels.csv"),
-    (query, 'query alarm.bif.gz "HR=HIGH | CVP=LOW"'),
-    (infer, "infer grid.uai --evidence grid.evid --seconds 10"),
-    (tie, "tie digits.tb --levels 16 -o tied.tb"),
-    (export, "export digits.tb --to c -o firmware"),
-    (info, "info digits.tb"),
-    (convert, "convert alarm.bif.gz alarm.tb"),
-    (plot, "plot search --figure front -o front.pdf"),
-    (reproduce, "reproduce experiments/differentiable_tan/table1.toml --quick"),
-):
-    app.command(epilog=f"Example: [bold]tinybayes {example}[/bold]")(command)
+for panel, commands in COMMANDS.items():
+    for command, short, example in commands:
+        app.command(short_help=short, rich_help_panel=panel, epilog=f"Example: [bold]tinybayes {example}[/bold]")(
+            quietable(command)
+        )
 
 
-@app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
-    """Discrete probabilistic models learned under a price, and shipped at that price."""
+@app.callback(invoke_without_command=True, help=STORY)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take what stands before the name of a command."""
+    be_quiet(quiet)
     if version:
         typer.echo(f"tinybayes {__version__}")
         raise typer.Exit

@@ -1,6 +1,7 @@
 """The command that learns."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import Json, TableFile, check_output, print_json, say, watched
-from tinybayes.errors import error
+from tinybayes.cli._console import Json, TableFile, check_output, print_json, say, suggest, watched, watched_live
+from tinybayes.errors import error, near
 
 if TYPE_CHECKING:
     from tinybayes.data.variables import Rules
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.learn.hybrid import Progress
     from tinybayes.model import BayesNet
 
+REPORT_ROWS = 1_000_000  # of which a report shows figures
 INTERRUPTED = 130  # the exit code of a process that Ctrl-C ended
 
 
@@ -68,6 +70,9 @@ def fit(
     ] = None,
     ordering: Annotated[str, _hybrid("Of structure heuristic: A, B or C.")] = "C",
     device: Annotated[str | None, _hybrid("cpu or gpu.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Also write a page that shows the model.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Learn a classifier from a table and save it.
@@ -81,6 +86,8 @@ def fit(
     from tinybayes.learn import GradientOptions
 
     check_output(output)
+    if report is not None:
+        check_output(report, "--report")
     by_gradient = training == "hybrid"
     if by_gradient and smoothing is not None:
         remedy = "it belongs to training ml: leave it out"
@@ -116,15 +123,43 @@ def fit(
     trained |= {"discretizer": discretizer, "seed": seed, "training_error": result.error}
     save(net, output, metadata={"trained": trained, "tinybayes": __version__})
     cost = bayes_net_cost(net)
+    if report is not None:
+        _report(net, rows, report, trained)
     if as_json:
         print_json({"training_error": result.error, **cost.to_dict(), **trained}, output)
     else:
         say(f"Learned {structure} from {result.rows:,} rows: {100 * result.error:.2f} % error on them; {cost}.")
-        say(f"Saved to {output}. Now try: tinybayes evaluate {output} TEST_TABLE")
+        say(f"Saved to {output}. {suggest('evaluate', output, 'TEST_TABLE')}")
+        if report is not None:
+            say(f"See {report} in a browser.")
     if end is not None and not complete:
         epoch = f"{end.done:,} of {end.total:,} epochs"
         say(f"Training was cut short by an interrupt after {epoch}; the model is what had been learned.", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _report(net: "BayesNet", rows: "Data", path: Path, trained: dict[str, Any]) -> None:
+    """Write the page of the model, with figures on the rows it was learned from, or on the first million of them."""
+    from tinybayes.learn.counts import batches
+    from tinybayes.model.dataset import concatenate
+    from tinybayes.report.html import model_report
+
+    assert net.target is not None
+    parts, count = [], 0
+    for batch in batches(rows):
+        parts.append(batch.rows(slice(0, REPORT_ROWS - count)))
+        count += len(parts[-1])
+        if count >= REPORT_ROWS:
+            break
+    known = {
+        "title": f"{net.target.name}: one model and its price",
+        "seed": trained["seed"],
+        "data": {"rows": trained["rows"]},
+        "provenance": {"tinybayes": __version__},
+        "settings": {name: value for name, value in trained.items() if name not in ("seed", "rows", "training_error")},
+    }
+    command = shlex.join(["tinybayes", *sys.argv[1:]])
+    model_report(net, concatenate(parts), path, command=command, metadata=known, seen=True)
 
 
 def read_rows(
@@ -137,7 +172,7 @@ def read_rows(
     with watched(as_table(table), "reading") as source:
         unknown = [name for name in drop if name not in source.columns]
         if unknown:
-            raise error("columns of the table", unknown, where="--drop")
+            raise error("columns of the table", unknown, where="--drop", remedy=near(unknown[0], source.columns))
         features = [c for c in source.columns if c not in (target, weight, *drop)] if drop else None
         data = open_dataset(source, target=target, features=features, weight=weight, rules=rules)
         return data.in_memory() if in_memory else data
@@ -151,7 +186,7 @@ def _learn(
     from tinybayes.report.progress import training_progress
 
     last: Progress | None = None
-    with training_progress(sys.stderr.isatty() and training == "hybrid") as draw:
+    with training_progress(watched_live() and training == "hybrid") as draw:
 
         def report(state: "Progress") -> None:
             nonlocal last

@@ -19,7 +19,7 @@ from tinybayes.data import arff
 from tinybayes.data._delimited import MISSING_TOKENS, probe, read_text
 from tinybayes.data._parquet import read_parquet
 from tinybayes.data._table import Table, categories, from_arrow, from_frame, plain, reading
-from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.errors import FileError, TinybayesError, error, near
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
@@ -90,7 +90,8 @@ def _reader(path: Path) -> Callable[[Path], Table]:
     """Choose the reader by the suffix."""
     if not path.is_file():
         got = "a directory" if path.is_dir() else "none of that name"
-        raise error("a file", got, where=str(path), kind=FileError)
+        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise error("a file", got, where=str(path), remedy=near(path.name, beside), kind=FileError)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst"):
         reader = _TEXT.get("".join(suffixes[-2:-1]))

@@ -14,7 +14,7 @@ from tinybayes.data._table import Pieces
 from tinybayes.data.encode import encode_column, encode_frame, row_weights
 from tinybayes.data.readers import Table, as_table
 from tinybayes.data.variables import Part, Rules, learn_variables
-from tinybayes.errors import error
+from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import Columns, concatenate
 
@@ -149,7 +149,7 @@ def choose_features(
     for name in named:
         if name not in columns:
             shown = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
-            raise error(f"a column {name!r}", f"the columns {shown}", where=where)
+            raise error(f"a column {name!r}", f"the columns {shown}", where=where, remedy=near(name, columns))
     chosen = [c for c in columns if c not in (target, weight)] if features is None else list(features)
     if not chosen:
         raise error("at least one feature column", f"only {list(columns)}", where=where)
@@ -181,5 +181,6 @@ def read_dataset(
         raise error("either like, or target, features and rules", "both", where="read_dataset")
     table = as_table(source)
     if weight is not None and weight not in table.columns:
-        raise error(f"a column {weight!r}", "a table without it", where=table.name)
+        remedy = near(weight, table.columns)
+        raise error(f"a column {weight!r}", "a table without it", where=table.name, remedy=remedy)
     return EncodedTable(table, like.variables, like.target, weight).in_memory()

@@ -7,6 +7,7 @@ from tinybayes.infer.circuit_properties import Property, is_decomposable, is_det
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate
 from tinybayes.infer.evaluate import Evaluation, evaluate
+from tinybayes.infer.explain import Contribution, Explanation, explain
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, GibbsAnswers, gibbs
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
@@ -21,8 +22,10 @@ __all__ = [
     "GIBBS_SETTINGS",
     "METHODS",
     "Answer",
+    "Contribution",
     "Estimate",
     "Evaluation",
+    "Explanation",
     "GibbsAnswers",
     "GibbsEstimate",
     "Marginals",
@@ -37,6 +40,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "expected_counts",
+    "explain",
     "gibbs",
     "hellinger",
     "integer_log_joint",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinybayes.errors import TinybayesError, error
+from tinybayes.errors import TinybayesError, error, near
 from tinybayes.model import Variable
 
 _WHERE = "query"
@@ -86,4 +86,4 @@ def _number(text: str) -> float | None:
 
 def _unknown(expected: str, got: str, known: list[str]) -> TinybayesError:
     listing = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-    return error(f"{expected} ({listing})", repr(got), where=_WHERE)
+    return error(f"{expected} ({listing})", repr(got), where=_WHERE, remedy=near(got, known))

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tinybayes.errors import error
+from tinybayes.errors import error, near
 from tinybayes.model.number_format import NumberFormat
 from tinybayes.model.structure import Structure
 from tinybayes.model.variable import Variable
@@ -188,7 +188,7 @@ def with_target(net: BayesNet, name: str | None) -> BayesNet:
         return BayesNet(net.nodes, None, net.cpds)
     if name not in names:
         shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise error(f"one of the variables {shown}", repr(name), where="target")
+        raise error(f"one of the variables {shown}", repr(name), where="target", remedy=near(name, names))
     chosen = names.index(name)
     order = [node for node in range(len(names)) if node != chosen] + [chosen]
     place = np.argsort(order)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from tinybayes.cost import bayes_net_cost
-from tinybayes.infer import Evaluation
+from tinybayes.infer import Evaluation, Explanation
 from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet, Variable
 
 
@@ -102,6 +102,33 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
     if len(target.states) > limit:
         table.add_row(f"... and {len(target.states) - limit} more", "", "", "")
     return table
+
+
+def explanation_table(found: Explanation, target: Variable, *, limit: int = 15) -> Table:
+    """Show what speaks for the label and what against it, the strongest first, as bars that add up."""
+    title = f"{target.name} = {found.label}, not {found.against}: log-odds {found.total:.4g}"
+    table = Table(title=escape(title), title_justify="left")
+    for heading in ("feature", "value", "log-odds"):
+        table.add_column(heading, justify="right" if heading == "log-odds" else "left", overflow="fold")
+    table.add_column(f"against | for {escape(str(found.label))}", no_wrap=True)
+    shown = found.strongest(limit)
+    said = [found.prior, *(item.log_odds for item in shown)]
+    most = max((abs(odds) for odds in said if np.isfinite(odds)), default=0.0) or 1.0
+    table.add_row("[dim]before any feature[/dim]", "", f"{found.prior:+.3f}", _odds_bar(found.prior, most))
+    for item in shown:
+        bar = _odds_bar(item.log_odds, most)
+        table.add_row(escape(item.feature), escape(item.value), f"{item.log_odds:+.3f}", bar)
+    rest = [item.log_odds for item in found.strongest(len(found.contributions))[limit:]]
+    if rest:
+        table.add_row(f"[dim]{len(rest):,} more together[/dim]", "", f"{sum(rest):+.3f}", "")
+    return table
+
+
+def _odds_bar(odds: float, most: float, width: int = 12) -> str:
+    """Draw a bar to the right for what speaks for the label, to the left for what speaks against it."""
+    size = min(width, max(1, round(width * abs(odds) / most))) if odds else 0
+    left, right = ("", "█" * size) if odds > 0 else ("█" * size, "")
+    return f"[red]{left:>{width}}[/red]│[green]{right:<{width}}[/green]"
 
 
 def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:

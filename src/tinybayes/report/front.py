@@ -46,12 +46,13 @@ _TOP: dict[str, Any] = {
 }
 
 
-def read_front(directory: Path) -> dict[str, Any]:
-    """Read and check ``front.json`` of a directory; numbers that JSON does not have become None.
+def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
+    """Read and check ``front.json`` of a directory, or another file of its form.
 
-    What the file leaves out is filled in, what the page does not know is dropped.
+    What the file leaves out is filled in, what the page does not know is dropped, and numbers that JSON does not have
+    become None.
     """
-    path = Path(directory) / FRONT
+    path = Path(directory) / name
     try:
         if path.stat().st_size > _LIMIT:
             raise error(f"at most {_LIMIT} bytes", path.stat().st_size, where=str(path), kind=FileError)
@@ -59,7 +60,7 @@ def read_front(directory: Path) -> dict[str, Any]:
     except OSError as problem:
         remedy = "name a directory that tinybayes explore has written"
         reason = problem.strerror or problem
-        raise error(f"a {FRONT}", reason, where=str(path), remedy=remedy, kind=FileError) from problem
+        raise error(f"a {name}", reason, where=str(path), remedy=remedy, kind=FileError) from problem
     except (ValueError, RecursionError) as problem:
         raise error("JSON", f"{problem}", where=str(path), kind=FileError) from problem
     return checked_front(found, str(path))

@@ -72,6 +72,7 @@ def model_report(
     *,
     command: str = "",
     metadata: dict[str, Any] | None = None,
+    seen: bool = False,
 ) -> Path:
     """Write the report page of one model.
 
@@ -89,6 +90,8 @@ def model_report(
         What else is known: ``title``, ``seed``, ``data``, ``provenance``, and of the model ``family``, ``label``,
         ``settings``, ``validation_error``, ``test_error``, ``boards`` and ``history``. The error on `dataset` is
         shown as the test error where none is given.
+    seen
+        Whether the model was learned from `dataset`: its error there is then called the training error.
     """
     known, cost = dict(metadata or {}), model_cost(model)
     family = known.get("family") or _family(model)
@@ -102,7 +105,11 @@ def model_report(
         entry |= page_figures(model, dataset)
         confusion = entry["confusion"]
         right = sum(confusion[k][k] for k in range(len(confusion)))
-        entry.setdefault("test_error", max(0.0, 1 - right / max(sum(map(sum, confusion)), 1e-300)))
+        wrong = max(0.0, 1 - right / max(sum(map(sum, confusion)), 1e-300))
+        if seen:
+            entry["settings"] = {"training_error": f"{100 * wrong:.2f} %", **(entry.get("settings") or {})}
+        else:
+            entry.setdefault("test_error", wrong)
         data["rows"] = len(dataset)
     top = {"title": "One model and its price", "created": datetime.now(UTC).isoformat(timespec="seconds")}
     top |= {name: known[name] for name in ("title", "seed", "provenance", "created") if name in known}
@@ -138,7 +145,7 @@ def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict
     return {**front, "families": FAMILIES, "variables": variables, "cards": cards}
 
 
-def page_text(data: dict[str, Any], *, live: str = "") -> str:
+def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
     """Return the page that shows the data.
 
     Parameters
@@ -147,7 +154,10 @@ def page_text(data: dict[str, Any], *, live: str = "") -> str:
         The result of `page_data`.
     live
         A further script, for a page that a server of our own keeps up to date: it may ask that server, and shows new
-        data through ``Tinybayes.update(data)``.
+        data through ``Tinybayes.update(data)``. It runs before the first data is shown, and its ``Tinybayes.started``
+        after that.
+    style
+        Further rules for what that script adds.
 
     Notes
     -----
@@ -158,7 +168,8 @@ def page_text(data: dict[str, Any], *, live: str = "") -> str:
     text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"), default=str)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    script = "\n".join([*(_part(name) for name in SCRIPTS), live])
+    parts = [_part(name) for name in SCRIPTS]
+    script = "\n".join([*parts[:-1], live, parts[-1]])  # the last one shows the data
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
         f"script-src {_digest(_part(LIBRARY))} {_digest(script)}" + ("; connect-src 'self'" if live else "")
@@ -168,7 +179,7 @@ def page_text(data: dict[str, Any], *, live: str = "") -> str:
     blanks = {
         "TITLE": html.escape(str(data["title"])).encode(errors="replace").decode(),
         "POLICY": html.escape(policy, quote=True),
-        "STYLE": _part("page.css"),
+        "STYLE": _part("page.css") + style,
         "DATA": text,
         "LIBRARY": _part(LIBRARY),
         "SCRIPT": script,

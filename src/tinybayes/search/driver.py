@@ -79,6 +79,7 @@ class Search:
         """Give out batches until the time is up, and store what comes back."""
         running: list[tuple[Batch, Work]] = []
         ends = self.began + ENDING * self.seconds
+        self._tell("searching")
         while not stopped():
             while len(running) < self.crew.count and time.monotonic() < ends and not stopped():
                 batch = self.next_batch()

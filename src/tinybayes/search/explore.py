@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from tinybayes.data.readers import read_frame
-from tinybayes.errors import error
+from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn._interrupts import interruptible
 from tinybayes.search import families as kinds
@@ -92,7 +92,7 @@ def explore(
     frame = read_frame(table)
     unknown = [name for name in drop if name not in frame.columns]
     if unknown:
-        raise error("columns of the table", unknown, where="drop")
+        raise error("columns of the table", unknown, where="drop", remedy=near(unknown[0], frame.columns))
     frame = frame.drop(columns=list(drop))
     tests = None if test is None else read_frame(test)
     views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)

@@ -17,8 +17,8 @@ from tinybayes.files import atomic_path
 from tinybayes.search.conclude import choose, described, on_front
 from tinybayes.search.families import Limits, describe
 from tinybayes.search.study import Run
+from tinybayes.search.watched import LIVE, PROGRESS, STOP
 
-PROGRESS, LIVE, STOP = "progress.json", "live.json", "stop"
 EVERY = 1.0  # seconds between two writes of progress.json, at least
 FRONT_EVERY = 2.0  # and of live.json
 SHARE = 50  # times as long as the last write of live.json took must pass before the next

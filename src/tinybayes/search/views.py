@@ -12,7 +12,7 @@ import pandas as pd
 
 from tinybayes.data.encode import encode_column, encode_frame
 from tinybayes.data.variables import Rules, learn_variables
-from tinybayes.errors import error
+from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
 MOST_CLASSES = 1000
@@ -88,7 +88,9 @@ def make_views(
         A text column with more states is refused; seed of the split.
     """
     if target not in frame.columns:
-        raise error(f"a column {target!r}", f"the columns {', '.join(map(str, frame.columns[:10]))}", where="table")
+        shown = ", ".join(map(str, frame.columns[:10])) + (", ..." if len(frame.columns) > 10 else "")
+        remedy = near(target, frame.columns)
+        raise error(f"a column {target!r}", f"the columns {shown}", where="table", remedy=remedy)
     frame = frame[frame[target].notna()].reset_index(drop=True)
     classes = frame[target].nunique()
     if not 2 <= classes <= MOST_CLASSES:

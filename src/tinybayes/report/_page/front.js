@@ -11,13 +11,13 @@
   T.visible = (model) => !T.state.hidden.has(model.family) && (!T.state.frontOnly || model.on_front);
 
   T.front = {
-    start() {
+    start(again) {
       const {models, budget} = T.data;
       if (models.every((model) => errorOf(model) === null)) T.state.error = "test_error";
       for (const name of LIMITS) {
         const values = models.map((model) => Math.max(1, model[name]));
         range[name] = [Math.log(Math.min(...values)), Math.log(Math.max(...values))];
-        T.state.limits[name] = budget[name] || Infinity;
+        if (!again) T.state.limits[name] = budget[name] || Infinity;
       }
       families();
       controls();

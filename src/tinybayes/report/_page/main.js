@@ -8,6 +8,7 @@
     const model = T.model(id);
     if (!model) return;
     T.state.chosen = id;
+    T.state.shown = JSON.stringify(model);
     T.front.show();
     T.showModel(model);
     history.replaceState(null, "", `#model=${encodeURIComponent(id)}`);
@@ -24,10 +25,12 @@
     byId.clear();
     data.models.forEach((model) => byId.set(model.id, model));
     head(data);
-    const limits = Object.assign({}, T.state.limits);
+    for (const part of ["front", "table", "model"]) T.byId(`${part}-section`).hidden = !data.models.length;
+    if (!data.models.length) return;  // a search that has found nothing yet
     T.table.start();
-    T.front.start();
-    if (again) { Object.assign(T.state.limits, limits); T.front.show(); }
+    T.front.start(Boolean(T.state.chosen));
+    const shown = again && T.state.chosen && JSON.stringify(T.model(T.state.chosen));
+    if (shown && shown === T.state.shown) { T.front.show(); return; }  // so that whoever looks at a model is left in peace
     const wanted = again ? T.state.chosen : decodeURIComponent((location.hash.match(/^#model=(.*)$/) || ["", ""])[1]);
     T.choose([wanted, data.chosen, firstOf(data.models)].find((id) => byId.has(id)), false);
   };
@@ -58,4 +61,5 @@
     button.addEventListener("click", () => T.copy(button, T.byId(button.dataset.copy).textContent));
   }
   T.update(JSON.parse(T.byId("data").textContent));
+  if (T.started) T.started();
 })(Tinybayes);

@@ -3,8 +3,12 @@
 (function (T) {
   const BARS = 14;
 
+  // A page that is served looks its cards up elsewhere.
+  T.card = (model) => T.data.cards[model.id];
+  T.absent = () => "Only the figures of this model were kept: it is a baseline, or another model is better in every way.";
+
   T.showModel = function (model) {
-    const card = unpacked(T.data.cards[model.id]);
+    const card = unpacked(T.card(model));
     T.byId("model-title").replaceChildren(T.dot(model.family), model.label);
     const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
     T.facts(T.byId("facts"), [
@@ -20,7 +24,7 @@
     const panels = T.byId("panels");
     panels.replaceChildren();
     if (card) inside(panels, card);
-    else panels.append(T.make("p", {class: "card quiet"}, "Only the figures of this model were kept: it is a baseline, or another model is better in every way."));
+    else panels.append(T.make("p", {class: "card quiet"}, T.absent(model)));
     if (model.confusion) T.confusion(panel(panels, "Confusion matrix", "confusion"), model.confusion, classes(card, model.confusion.length));
     if (model.reliability && model.reliability.length) reliability(panel(panels, "Reliability", "reliability"), model.reliability);
     if (card) breakdown(panel(panels, "Where the price comes from", "breakdown"), card.breakdown);

@@ -13,7 +13,7 @@
   T.axis = axis;
   T.plot = function (place, make, more) {
     live.set(place, make);
-    show(place, make);
+    place.drawn = show(place, make);
     if (!more) return;
     place.removeAllListeners("plotly_click");  // of an earlier chart in the same place
     place.on("plotly_click", (event) => more.click(event.points[0]));
@@ -34,8 +34,10 @@
 
   T.redraw = function (only) {
     for (const [place, make] of live) {
-      if (!place.isConnected) { Plotly.purge(place); live.delete(place); }
-      else if (!only || only === place) show(place, make);
+      if (!place.isConnected) {  // wait until it is drawn: half-drawn ones must not be taken away
+        place.drawn.then(() => Plotly.purge(place));
+        live.delete(place);
+      } else if (!only || only === place) place.drawn = show(place, make);
     }
   };
   document.addEventListener("theme", () => T.redraw());

@@ -1,0 +1,36 @@
+"""The command that opens a search in a browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinybayes.cli._console import say
+
+
+def serve(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a search; it may still run.")],
+    host: Annotated[str, typer.Option(help="Where to listen; others can reach it only if you change this.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+) -> None:
+    """Show a search in the browser, live while it runs, and ask its models.
+
+    Ctrl-C ends it; a search goes on until its own end, or until Stop is pressed on the page.
+    """
+    from tinybayes.serve.app import serve as run
+    from tinybayes.serve.guard import is_loopback
+
+    def started(address: str) -> None:
+        say(f"Open {address} in a browser. Ctrl-C ends this.")
+        if not is_loopback(host):
+            say(f"Anyone who reaches {host} can read these models and stop the search.", err=True)
+        if not no_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    run(directory, host=host, port=port, started=started)
+    say("Ended.")

@@ -1,0 +1,154 @@
+"use strict";
+// Questions to a model: what is known on the left, what follows from it on the right.
+(function (T) {
+  const CLASSES = 15;
+  const most = () => window.matchMedia("(max-width: 900px)").matches ? 6 : 12;  // rows, so that the answer is in sight
+  const known = new Map();  // texts of states by names of variables, so that other models can be asked the same
+  let model = null, about = null, asked = 0, against = null, all = false;
+
+  const filter = T.make("input", {type: "search", id: "ask-filter", placeholder: "Find a variable", "aria-label": "Find a variable", autocomplete: "off", on: {input: rows}});
+  const forget = T.make("button", {type: "button", id: "ask-forget", class: "plain", on: {click: () => { known.clear(); rows(); ask(); }}}, "Forget all");
+  const facts = T.make("div", {class: "chips", id: "ask-facts"});
+  const list = T.make("div", {id: "ask-rows", role: "group", "aria-label": "What is known"});
+  const more = T.make("button", {type: "button", id: "ask-more", class: "plain", on: {click: () => { all = true; rows(); ask(); }}});
+  const answer = T.make("div", {id: "ask-answer", "aria-live": "polite", "aria-atomic": "false"});
+  const box = T.make("section", {class: "card", id: "ask", "aria-labelledby": "ask-title", hidden: true},
+    T.make("div", {class: "bar"}, T.make("h3", {id: "ask-title"}, "Ask this model"), T.make("span", {class: "grow"}), filter, forget),
+    facts, T.make("div", {class: "ask"}, T.make("div", {}, list, more), answer));
+  T.byId("panels").before(box);
+
+  const show = T.showModel;
+  T.showModel = function (chosen) {
+    show(chosen);
+    const found = T.questions(chosen) || null;
+    box.hidden = !found;
+    if (!found || found === about) return;
+    [model, about, against] = [chosen, found, null];
+    rows();
+    ask();
+  };
+
+  // What is known, in the numbers of the model that is asked.
+  function codes() {
+    const found = [];
+    about.variables.forEach((variable, node) => {
+      const code = known.has(variable.name) ? variable.states.indexOf(known.get(variable.name)) : -1;
+      if (code >= 0 && (about.posteriors || node !== about.target)) found.push([node, code]);
+    });
+    return found;
+  }
+
+  function rows() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const order = about.variables.map((_, node) => node).filter((node) => node !== about.target);
+    if (about.posteriors && about.target !== null) order.unshift(about.target);
+    const matching = order.filter((node) => words.every((word) => about.variables[node].name.toLowerCase().includes(word)));
+    const shown = all ? matching : matching.slice(0, most());
+    list.replaceChildren(...shown.map(row));
+    more.hidden = shown.length === matching.length;
+    more.textContent = `Show all ${T.count(matching.length)} variables`;
+    if (!matching.length) list.append(T.make("p", {class: "quiet"}, "No variable has such a name."));
+  }
+
+  function row(node) {
+    const variable = about.variables[node], id = `ask-${node}`;
+    const options = [T.make("option", {value: ""}, "not known"), ...variable.states.map((state) => T.make("option", {value: state}, state))];
+    const select = T.make("select", {id, "data-node": node, on: {change: () => set(variable.name, select.value)}}, ...options);
+    select.value = known.has(variable.name) && variable.states.includes(known.get(variable.name)) ? known.get(variable.name) : "";
+    const name = T.make("label", {for: id}, variable.name, node === about.target ? T.make("span", {class: "quiet"}, " (class)") : null);
+    return T.make("div", {class: "ask-row"}, name, select, T.make("div", {class: "strip", "data-node": node}));
+  }
+
+  function set(name, state) {
+    if (state === "") known.delete(name);
+    else known.set(name, state);
+    for (const select of list.querySelectorAll("select")) {
+      const variable = about.variables[+select.dataset.node];
+      if (variable.name === name) select.value = state;
+    }
+    ask();
+  }
+
+  async function ask() {
+    const number = ++asked, pairs = codes();
+    facts.replaceChildren(...pairs.map(([node, code]) => {
+      const {name, states} = about.variables[node];
+      return T.make("button", {type: "button", class: "chip", "aria-label": `Forget ${name}`, on: {click: () => set(name, "")}}, T.cut(`${name}: ${states[code]}`, 50), T.make("span", {class: "quiet"}, "×"));
+    }));
+    const wanted = {id: model.id, known: pairs.map((pair) => pair.join(".")).join(",")};
+    if (against !== null) wanted.against = against;
+    let found;
+    try {
+      found = await T.get("/ask", wanted);
+    } catch (problem) {
+      found = {note: problem.message};
+    }
+    if (number !== asked) return;  // a newer question is under way
+    strips(found.posteriors);
+    answer.replaceChildren();
+    if (found.note) answer.append(T.make("p", {class: "quiet"}, found.note));
+    if (found.classes) classes(found.classes);
+    if (found.explanation) explanation(found.explanation);
+    if (found.log_evidence !== null && found.log_evidence !== undefined && pairs.length) {
+      answer.append(T.make("p", {class: "quiet small", id: "ask-evidence"}, `The probability of what is known is ${T.number(Math.exp(found.log_evidence))} (its logarithm ${T.number(found.log_evidence)}).`));
+    }
+    answer.dataset.number = number;
+  }
+
+  function strips(posteriors) {
+    for (const place of list.querySelectorAll(".strip")) {
+      const node = +place.dataset.node, {name, states} = about.variables[node];
+      const shares = posteriors && posteriors[node];
+      place.replaceChildren();
+      place.removeAttribute("title");
+      if (!shares || states.length < 2 || (known.has(name) && states.includes(known.get(name)))) continue;
+      const best = shares.indexOf(Math.max(...shares));
+      const pieces = shares.map((share, code) => {
+        const piece = T.make("i");
+        piece.style.width = `${100 * share}%`;
+        piece.style.setProperty("--step", 15 + 70 * (states.length > 1 ? code / (states.length - 1) : 0));
+        return piece;
+      });
+      place.title = states.slice(0, 30).map((state, code) => `${state}: ${T.percent(shares[code])}`).join("\n");
+      place.append(T.make("span", {class: "strip-bar", "aria-hidden": "true"}, ...pieces), T.make("span", {class: "quiet small"}, `${T.cut(states[best], 22)}: ${share(shares[best])}`));
+    }
+  }
+  const share = (value) => value > 0.9995 && value < 1 ? "> 99.9 %" : `${(100 * value).toFixed(1)} %`;
+
+  function bar(width, side) {
+    const inner = T.make("i", {class: side});
+    inner.style.width = `${width}%`;
+    return inner;
+  }
+
+  function classes(shares) {
+    const {name, states} = about.variables[about.target];
+    const order = shares.map((_, code) => code);
+    const many = order.length > CLASSES;
+    if (many) order.sort((a, b) => shares[b] - shares[a]);
+    const top = Math.max(...shares);
+    const lines = order.slice(0, CLASSES).map((code) => {
+      const press = () => { against = code; ask(); };
+      const label = about.explains ? T.make("button", {type: "button", title: `Why not ${states[code]}?`, on: {click: press}}, T.cut(states[code], 26)) : T.make("span", {}, T.cut(states[code], 26));
+      return T.make("div", {class: shares[code] === top ? "odds best-class" : "odds", "data-class": states[code], "data-share": shares[code]}, label, T.make("span", {class: "track"}, bar(100 * shares[code], "right")), T.make("span", {class: "figure"}, share(shares[code])));
+    });
+    answer.append(T.make("h4", {}, name), T.make("div", {id: "ask-classes"}, ...lines));
+    if (many) answer.append(T.make("p", {class: "quiet small"}, `The ${CLASSES} most probable of ${T.count(order.length)} classes.`));
+  }
+
+  function explanation(found) {
+    const parts = [{feature: "before any feature", value: "", log_odds: found.prior}, ...found.contributions];
+    const longest = Math.max(...parts.map((part) => part.log_odds === null ? 0 : Math.abs(part.log_odds)), 1e-12);
+    const lines = parts.map((part) => {
+      const sure = part.log_odds === null;  // infinite: the value rules the other class out
+      const width = sure ? 100 : 100 * Math.abs(part.log_odds) / longest, right = sure || part.log_odds > 0;
+      const figure = sure ? "∞" : `${part.log_odds > 0 ? "+" : ""}${part.log_odds.toFixed(2)}`;
+      const label = T.make("span", {title: part.feature}, T.cut(part.feature, 24), part.value === "" ? null : T.make("span", {class: "quiet"}, ` ${T.cut(part.value, 16)}`));
+      return T.make("div", {class: "odds", "data-feature": part.feature, "data-odds": part.log_odds}, label, T.make("span", {class: "track two"}, T.make("span", {}, right ? null : bar(width, "left")), T.make("span", {}, right ? bar(width, "right") : null)), T.make("span", {class: "figure"}, figure));
+    });
+    const rest = found.others ? ` ${T.count(found.others)} more features add ${found.rest === null ? "∞" : found.rest.toFixed(2)}.` : "";
+    const total = found.total === null ? "∞" : found.total.toFixed(2);
+    answer.append(T.make("h4", {}, `Why ${found.label} and not ${found.against}`), T.make("div", {id: "ask-why"}, ...lines),
+      T.make("p", {class: "quiet small"}, `Log-odds: orange speaks for ${found.label}, blue for ${found.against}; together ${total}, exactly.${rest} Choose a class above to compare with it.`));
+  }
+})(Tinybayes);

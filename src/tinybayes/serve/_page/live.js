@@ -1,0 +1,126 @@
+"use strict";
+// A page that is served: it follows the search that runs in the directory, and asks for the inside of a model when it is wanted.
+(function (T) {
+  const PAUSE = 1000, LONG_PAUSE = 4000;  // milliseconds between two looks, and when nobody looks or answers
+  const cards = new Map();
+  let own = null, version = "", wasRunning = false;
+
+  T.get = async function (path, parameters) {
+    const answer = await fetch(path + (parameters ? "?" + new URLSearchParams(parameters) : ""), {cache: "no-store"});
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error || answer.statusText);
+    return found;
+  };
+
+  // The inside of a model: asked for once, and shown when it comes.
+  const place = (model) => `${model.id} ${model.file}`;
+  T.card = function (model) {
+    if (!model.file) return null;
+    const found = cards.get(place(model));
+    if (!found) { cards.set(place(model), {note: "Looking inside…"}); load(model); }
+    if (!found || !found.card) return null;
+    found.card.variables = T.data.variables.indexOf(found.nodes);
+    if (found.card.variables < 0) found.card.variables = T.data.variables.push(found.nodes) - 1;
+    return found.card;
+  };
+  T.questions = (model) => (cards.get(place(model)) || {}).ask;
+  const absent = T.absent;
+  T.absent = (model) => (cards.get(place(model)) || {}).note || absent(model);
+
+  async function load(model) {
+    let found;
+    try {
+      found = await T.get("/model", {id: model.id});
+      found.nodes = found.card.nodes;
+    } catch (problem) {
+      found = {note: `This model cannot be shown: ${problem.message}`};
+    }
+    cards.set(place(model), found);
+    const shown = T.model(T.state.chosen);
+    if (shown && place(shown) === place(model)) T.showModel(shown);
+  }
+
+  // The search: how far it is, and a way to end it.
+  const bar = T.make("progress", {id: "live-bar", max: 1, value: 0, "aria-label": "Time of the search"});
+  const title = T.make("h2", {id: "live-title"}, "Searching");
+  const stop = T.make("button", {type: "button", id: "stop", on: {click: end}}, "Stop the search");
+  const text = T.make("p", {id: "live-text", "aria-live": "off"});
+  const note = T.make("p", {id: "live-note", class: "quiet small", role: "status"});
+  const box = T.make("section", {class: "card live", id: "live", "aria-labelledby": "live-title", hidden: true},
+    T.make("div", {class: "bar"}, title, T.make("span", {class: "grow"}), stop), bar, text, note);
+  document.querySelector("main").prepend(box);
+
+  async function end() {
+    stop.disabled = true;
+    try {
+      const answer = await fetch("/stop", {method: "POST", headers: {"X-Tinybayes-Token": own.token}});
+      const found = await answer.json();
+      if (!answer.ok) throw new Error(found.error);
+      note.textContent = "The search ends after what it is doing now; what it has found is kept.";
+    } catch (problem) {
+      stop.disabled = false;
+      note.textContent = `It could not be stopped: ${problem.message}`;
+    }
+  }
+
+  function duration(seconds) {
+    const whole = Math.max(0, Math.round(seconds)), minutes = Math.floor(whole / 60);
+    if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    return minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+  }
+
+  function show(progress) {
+    if (!progress) return;
+    if (progress.running) wasRunning = true;
+    const crashed = !progress.running && progress.phase !== "done";
+    box.hidden = !wasRunning && !crashed;
+    stop.hidden = !progress.running;
+    bar.hidden = !progress.running;
+    const parts = [`${T.count(progress.runs)} runs`];
+    if (progress.running) {
+      const total = progress.seconds + progress.seconds_left, gone = progress.seconds + progress.age;
+      bar.value = total > 0 ? Math.min(1, gone / total) : 0;
+      title.textContent = progress.phase === "learning the front once more" ? "Learning the front once more" : progress.phase === "starting" ? "Starting" : "Searching";
+      if (total > 0) parts.push(gone < total ? `${duration(total - gone)} left` : "ending");
+      if (progress.stopping) { stop.disabled = true; stop.textContent = "Stopping…"; }
+      else { stop.disabled = false; stop.textContent = "Stop the search"; }
+    } else {
+      title.textContent = crashed ? "The search was broken off" : "The search has ended";
+      note.textContent = crashed ? "The same command takes it up again." : "Errors on test rows are known now. The same command goes on searching.";
+    }
+    const best = progress.best;
+    if (best) parts.push(`best so far ${T.percent(best.error)} error in ${T.size(best.bits)}: ${best.label}`);
+    text.textContent = parts.join(" · ");
+  }
+
+  async function follow() {
+    let pause = document.hidden ? LONG_PAUSE : PAUSE;
+    try {
+      const state = await T.get("/state");
+      show(state.progress);
+      if (state.version !== version) {
+        const found = await T.get("/front");
+        if (found.version.startsWith("front.json")) cards.clear();  // learned once more under the same names
+        version = found.version;
+        found.data.variables = T.data.variables;  // what is on the page refers to them
+        T.update(found.data);
+      }
+      document.body.classList.remove("lost");
+    } catch (problem) {
+      pause = LONG_PAUSE;
+      document.body.classList.add("lost");
+      box.hidden = false;
+      stop.hidden = bar.hidden = true;
+      title.textContent = "Nobody answers";
+      text.textContent = "The app has ended, or this page is old. What is shown stays as it is; start tinybayes serve again and reload.";
+    }
+    setTimeout(follow, pause);
+  }
+
+  document.querySelector("footer").textContent = "Served by tinybayes on this machine. Charts by plotly.js (MIT licence).";
+  T.started = function () {
+    own = T.data.serve;
+    version = own.version;
+    follow();
+  };
+})(Tinybayes);

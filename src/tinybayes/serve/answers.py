@@ -1,0 +1,109 @@
+"""Answers to questions: what is known of a row in, the posterior of the class and of all other variables out."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from tinybayes.deploy.formats import Model
+from tinybayes.errors import TinybayesError, error
+from tinybayes.infer import ask, class_scores, explain, normalize_scores
+from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
+from tinybayes.report.front import finite
+
+STRONGEST = 10  # contributions that are shown
+STATES = 60  # of a variable whose posterior is sent
+_PAIR = re.compile(r"([0-9]{1,7})\.([0-9]{1,7})")
+
+
+def nodes_of(model: Model) -> tuple[Variable, ...]:
+    """Return all variables of a model; the class, if there is one, is the last."""
+    return model.variables if model.target is None else (*model.variables, model.target)
+
+
+def parse_known(text: str, model: Model) -> np.ndarray:
+    """Read what is known, as ``node.code`` with commas between: a row of codes over all nodes, -1 where nothing is."""
+    nodes = nodes_of(model)
+    row = np.full(len(nodes), -1, dtype=np.int64)
+    for part in filter(None, text.split(",")):
+        found = _PAIR.fullmatch(part)
+        node, code = (int(found[1]), int(found[2])) if found else (-1, -1)
+        if not 0 <= node < len(nodes) or code >= nodes[node].cardinality:
+            raise error("VARIABLE.STATE by number, with commas between", repr(part[:40]), where="known")
+        if row[node] >= 0:
+            raise error("one state for a variable", f"two for {node}", where="known")
+        row[node] = code
+    return row
+
+
+def questions(model: Model) -> dict[str, Any]:
+    """Return what can be asked: the variables with all their states, and which answers there are."""
+    return {
+        "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
+        "target": None if model.target is None else len(model.variables),
+        "explains": isinstance(model, BayesNet) and model.target is not None,
+        "posteriors": not isinstance(model, NeuralNet),
+    }
+
+
+def answer(model: Model, circuit: Circuit | None, known: np.ndarray, against: int | None = None) -> dict[str, Any]:
+    """Answer a question.
+
+    Parameters
+    ----------
+    model
+        The model that is asked.
+    circuit
+        The same as a circuit, for the posteriors of all variables; None to leave them out.
+    known
+        Codes of all nodes, -1 for those that are not known.
+    against
+        The class that the explanation compares with; by default the second most probable one.
+
+    Returns
+    -------
+    dict
+        ``classes``: the posterior of the class, or None. ``log_evidence`` and ``posteriors`` (by node) from the
+        circuit. ``explanation``: see `tinybayes.explain`. ``note``: why something is missing.
+    """
+    found: dict[str, Any] = {"classes": None, "log_evidence": None, "posteriors": None, "explanation": None, "note": ""}
+    if circuit is not None:
+        try:
+            told = ask(circuit, np.full(len(known), -1), known, posterior=True)
+        except TinybayesError:
+            return {**found, "note": "This cannot happen under the model: its probability is zero."}
+        assert told.posterior is not None
+        parts = np.split(told.posterior, circuit.first_state[1:-1])
+        found["log_evidence"] = told.log_evidence
+        found["posteriors"] = [part.tolist() if len(part) <= STATES else None for part in parts]
+        if model.target is not None:
+            found["classes"] = parts[-1].tolist()
+    if model.target is not None and known[-1] < 0:
+        found |= _decision(model, known[:-1], against, found["classes"])
+    clean: dict[str, Any] = finite(found)
+    return clean
+
+
+def _decision(model: Model, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
+    """Ask for the class alone, and why; the scores are those that are deployed."""
+    assert model.target is not None
+    found: dict[str, Any] = {}
+    try:
+        scores = class_scores(model, row[None])
+    except TinybayesError as problem:  # a structure that cannot sum out what is missing; circuits can
+        return {} if classes is not None else {"note": str(problem)}
+    if not (scores > -math.inf).any():
+        return {"classes": None, "note": "This cannot happen under the model: its probability is zero."}
+    found["classes"] = np.exp(normalize_scores(scores))[0].tolist()
+    if isinstance(model, BayesNet) and model.target.cardinality > 1:
+        state = None if against is None or against == int(scores[0].argmax()) else model.target.states[against]
+        told = explain(model, row, against=state)
+        plain = told.to_dict() | {"contributions": [vars(item) for item in told.strongest(STRONGEST)]}
+        spoken = sum(1 for item in told.contributions if item.log_odds)
+        states = model.target.states
+        plain |= {"label": str(told.label), "against": str(told.against), "others": max(0, spoken - STRONGEST)}
+        plain |= {"label_code": states.index(told.label), "against_code": states.index(told.against)}
+        plain["rest"] = told.total - told.prior - sum(item.log_odds for item in told.strongest(STRONGEST))
+        found["explanation"] = plain
+    return found

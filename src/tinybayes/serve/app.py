@@ -1,0 +1,230 @@
+"""The app itself: a page, a few answers as JSON, and one wish that is granted."""
+
+import hmac
+import secrets
+import socket
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tinybayes.errors import TinybayesError, error
+from tinybayes.report.front import finite
+from tinybayes.report.html import page_text
+from tinybayes.serve.answers import answer, parse_known, questions
+from tinybayes.serve.guard import App, Guard
+from tinybayes.serve.source import Source, UnknownModelError, page_front
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+TOKEN = "x-tinybayes-token"  # noqa: S105 - the name of a header
+NEEDED = "pip install 'tinybayes[serve]'"
+
+
+def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | None = None) -> App:
+    """Return the app over the directory of a search, as an ASGI callable.
+
+    Parameters
+    ----------
+    directory
+        Where a search runs, ran, or will run.
+    host
+        Where the app listens; it decides which Host headers are believed.
+    token
+        What requests that change something must carry; by default a new random one.
+    """
+    starlette = _needed("starlette.applications")
+    routing = _needed("starlette.routing")
+    source = Source(Path(directory))
+    secret = token or secrets.token_urlsafe(32)
+    pages = Pages(source, secret)
+    routes = [
+        routing.Route("/", pages.page, methods=["GET"]),
+        routing.Route("/state", _safely(pages.state), methods=["GET"]),
+        routing.Route("/front", _safely(pages.front), methods=["GET"]),
+        routing.Route("/model", _safely(pages.model), methods=["GET"]),
+        routing.Route("/ask", _safely(pages.ask), methods=["GET"]),
+        routing.Route("/stop", _safely(pages.stop), methods=["POST"]),
+    ]
+    return Guard(starlette.Starlette(routes=routes), host)
+
+
+class Pages:
+    """What is answered to which address; each answer is made in a thread of its own."""
+
+    def __init__(self, source: Source, token: str) -> None:
+        self.source, self.token = source, token
+
+    def page(self, request: "Request") -> "Response":
+        """Return the page."""
+        from starlette.responses import HTMLResponse, PlainTextResponse
+
+        try:
+            version, front = self.source.front()
+        except TinybayesError as problem:
+            return PlainTextResponse(f"{problem}\n", 500)
+        own = {"token": self.token, "version": version}
+        data = {**page_front(front), "serve": own}
+        return HTMLResponse(page_text(data, live=_part("live.js") + _part("ask.js"), style=_part("serve.css")))
+
+    def state(self, request: "Request") -> Any:
+        """Return how far the search is, and which front is the newest."""
+        return {"progress": self.source.progress(), "version": self.source.front()[0]}
+
+    def front(self, request: "Request") -> Any:
+        """Return the front."""
+        version, front = self.source.front()
+        return {"version": version, "data": page_front(front)}
+
+    def model(self, request: "Request") -> Any:
+        """Return what the page shows of a model, and what it can be asked."""
+        key = _parameter(request, "id")
+        model = self.source.model(key)
+        return {"card": self.source.card(key), "ask": questions(model)}
+
+    def ask(self, request: "Request") -> Any:
+        """Return the answer of a model."""
+        key = _parameter(request, "id")
+        model = self.source.model(key)
+        known = parse_known(request.query_params.get("known", ""), model)
+        return answer(model, self.source.circuit(key), known, _class(request, model))
+
+    def stop(self, request: "Request") -> Any:
+        """Ask the running search to end."""
+        if not hmac.compare_digest(request.headers.get(TOKEN, "").encode(), self.token.encode()):
+            raise Refused(403, "the token of this page is missing or old: reload it")
+        said = self.source.progress()
+        if said is None or not said["running"]:
+            raise Refused(409, "no search is running here")
+        self.source.stop()
+        return {"stopping": True}
+
+
+class Refused(TinybayesError):  # noqa: N818 - an answer rather than a mishap
+    """A request that is answered by a status of its own."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def _safely(act: "Callable[[Request], Any]") -> "Callable[[Request], Response]":
+    """Turn values into JSON, and what is wrong with a request into a status and one line."""
+    from starlette.responses import JSONResponse
+
+    def endpoint(request: "Request") -> "Response":
+        try:
+            return JSONResponse(finite(act(request)))
+        except Refused as problem:
+            return JSONResponse({"error": str(problem)}, problem.status)
+        except UnknownModelError as problem:
+            return JSONResponse({"error": str(problem)}, 404)
+        except TinybayesError as problem:
+            return JSONResponse({"error": str(problem)}, 400)
+
+    return endpoint
+
+
+def _parameter(request: "Request", name: str) -> str:
+    value = request.query_params.get(name)
+    if value is None:
+        raise error(f"a parameter {name}", "none", where=request.url.path)
+    return value
+
+
+def _class(request: "Request", model: Any) -> int | None:
+    text = request.query_params.get("against", "")
+    if not text or model.target is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 8 and int(text) < model.target.cardinality):
+        raise error("the number of a class", repr(text[:40]), where="against")
+    return int(text)
+
+
+def serve(
+    directory: Path | str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the directory of a search until Ctrl-C.
+
+    Parameters
+    ----------
+    directory
+        Where a search runs, ran, or will run.
+    host, port
+        Where to listen; port 0 takes a free one.
+    started
+        Called with the address of the page, once it can be opened.
+    """
+    uvicorn = _needed("uvicorn")
+    app = make_app(directory, host=host)
+    with listening(host, port) as place:
+        server = make_server(uvicorn, app)
+        if started is not None:
+            started(address_of(place, host))
+        try:
+            server.run(sockets=[place])
+        except KeyboardInterrupt:
+            return
+
+
+def make_server(uvicorn: Any, app: App) -> Any:
+    """Return a server that answers HTTP and nothing else, with little patience and no chatter."""
+    settings = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=64,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=2,
+    )
+    return uvicorn.Server(settings)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        place = socket.socket(kind, socket.SOCK_STREAM)
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(address)
+        place.listen(64)
+    except (OSError, OverflowError, UnicodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        remedy = "choose another port; 0 takes a free one"
+        raise error("an address to listen at", reason, where=f"{host}:{port}", remedy=remedy) from problem
+    return place
+
+
+def address_of(place: socket.socket, host: str) -> str:
+    """Return the address of the page."""
+    port = place.getsockname()[1]
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{name}:{port}/"
+
+
+@cache
+def _part(name: str) -> str:
+    place = files("tinybayes.serve") / "_page" / name
+    return place.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _needed(module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as problem:
+        package = module.split(".")[0]
+        raise error(f"the package {package}", "none", where="tinybayes serve", remedy=NEEDED) from problem

@@ -1,0 +1,171 @@
+"""What the app shows: the directory of a search, read without trust and only as far as it has changed."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tinybayes.deploy import load
+from tinybayes.deploy.formats import Model
+from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.infer import as_circuit
+from tinybayes.model import Circuit, LogLinear, NeuralNet
+from tinybayes.report.cards import model_card
+from tinybayes.report.front import FAMILIES, FRONT, checked_front, model_path, read_front
+from tinybayes.search.watched import LIVE, PROGRESS, STOP
+
+SHARE = 2_000_000  # bytes of a card
+KEPT = 16  # models in memory
+MAX_EDGES = 3_000_000  # of a network that is compiled to answer any question
+STALE = 3600.0  # seconds after which a search that says nothing has ended
+_T = TypeVar("_T")
+
+
+class UnknownModelError(TinybayesError):
+    """An id that no model of the directory has, or whose file was not kept."""
+
+
+class Source:
+    """The directory of a search.
+
+    Parameters
+    ----------
+    directory
+        Where a search runs, ran, or will run.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        if not directory.is_dir():
+            remedy = "name the directory of tinybayes explore"
+            raise error("a directory", "none", where=str(directory), remedy=remedy, kind=FileError)
+        self.directory = directory.resolve()
+        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._lock = threading.Lock()
+        self._front: tuple[str, dict[str, Any]] | None = None
+
+    def progress(self) -> dict[str, Any] | None:
+        """Return what the search last said, how many seconds ago (``age``), and whether it runs; None without one."""
+        try:
+            text = (self.directory / PROGRESS).read_text(encoding="utf-8")
+            found = json.loads(text) if len(text) < 100_000 else None
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict):
+            return None
+        updated = found.get("updated")
+        age = max(0.0, time.time() - updated) if isinstance(updated, int | float) else 0.0
+        return {**found, "running": is_running(found), "stopping": (self.directory / STOP).exists(), "age": age}
+
+    def stop(self) -> None:
+        """Ask the search to end: the only thing that is ever written."""
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            os.close(os.open(self.directory / STOP, flags, 0o644))
+        except OSError as problem:
+            reason = problem.strerror or problem
+            raise error("a directory that can be written to", reason, where=str(self.directory)) from problem
+
+    def front(self) -> tuple[str, dict[str, Any]]:
+        """Return the front and its version: while a search runs what it has found so far, else what it ended with."""
+        said = self.progress()
+        names = [LIVE, FRONT] if said is not None and said["running"] else [FRONT, LIVE]
+        for name in names:
+            mark = _mark(self.directory / name)
+            if mark is None:
+                continue
+            version = f"{name}-{mark[0]}-{mark[1]}"
+            with self._lock:
+                if self._front is None or self._front[0] != version:
+                    self._front = version, read_front(self.directory, name)
+                return self._front
+        return "none", _nothing()
+
+    def model(self, key: str) -> Model:
+        """Return a model by its id; nothing but what the front names is ever opened."""
+        return self._keep("model", key, lambda path: _classifier(path))
+
+    def card(self, key: str) -> dict[str, Any]:
+        """Return what the page shows of a model."""
+        model = self.model(key)
+        return self._keep("card", key, lambda _: model_card(model, share=SHARE))
+
+    def circuit(self, key: str) -> Circuit | None:
+        """Return the model as a circuit, which answers any question; None where there is none, or it is too large."""
+        model = self.model(key)
+
+        def compiled(_: Path) -> Circuit | None:
+            if isinstance(model, NeuralNet):
+                return None
+            try:
+                return as_circuit(model, max_edges=MAX_EDGES)
+            except TinybayesError:
+                return None
+
+        return self._keep("circuit", key, compiled)
+
+    def _keep(self, kind: str, key: str, make: Callable[[Path], _T]) -> _T:
+        """Make something of a model's file unless it is there already; what was not used for longest goes."""
+        file = next((m["file"] for m in self.front()[1]["models"] if m["id"] == key), None)
+        if file is None:
+            raise error("the id of a model that was kept", repr(key[:40]), where="id", kind=UnknownModelError)
+        path = model_path(self.directory, file)
+        place = (kind, path, _mark(path))
+        with self._lock:
+            if place in self._kept:
+                self._kept[place] = self._kept.pop(place)
+                found: _T = self._kept[place]
+                return found
+        made = make(path)
+        with self._lock:
+            self._kept[place] = made
+            while len(self._kept) > 3 * KEPT:
+                self._kept.pop(next(iter(self._kept)))
+        return made
+
+
+def is_running(said: dict[str, Any]) -> bool:
+    """Tell whether the search that wrote its progress is still at work."""
+    updated, process = said.get("updated"), said.get("pid")
+    if said.get("phase") in ("done", "failed") or not isinstance(updated, int | float):
+        return False
+    if time.time() - updated > STALE:
+        return False
+    if said.get("host") != os.uname().nodename or not isinstance(process, int) or process <= 0:
+        return time.time() - updated < 60  # on another machine: it speaks up every few seconds
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # there, but not ours
+    return True
+
+
+def _classifier(path: Path) -> Model:
+    found = load(path)
+    if isinstance(found, LogLinear):
+        raise error("a network, a circuit or a neural net", "a log-linear model", where=str(path), kind=FileError)
+    return found
+
+
+def _nothing() -> dict[str, Any]:
+    """Return the front of a search that has found nothing yet."""
+    single = checked_front({"title": "A search", "models": [{"id": "none"}]})
+    return {**single, "title": "A search that has found nothing yet", "models": []}
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file does; None when it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def page_front(front: dict[str, Any]) -> dict[str, Any]:
+    """Return the front as the page takes it, without any card: those are asked for one by one."""
+    return {**front, "families": FAMILIES, "variables": [], "cards": {}}
