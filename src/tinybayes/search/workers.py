@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -144,14 +145,22 @@ _views: Views | None = None  # of a process of `Processes`
 
 
 def _begin(views: Views) -> None:
-    """Begin a process: it has one core for itself, and leaves Ctrl-C to its parent."""
+    """Begin a process: it has one core for itself, leaves Ctrl-C to its parent, and ends with it."""
     import signal
 
     global _views
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     flags = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1".strip()
     _views = views
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent was killed: nobody is left to take its results."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _in_process(settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
