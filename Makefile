@@ -11,7 +11,7 @@ demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
