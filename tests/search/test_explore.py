@@ -100,6 +100,20 @@ def test_settings_are_cut_down_to_the_budget():
         assert price[0] >= outcome.cost.bits
 
 
+def test_linear_networks_give_up_bits_to_fit_the_budget():
+    digits = make_views(load_digits(as_frame=True).frame, "target")
+    drawn = {"family": "fc", "bits": 8, "share": 1.0, "size": 3, "layers": 0, "activation": "sign", "seed": 0}
+    drawn |= {"learning_rate": 0.02, "smoothing": 0.0, "inputs": "shared"}
+    cut = kinds.fitted(drawn, digits, Limits(2500))
+    assert (cut["hidden"], cut["bits"]) == ([], 3)
+    assert kinds.describe(cut) == "fc linear, 3 bits"
+    assert kinds.shape(cut) == kinds.shape(cut | {"size": 1, "activation": "relu"})
+    outcome = carry_out(digits, [cut], 500)[0]
+    assert outcome.cost.bits <= 2500
+    assert outcome.error < 0.15
+    assert kinds.fitted(drawn, digits, Limits(500)) is None
+
+
 def run_of(key, error, bits, operations=1, saved=True, loss=0.0):
     cost = {"bits": bits, "operations": operations}
     return Run(key, {"family": "nb"}, 0, error, loss, cost, 0.0, [], saved)

@@ -79,7 +79,7 @@ def distributions(family: str, views: Views) -> "dict[str, BaseDistribution]":
             "smoothing": Real(0.0, 0.2),
             "size": Whole(0, 5 if family == "fc" else 3),
             "activation": Choice(["relu", "sign"]),
-            "layers": Whole(1, 2),
+            "layers": Whole(0 if family == "fc" else 1, 2),  # hidden ones; without any it is logistic regression
         }
         return found | ({"inputs": Choice(["standard", "shared"])} if family == "fc" else {})
     found = {
@@ -101,7 +101,8 @@ def distributions(family: str, views: Views) -> "dict[str, BaseDistribution]":
 def shape(setting: Setting) -> str:
     """Return what settings trained at once have in common."""
     family = setting["family"]
-    return json.dumps([family, *(setting.get(name) for name in SHAPES.get(family, ()))])
+    names = ("layers", "inputs") if setting.get("layers") == 0 else SHAPES.get(family, ())
+    return json.dumps([family, *(setting.get(name) for name in names)])
 
 
 def fitted(setting: Setting, views: Views, limits: Limits) -> Setting | None:
@@ -132,8 +133,10 @@ def _fitted_net(setting: Setting, views: Views, limits: Limits) -> Setting | Non
     features = len(views.by_name["fine"].seen.variables)
     image, scaled = views.image_shape, setting.get("inputs") == "standard"
     while not limits.allows(*net_price(family, hidden, setting["bits"], features, classes, image, scaled=scaled)):
-        if max(hidden) == 1:
-            return None
+        if max(hidden, default=1) == 1:
+            if setting["bits"] == 1:
+                return None
+            setting = replace_bits(setting, setting["bits"] - 1)
         hidden = [max(1, min(units - 1, int(units * 0.95))) for units in hidden]
     return {**setting, "hidden": hidden}
 
@@ -210,8 +213,8 @@ def describe(setting: Setting) -> str:
     """Name a model plainly: its family and what matters most of its setting."""
     family = setting["family"]
     if family in ("fc", "cnn"):
-        what = "x".join(map(str, setting["hidden"]))
-        sign = ", sign" if setting["activation"] == "sign" else ""
+        what = "x".join(map(str, setting["hidden"])) or "linear"
+        sign = ", sign" if setting["activation"] == "sign" and setting["hidden"] else ""
         return f"{family} {what}, {_bits(setting['bits'])}{sign}"
     if family == "closed-form":
         return f"{'nb' if setting['structure'] == 'naive' else 'tan'} in closed form, {_bits(setting['bits'])}"
