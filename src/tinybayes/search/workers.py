@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
 from tinybayes.search.views import Views
 
+ONE_CORE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PAUSE = 0.02  # seconds between two looks at running work
 RETRIES = 3  # how often work is given out again whose worker was lost
 
@@ -113,7 +115,7 @@ class Cluster(Workers):
     def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
         """Give out settings of one shape; work of a lost worker goes to another one by itself."""
         return self._client.submit(
-            _carry_out, self._views, settings, steps, patience, final, pure=False, retries=RETRIES
+            _on_worker, self._views, settings, steps, patience, final, pure=False, retries=RETRIES
         )
 
     def close(self) -> None:
@@ -151,9 +153,15 @@ def _begin(views: Views) -> None:
     global _views
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1".strip()
+    _take_one_core()
     _views = views
+
+
+def _take_one_core() -> None:
+    """Keep JAX from using more than one core, unless it was loaded before."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "jax" not in sys.modules and ONE_CORE not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {ONE_CORE}".strip()
 
 
 def _end_with(parent: int) -> None:
@@ -166,6 +174,15 @@ def _end_with(parent: int) -> None:
 def _in_process(settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
     assert _views is not None
     return _carry_out(_views, settings, steps, patience, final)
+
+
+def _on_worker(views: Views, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
+    """Carry out settings on a worker of a cluster; one with a single thread takes a single core."""
+    from distributed import get_worker
+
+    if get_worker().state.nthreads == 1:
+        _take_one_core()
+    return _carry_out(views, settings, steps, patience, final)
 
 
 def _version_of_worker() -> str:
