@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs benchmark clean
+.PHONY: demo test lint docs dist peers benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
@@ -20,6 +20,19 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
+
+# Wheel and sdist under dist/, and the wheel at work in a fresh environment.
+dist: $(VENV)/.dev
+	rm -rf dist build/fresh
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m venv build/fresh || $(PYTHON) -m venv build/fresh
+	build/fresh/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/fresh && bin/tinybayes demo --time 15s -o demo && bin/tinybayes info demo --quiet
+
+# Models to pgmpy and pyAgrum and back.
+peers: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,peers]'
+	$(BIN)/python -m pytest tests/test_ecosystem.py -k "pgmpy or pyagrum"
 
 benchmark: $(VENV)/.bench
 	$(BIN)/python benchmarks/closed_form.py

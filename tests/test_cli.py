@@ -1,5 +1,6 @@
 import io
 import json
+import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -105,7 +106,7 @@ def test_names_are_shown_as_they_are(tmp_path):
     table(tmp_path, "t.csv", "[red]a,[/y]\n" + "[bold]p,[/u]\nq,v\n" * 9)
     name = "a [blue] name that makes the line longer than a narrow terminal is wide [x].tb"
     shown = run("fit", "t.csv", "--target", "[/y]", "-o", name, cwd=tmp_path).stdout
-    assert f"tinybayes evaluate {name} TEST_TABLE" in shown
+    assert f"tinybayes evaluate {shlex.quote(name)} TEST_TABLE" in shown
     shown = run("info", name, cwd=tmp_path).stdout
     for text in ("'[/y]'", "[red]a", "[/u], v", "[bold]p, q"):
         assert text in shown

@@ -1,10 +1,14 @@
 """What the commands share: types of arguments, and what they print."""
 
+import inspect
 import json
 import math
-from collections.abc import Iterator
+import shlex
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,22 +22,92 @@ if TYPE_CHECKING:
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, ARFF, npz or .data; text also .gz")
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .tb, .bif, .xmlbif, .uai or .ac")]
+
+
+def chosen_model(path: Path) -> Path:
+    """Return the file of the chosen model when the path is the directory of a search, else the path."""
+    if not path.is_dir():
+        return path
+    from tinybayes.report.front import model_path, read_front
+
+    front = read_front(path)
+    file = next((model["file"] for model in front["models"] if model["id"] == front["chosen"]), None)
+    if file is None:
+        remedy = "name one of its models, or search longer"
+        raise error("a search that has chosen a model", "one that has not", where=str(path), remedy=remedy)
+    model_path(path, file)  # refuses a file outside of the directory
+    return path / file
+
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose",
+        callback=chosen_model,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print answers and errors only.")]
+_silent = False  # set anew by each command; a process runs one command at a time
+
+
+def be_quiet(quiet: bool) -> None:
+    """Say for this command whether tables, remarks and progress are wanted."""
+    global _silent
+    _silent = quiet
+
+
+def quietable(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option --quiet, which all of them share; before the command's name it does the same."""
+
+    @wraps(command)
+    def run(*, quiet: bool, **values: Any) -> None:
+        be_quiet(quiet or _silent)
+        command(**values)
+
+    given = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    run.__signature__ = given.replace(parameters=[*given.parameters.values(), option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**inspect.get_annotations(command, eval_str=True), "quiet": Quiet}
+    return run
+
+
+def watched_live() -> bool:
+    """Return whether someone looks at standard error and wants to see progress there."""
+    return sys.stderr.isatty() and not _silent
 
 
 def show(thing: object) -> None:
-    """Print a table or a tree."""
+    """Print a table or a tree, unless --quiet."""
+    if _silent:
+        return
     from rich.console import Console
 
     Console().print(thing)
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line as it is: no markup in the names and paths it holds, and not cut at the width of a pipe."""
+def say(text: str, *, err: bool = False, always: bool = False) -> None:
+    """Print a line as it is: no markup in the names and paths it holds, and not cut at the width of a pipe.
+
+    With --quiet only what is an answer (`always`) or goes to standard error is printed.
+    """
+    if _silent and not (err or always):
+        return
     from rich.console import Console
 
     Console(stderr=err).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """Print a line beside an answer that goes to standard output, unless --quiet."""
+    if not _silent:
+        say(text, err=True)
+
+
+def suggest(*words: object) -> str:
+    """Return what to try next, as it can be pasted into a shell."""
+    return f"Now try: {shlex.join(['tinybayes', *map(str, words)])}"
 
 
 def print_json(values: dict[str, Any], output: Path | None = None) -> None:
@@ -65,7 +139,7 @@ def watched(table: "Table", label: str) -> Iterator["Table"]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or _silent:
         yield table
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -1,7 +1,6 @@
 """The command that learns circuits."""
 
 import math
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import Json, TableFile, check_output, print_json, say
+from tinybayes.cli._console import Json, TableFile, check_output, print_json, say, suggest, watched_live
 from tinybayes.cli.learning import INTERRUPTED, read_rows
 from tinybayes.errors import error
 
@@ -114,7 +113,7 @@ def _grow(rows: "Dataset", options: dict[str, Any], trees_only: bool, checkpoint
         learn = learn_tree_cpds if trees_only else learn_ac
     else:
         learn = partial(learn_ac_resumable, path=checkpoint)
-    with growth_progress(sys.stderr.isatty()) as report:
+    with growth_progress(watched_live()) as report:
         return learn(rows, **options, report=report)
 
 
@@ -131,4 +130,4 @@ def _tell(grown: "Grown", trained: dict[str, Any], output: Path, as_json: bool) 
     if not trained["complete"]:
         say("The growth ended before a best circuit was reached; more splits would have paid.")
     node = grown.net.nodes[0]
-    say(f'Saved to {output}. Now try: tinybayes query {output} "{node.name}={node.states[0]}"')
+    say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")

@@ -1,14 +1,12 @@
 """Commands that show the package at work: the demonstration, and the experiments of the papers."""
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, print_json, say
-from tinybayes.cli.explore import parse_size, parse_time, search_progress, tell
+from tinybayes.cli._console import Json, print_json, say, watched_live
+from tinybayes.cli.explore import announcement, default_workers, parse_size, parse_time, search_progress, tell
 
 
 def demo(
@@ -17,6 +15,7 @@ def demo(
     ),
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 60s, 5m.")] = "60s",
     budget: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the chosen model.")] = "4kB",
+    seed: Annotated[int, typer.Option(min=0, help="For everything drawn at random.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Learn to read handwritten digits within 4 kB: search, choose, write C and a report."""
@@ -29,16 +28,18 @@ def demo(
     frame, classes = datasets.load_raw("digits")
     frame["digit"] = classes
     if not as_json:
-        say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside to judge by. Searching for {time} ...")
-    with search_progress(sys.stderr.isatty() and not as_json) as report:
+        say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside to judge by.")
+        say(announcement(time))
+    with search_progress(watched_live() and not as_json) as report:
         found = explore(
             frame,
             "digit",
             output=output,
             budget_bits=parse_size(budget),
             seconds=parse_time(time),
-            workers=max(1, min(4, os.cpu_count() or 1)),
-            command=f"tinybayes demo --time {time} --budget {budget} -o {output}",
+            workers=default_workers(parse_time(time), most=4),
+            seed=seed,
+            command=f"tinybayes demo --time {time} --budget {budget} --seed {seed} -o {output}",
             report=report,
         )
     write_report(output)
@@ -70,6 +71,10 @@ def reproduce(
 
     tell = (lambda line: None) if as_json else say
     place = output or file.parent / "results"
+    tell("Ctrl-C ends it; the same command goes on with what is not finished.")
     report = run(file, place, only=only or (), quick=quick, seconds=seconds, tell=tell)
     if as_json:
         print_json(report, place)
+        return
+    name = file.stem + ("-quick" if quick else "")
+    tell(f"Every run is in {place / name}.jsonl, the summary in {place / name}.json.")

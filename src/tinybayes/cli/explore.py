@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, TableFile, print_json, say, show
+from tinybayes.cli._console import Json, TableFile, print_json, say, show, suggest, watched_live
 from tinybayes.cli.learning import image_shape_of
 from tinybayes.errors import error
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 UNITS = {"b": 8, "kb": 8000, "mb": 8_000_000, "kib": 8192, "mib": 8 << 20, "bit": 1, "bits": 1, "kbit": 1000}
 SECONDS = {"s": 1, "m": 60, "h": 3600}
+SHORT = 20.0  # seconds, of which processes would take too many to start
 
 
 def explore(
@@ -49,7 +51,9 @@ def explore(
     storage: Annotated[
         str | None, typer.Option(metavar="URL", help="sqlite:///x.db or postgresql://...; else a journal in DIR.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes to use; by default one a core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes to use; by default one a core, below 20 s one.")
+    ] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler, or scheduler file.")
     ] = None,
@@ -65,7 +69,10 @@ def explore(
 
     if workers is not None and workers < 1:
         raise error("at least 1", workers, where="--workers")
-    with search_progress(sys.stderr.isatty() and not as_json) as report:
+    seconds = parse_time(time)
+    if not as_json:
+        say(announcement(time))
+    with search_progress(watched_live() and not as_json) as report:
         found = run(
             table,
             target,
@@ -74,15 +81,15 @@ def explore(
             budget_bits=None if budget is None else parse_size(budget),
             max_operations=max_ops,
             max_error=max_error,
-            seconds=parse_time(time),
+            seconds=seconds,
             families=families,
             image_shape=image_shape_of(image),
             drop=tuple(drop or ()),
             storage=storage,
-            workers=workers or max(1, min(8, os.cpu_count() or 1)),
+            workers=workers or default_workers(seconds),
             dask=dask,
             seed=seed,
-            command=" ".join(["tinybayes", *sys.argv[1:]]),
+            command=shlex.join(["tinybayes", *sys.argv[1:]]),
             report=report,
         )
     write_report(found.directory)
@@ -90,6 +97,16 @@ def explore(
         print_json({"chosen": found.chosen, "front": found.front, "runs": len(found.models)}, output)
         return
     tell(found)
+
+
+def default_workers(seconds: float, most: int = 8) -> int:
+    """Return how many processes to use: one for each core, if there is time to start them."""
+    return 1 if seconds < SHORT else max(1, min(most, os.cpu_count() or 1))
+
+
+def announcement(time: str) -> str:
+    """Say how long it takes, and that nothing is lost when it is ended."""
+    return f"Searching for {time}; Ctrl-C ends it early and keeps what was found, and the same command goes on."
 
 
 def tell(found: "Exploration") -> None:
@@ -101,19 +118,22 @@ def tell(found: "Exploration") -> None:
     else:
         tested = "" if chosen["test_error"] is None else f", {100 * chosen['test_error']:.1f} % error on the test rows"
         say(f"Chosen: {chosen['label']}, {chosen['operations']:,} operations{tested}.")
-        say("Now try:")
-        say(f"  tinybayes export {found.directory / chosen['file']} --to c -o firmware --name model")
+        say(suggest("export", found.directory, "--to", "c", "-o", "firmware", "--name", "model"))
+        say(f"That takes the chosen model; the others of the front are in {found.directory / 'models'}.")
     say(f"See {found.directory / 'report.html'} in a browser. The same command goes on searching.")
 
 
 def front_table(found: "Exploration") -> object:
-    """Return the front as a table, by size."""
+    """Return the front as a table, by size, with the chosen model in green."""
     from rich.table import Table
 
     table = Table(title="The front: no other model found is better in error, size and operations")
     for name in ("model", "validation", "test", "bytes", "operations"):
         table.add_column(name, justify="left" if name == "model" else "right")
-    for model in found.front:
+    shown = found.front
+    if found.chosen is not None and all(model["id"] != found.chosen["id"] for model in shown):
+        shown = sorted([*shown, found.chosen], key=lambda model: model["bytes"])  # as good as one of them, by a hair
+    for model in shown:
         mark = "[bold green]" if found.chosen is not None and model["id"] == found.chosen["id"] else ""
         tested = "" if model["test_error"] is None else f"{100 * model['test_error']:.2f} %"
         table.add_row(

@@ -92,6 +92,8 @@ def _name_of(path: Path) -> str:
     """Make the name of a model of that of its file, where it can be one."""
     from tinybayes.deploy._names import check_name, identifier
 
+    if (path.parent.parent / "front.json").is_file():
+        return "model"  # a search names its files by number
     try:
         return check_name(identifier(path.name.split(".")[0]))
     except TinybayesError:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, check_output, print_json, say
+from tinybayes.cli._console import Json, check_output, print_json, remark, suggest, watched_live
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def infer(
         states = sum(variable.cardinality for variable in variables)
         expected = f"{len(variables)} variables with {states} states, as in {model.name}"
         raise error(expected, f"{len(exact)} with {sum(map(len, exact))}", where=str(truth))
-    with sampling_progress(not as_json, seconds, samples) as progress:
+    with sampling_progress(watched_live() and not as_json, seconds, samples) as progress:
         found = marginals(asked, known, method=method, seconds=seconds, samples=samples, seed=seed, progress=progress)
     distance = None
     if exact is not None:
@@ -67,9 +67,11 @@ def infer(
     if output is None:
         typer.echo(format_marginals(found.probabilities), nl=False)
     for line in _lines(found, distance):
-        say(line, err=True)
+        remark(line)
     if output is not None:
-        say(f"Wrote {output}.", err=True)
+        remark(f"Wrote {output}.")
+    if seconds is not None and not found.exact:
+        remark(f"More time, less error: {suggest('infer', model, '--seconds', f'{10 * seconds:g}')}")
 
 
 def read_any(path: Path) -> "Model":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, watched
+from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, suggest, watched
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     if result.skipped:
         say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
     say(f"Price: {model_cost(net)}.")
+    say(suggest("export", model, "--to", "c", "-o", "firmware"))
 
 
 def predict(
@@ -52,6 +53,7 @@ def predict(
     from tinybayes.data.tables import EncodedTable
     from tinybayes.data.writers import write_frames
     from tinybayes.infer.predictions import prediction_frames
+    from tinybayes.model import BayesNet
 
     if as_json and str(output) == "-":
         raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
@@ -64,6 +66,8 @@ def predict(
         print_json({"rows": rows}, output)
     elif str(output) != "-":
         say(f"Wrote {rows:,} predictions to {output}.")
+        if isinstance(net, BayesNet):
+            say(f"Why the first row got its class: {suggest('explain', model, table, '--row', 1)}")
 
 
 def info(
@@ -102,6 +106,8 @@ def info(
         show(net_card(found, limit=limit) if isinstance(found, NeuralNet) else model_card(found, limit=limit))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
+    what = ("query", model, "--marginals") if found.target is None else ("evaluate", model, "TEST_TABLE")
+    say(suggest(*what))
 
 
 def convert(
@@ -123,7 +129,7 @@ def convert(
     if as_json:
         print_json({"variables": variables}, output)
     else:
-        say(f"Wrote {variables:,} variables to {output}.")
+        say(f"Wrote {variables:,} variables to {output}. {suggest('info', output)}")
 
 
 def _classifier(path: Path) -> "Classifier":

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, print_json, say, show, watched
+from tinybayes.cli._console import Json, ModelFile, print_json, remark, say, show, suggest, watched
 from tinybayes.errors import error
 
 
@@ -62,8 +62,12 @@ def query(
         print_json({"query": text, **answer.to_dict(circuit)})
         return
     if answer.probability is not None:
-        say(f"P({text.strip()}) = {answer.probability:.10g}")
+        say(f"P({text.strip()}) = {answer.probability:.10g}", always=True)
     else:
-        say(f"log P({text.strip().removeprefix('|').strip() or 'nothing known'}) = {answer.log_evidence:.10g}")
+        known_text = text.strip().removeprefix("|").strip() or "nothing known"
+        say(f"log P({known_text}) = {answer.log_evidence:.10g}", always=True)
     if answer.posterior is not None:
         show(posterior_table(circuit, known, answer.posterior, limit=limit))
+    else:
+        given = text.partition("|")[2].strip()
+        remark(suggest("query", model, *([f"| {given}"] if given else []), "--marginals"))

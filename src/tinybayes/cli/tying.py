@@ -1,13 +1,12 @@
 """The command that ties the parameters of a network or a circuit."""
 
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, check_output, print_json, say, show
+from tinybayes.cli._console import Json, ModelFile, check_output, print_json, say, show, suggest, watched_live
 from tinybayes.cli.learning import INTERRUPTED
 from tinybayes.errors import error
 
@@ -41,6 +40,7 @@ def tie(
         bool, typer.Option("--local", help="With --relearn: rows stay normalised; takes more bits.")
     ] = False,
     train: Annotated[Path | None, typer.Option(help="With --relearn: the table to learn from.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="With --relearn, where only sampling can learn the levels.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Tie the parameters of a network or a circuit: replace them by a few levels."""
@@ -63,7 +63,7 @@ def tie(
     learned_from = None
     if relearn:
         learned_from = held_out if train is None else read_dataset(train, like=net)
-    _tie_network(net, chosen, held_out, options, learned_from, local, output, as_json)
+    _tie_network(net, chosen, held_out, options, (learned_from, local, seed), output, as_json)
 
 
 def _tie_network(
@@ -71,8 +71,7 @@ def _tie_network(
     levels: int | Literal["auto"],
     held_out: "Dataset | None",
     options: dict[str, Any],
-    learned_from: "Dataset | None",
-    local: bool,
+    relearning: "tuple[Dataset | None, bool, int]",
     output: Path,
     as_json: bool,
 ) -> None:
@@ -81,7 +80,8 @@ def _tie_network(
     from tinybayes.deploy import write_model
 
     tied = tie_parameters(net, levels, data=held_out, **options)
-    again = None if learned_from is None else _relearn(tied.net, learned_from, local)
+    learned_from, local, seed = relearning
+    again = None if learned_from is None else _relearn(tied.net, learned_from, local, seed)
     result = tied.net if again is None else again.model
     write_model(result, output)
     before, after = bayes_net_cost(net).bits, bayes_net_cost(tied.net).bits
@@ -96,7 +96,8 @@ def _tie_network(
             say(line)
         if again is not None:
             _show_relearned(net, tied, again, held_out, rows_are_data=learned_from is held_out)
-        say(f"Wrote {output}.")
+        then = ("info", output) if net.target is None else ("export", output, "--to", "c", "-o", "firmware")
+        say(f"Wrote {output}. {suggest(*then)}")
     if again is not None and not again.complete:
         say(f"Interrupted after {again.steps} steps: the best levels so far were kept.", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -113,12 +114,12 @@ def _check(relearn: bool, local: bool, renormalize: bool, train: Path | None, da
         )
 
 
-def _relearn(net: "BayesNet", rows: "Dataset", local: bool) -> "Relearned[BayesNet]":
+def _relearn(net: "BayesNet", rows: "Dataset", local: bool, seed: int) -> "Relearned[BayesNet]":
     from tinybayes.learn import relearn, relearn_rows
     from tinybayes.report.progress import relearning_progress
 
-    with relearning_progress(sys.stderr.isatty()) as report:
-        return relearn_rows(net, rows, report=report) if local else relearn(net, rows, report=report)
+    with relearning_progress(watched_live()) as report:
+        return relearn_rows(net, rows, report=report) if local else relearn(net, rows, seed=seed, report=report)
 
 
 def _only_for_networks(options: list[str]) -> None:
@@ -147,7 +148,7 @@ def _tie_circuit(
     if tied.before is not None and tied.after is not None:
         say(f"Mean log-likelihood (exact): {tied.before:.6f} before, {tied.after:.6f} after.")
     say(f"log Z: {tied.log_partition:.6g}.")
-    say(f"Wrote {output}.")
+    say(f"Wrote {output}. {suggest('info', output)}")
 
 
 def _lines(tied: "Tied", net: "BayesNet", before: int, after: int) -> list[str]:

@@ -199,6 +199,8 @@ def _simple_type(column: pa.Field, where: str) -> pa.DataType:
         return pa.float64()
     if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind) or str(kind) == "string_view":
         return pa.string()
+    if types.is_dictionary(kind) and str(value) == "string_view":  # the categories of polars
+        return pa.dictionary(kind.index_type, pa.string(), kind.ordered)
     raise error("numbers, booleans, text, dates or categories", kind, where=f"{where}, column {column.name!r}")
 
 

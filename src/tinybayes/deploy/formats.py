@@ -20,6 +20,7 @@ FORMATS: dict[str, tuple[Callable[..., Model | LogLinear], Callable[..., None]]]
     ".bif": (read_bif, write_bif),
     ".xmlbif": (read_xmlbif, write_xmlbif),
     ".xml": (read_xmlbif, write_xmlbif),
+    ".bifxml": (read_xmlbif, write_xmlbif),
     ".uai": (read_uai, write_uai),
     ".ac": (read_ac, write_ac),
 }

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
 
 from tinybayes.data.encode import encode_frame, encode_matrix
+from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Rules, learn_variables, matrix_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
@@ -35,6 +36,8 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: boo
     -------
     table or (table, y)
     """
+    if not isinstance(X, pd.DataFrame) and hasattr(X, "__arrow_c_stream__"):
+        X = read_frame(X)  # a frame of polars, or an Arrow table: with its names and types, not as a matrix
     with_class = not (isinstance(y, str) and y == NO_CLASS)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, y, reset=reset, dtype=None, ensure_all_finite="allow-nan")

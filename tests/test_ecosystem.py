@@ -1,0 +1,234 @@
+"""tinybayes among others: scikit-learn's tools, frames of pandas and polars, models of pgmpy and pyAgrum, the wheel."""
+
+import io
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+
+import tinybayes as tb
+from tinybayes import (
+    BayesNetClassifier,
+    CircuitClassifier,
+    CircuitDensity,
+    MDLPDiscretizer,
+    QuantizedNetClassifier,
+    ask,
+    compile_circuit,
+    learn_classifier,
+    read_dataset,
+    read_model,
+    write_model,
+)
+from tinybayes.infer.query_text import parse_query
+
+ROOT = Path(__file__).parent.parent
+CLASSIFIERS = [
+    BayesNetClassifier("chow-liu"),
+    CircuitClassifier(ke=1.0),
+    QuantizedNetClassifier(epochs=2, random_state=0),
+]
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X.assign(place=np.array(["north", "south"])[np.arange(150) % 2]), y
+
+
+def test_a_pipeline_learns_what_its_steps_learn(iris):
+    X, y = iris
+    numbers = X.drop(columns="place")
+    steps = make_pipeline(MDLPDiscretizer().set_output(transform="pandas"), BayesNetClassifier(discretizer=None))
+    alone = BayesNetClassifier().fit(numbers, y)
+    np.testing.assert_allclose(steps.fit(numbers, y).predict_proba(numbers), alone.predict_proba(numbers), atol=1e-6)
+    cut = KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
+    columns = make_column_transformer((cut, list(numbers.columns)), remainder="passthrough")
+    mixed = make_pipeline(columns.set_output(transform="pandas"), BayesNetClassifier("naive", discretizer=None))
+    assert cross_val_score(mixed, X, y, cv=3).mean() > 0.85
+
+
+def test_a_grid_search_chooses(iris):
+    X, y = iris
+    grid = {"structure": ["naive", "chow-liu"], "smoothing": [0.1, 1000.0]}
+    found = GridSearchCV(BayesNetClassifier(), grid, cv=3).fit(X, y)
+    assert found.best_params_["smoothing"] == 0.1
+    assert found.best_score_ > 0.9
+    scores = dict(zip(map(str, found.cv_results_["params"]), found.cv_results_["mean_test_score"], strict=True))
+    each = cross_val_score(BayesNetClassifier(**found.best_params_), X, y, cv=3).mean()
+    assert scores[str(found.best_params_)] == pytest.approx(each)
+    prices = GridSearchCV(CircuitDensity(), {"ke": [0.1, 1000.0]}, cv=3).fit(X)
+    assert prices.best_params_ == {"ke": 0.1}
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_frames_of_polars_are_frames_of_pandas(iris, estimator):
+    polars = pytest.importorskip("polars")
+    X, y = iris
+    X = X.assign(kind=pd.Categorical(np.array(["a", "b", "c"])[np.arange(150) % 3]))
+    other = polars.from_pandas(X)
+    assert other["kind"].dtype in (polars.Categorical, polars.Enum)
+    one, two = clone(estimator).fit(X, y), clone(estimator).fit(other, polars.Series(y.to_numpy()))
+    assert two.feature_names_in_.tolist() == X.columns.tolist()
+    assert two.model_.variables == one.model_.variables
+    assert [v.name for v in two.model_.variables] == X.columns.tolist()
+    np.testing.assert_array_equal(two.predict_proba(other), one.predict_proba(X))
+    np.testing.assert_array_equal(two.predict(X), one.predict(other))
+    with pytest.raises(ValueError, match="feature names"):
+        two.predict(other.rename({"place": "elsewhere"}))
+
+
+def test_tables_of_polars_are_read(iris):
+    polars = pytest.importorskip("polars")
+    X, y = iris
+    frame = X.assign(kind=pd.Categorical(np.array(["a", "b", "c"])[np.arange(150) % 3]), y=y)
+    data = read_dataset(polars.from_pandas(frame), target="y")
+    expected = read_dataset(frame, target="y")
+    assert data.variables == expected.variables
+    np.testing.assert_array_equal(data.X, expected.X)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_set_output(iris, library):
+    frames = pytest.importorskip(library)
+    X, y = iris[0].drop(columns="place"), iris[1]
+    plain = MDLPDiscretizer().fit(X, y).transform(X)
+    framed = MDLPDiscretizer().set_output(transform=library).fit(X, y).transform(X)
+    assert isinstance(framed, frames.DataFrame)
+    assert list(framed.columns) == X.columns.tolist()
+    np.testing.assert_array_equal(framed.to_numpy(), plain)
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, CircuitDensity(), MDLPDiscretizer()], ids=name_of)
+def test_estimators_are_cloned_and_pickled_as_scikit_learn_does(iris, estimator):
+    X, y = iris[0].drop(columns="place"), iris[1]
+    assert clone(estimator).get_params() == estimator.get_params()
+    fitted = clone(estimator).fit(X, y)
+    stored = io.BytesIO()
+    joblib.dump(fitted, stored)
+    stored.seek(0)
+    ask_it = next(m for m in ("predict_proba", "score_samples", "transform") if hasattr(fitted, m))
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(stored)):
+        np.testing.assert_array_equal(getattr(again, ask_it)(X), getattr(fitted, ask_it)(X))
+
+
+# Models of others. Names are words: pyAgrum's reader of BIF knows no quotes.
+
+
+@pytest.fixture(scope="module")
+def weather():
+    generator = np.random.default_rng(3)
+    n = 500
+    sky = generator.choice(["clear", "cloudy", "rain"], n)
+    wind = np.where(generator.random(n) < 0.7, np.where(sky == "rain", "strong", "weak"), "weak")
+    play = np.where((sky != "rain") & (generator.random(n) < 0.8), "yes", "no")
+    frame = pd.DataFrame({"sky": sky, "wind": wind, "wet": np.where(sky == "rain", "yes", "no"), "play": play})
+    return learn_classifier(read_dataset(frame, target="play"), structure="chow-liu")
+
+
+def posterior(net, variable, evidence):
+    """P(variable | evidence) by our circuits, which other tests compare with sums over all assignments."""
+    circuit = compile_circuit(net)
+    states = next(v.states for v in net.nodes if v.name == variable)
+    known = ", ".join(f"{name}={state}" for name, state in evidence.items())
+    rows = [parse_query(f"{variable}={state} | {known}", circuit.nodes) for state in states]
+    return [ask(circuit, *row).probability for row in rows]
+
+
+QUESTIONS = [("play", {"wind": "strong"}), ("sky", {"play": "no", "wet": "yes"}), ("wet", {})]
+
+
+def same_network(one, two):
+    assert {v.name: v.states for v in one.nodes} == {v.name: v.states for v in two.nodes}
+    for variable, evidence in QUESTIONS:
+        np.testing.assert_allclose(posterior(one, variable, evidence), posterior(two, variable, evidence), atol=2e-6)
+
+
+@pytest.mark.parametrize("suffix", ["bif", "xmlbif"])
+def test_models_go_to_pgmpy_and_back(weather, tmp_path, suffix):
+    pytest.importorskip("pgmpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy import readwrite
+        from pgmpy.inference import VariableElimination
+
+        reader, writer = (getattr(readwrite, f"{suffix.upper()}{kind}") for kind in ("Reader", "Writer"))
+        write_model(weather, tmp_path / f"ours.{suffix}")
+        theirs = reader(str(tmp_path / f"ours.{suffix}")).get_model()
+        engine = VariableElimination(theirs)
+        for variable, evidence in QUESTIONS:
+            found = engine.query([variable], evidence=evidence, show_progress=False)
+            states = next(v.states for v in weather.nodes if v.name == variable)
+            values = [found.get_value(**{variable: state}) for state in states]
+            np.testing.assert_allclose(values, posterior(weather, variable, evidence), atol=1e-6)
+        writer(theirs).write(str(tmp_path / f"theirs.{suffix}"))
+    same_network(read_model(tmp_path / f"theirs.{suffix}"), weather)
+
+
+@pytest.mark.parametrize("suffix", ["bif", "bifxml"])
+def test_models_go_to_pyagrum_and_back(weather, tmp_path, suffix):
+    gum = pytest.importorskip("pyagrum")
+    write_model(weather, tmp_path / f"ours.{suffix}")
+    theirs = gum.loadBN(str(tmp_path / f"ours.{suffix}"))
+    for variable, evidence in QUESTIONS:
+        found = gum.getPosterior(theirs, target=variable, evs=evidence)
+        states = next(v.states for v in weather.nodes if v.name == variable)
+        values = [found[{variable: state}] for state in states]
+        np.testing.assert_allclose(values, posterior(weather, variable, evidence), atol=1e-6)
+    gum.saveBN(theirs, str(tmp_path / f"theirs.{suffix}"))
+    same_network(read_model(tmp_path / f"theirs.{suffix}"), weather)
+
+
+def test_uai_goes_to_pyagrum(tmp_path):
+    """One parent at most: with more, pyAgrum orders the rows of a table in another way than the format says."""
+    gum = pytest.importorskip("pyagrum")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    net = learn_classifier(read_dataset(X.assign(y=y), target="y"), structure="naive")
+    write_model(net, tmp_path / "ours.uai")
+    theirs = gum.loadBN(str(tmp_path / "ours.uai"))
+    for place, node in enumerate(net.variables):
+        for code in range(node.cardinality):
+            found = gum.getPosterior(theirs, target="4", evs={str(place): code}).toarray()
+            np.testing.assert_allclose(found, posterior(net, "y", {node.name: node.states[code]}), atol=1e-6)
+
+
+# The package itself.
+
+
+def test_type_information_is_shipped():
+    assert (Path(tb.__file__).parent / "py.typed").is_file()
+
+
+def test_the_wheel_has_all_files_of_the_package(tmp_path):
+    pytest.importorskip("hatchling")
+    for name in ("src", "README.md", "LICENSE", "pyproject.toml"):
+        source = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path)
+    code = "import hatchling.build as b; print(b.build_wheel('dist'))"
+    (tmp_path / "dist").mkdir()
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, env=dict(os.environ))
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    packed = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith("tinybayes/")}
+    package = ROOT / "src" / "tinybayes"
+    files = (p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    assert {f"tinybayes/{p.relative_to(package).as_posix()}" for p in files} == packed
