@@ -14,8 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from deploy_nets import NETS, learn_net, whole
+from deploy_nets import NETS, columns, learn_nets, whole
 from deploy_peers import EXPORTERS, fit, scale
+from deploy_report import cells, findings, judge, markdown, sections
 from harness import Figures, provenance
 from rich.console import Console
 from rich.table import Table
@@ -44,16 +45,6 @@ PACKAGES = ["numpy", "jax", "scikit-learn", "emlearn", "m2cgen", "micromlgen"]
 M0 = BOARDS["m0+"]
 # The same code on a board with more memory, for what does not fit: it is the compiler that makes it M0+ code.
 ROOMY = replace(M0, machine="mps2-an385", flash=4096 * KIB, ram=4096 * KIB, hertz=25_000_000)
-HEADINGS = (
-    "model",
-    "error %",
-    "flash bytes",
-    "instructions",
-    "stack",
-    "mismatches",
-    "from codes: flash",
-    "instructions",
-)
 TIGHT = {"structure_noise": 0.1, "sharing": 1.0}
 
 
@@ -85,12 +76,12 @@ RECIPES = {
         *(Recipe("heuristic", (3, b), None, (*MIDDLE, ("image_shape", (8, 8)))) for b in (-1, 0, 1, 3)),
     ],
     "letter": [
-        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 8)),
+        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 6, 8)),
         *(Recipe("naive", b, None, NAIVE) for b in (3, 4, 6)),
-        *(Recipe("chow-liu", (4, b - 4), None, LONG) for b in (3, 4, 5, 6)),
+        *(Recipe("chow-liu", (4, b - 4), None, LONG) for b in (5, 6)),
     ],
     "letter-codes": [
-        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 8)),
+        *(Recipe("naive", (3, 1), k, NAIVE) for k in (5, 6, 8)),
         *(Recipe("naive", b, None, NAIVE) for b in (3, 4, 6)),
         *(Recipe("chow-liu", (4, b - 4), None, LONG) for b in (3, 4, 5, 6)),
     ],
@@ -112,35 +103,50 @@ class Rows:
 
 
 def main(
-    data: Annotated[list[str] | None, typer.Option(help="Data sets; digits and letter-codes by default.")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="Data sets; by default all of them.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
     models: Annotated[Path | None, typer.Option(help="Folder that keeps our trained models for the next run.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for deploy.json and deploy.md.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure nothing: compare the points of the last run.")
+    ] = False,
 ) -> None:
     """Measure our exported classifiers and those of the peers, in one run."""
     console = Console(width=max(150, Console().width))
-    result: Figures = {"provenance": provenance(PACKAGES), "data": {}, "runs": []}
-    for name in data or DATA[:2]:
-        rows = load(name)
-        result["data"][name] = {"train": len(rows.raw), "test": len(rows.raw_test), "source": public(rows.split.source)}
-        for run in chain(ours(name, rows, quick, models), our_nets(name, rows, quick, models), peers(rows, quick)):
-            result["runs"].append({"data": name, **run})
-            console.print(f"[dim]{name}: {' | '.join(cells(run))}[/]", highlight=False)
-    result["provenance"]["load_after"] = os.getloadavg()[0]
+    if output is None and not quick:
+        output = Path(__file__).parent / "results"
+    file = None if output is None else output / "deploy.json"
+    result: Figures = {"data": {}, "runs": []}
+    if file is not None and file.exists() and (data or again):
+        result = json.loads(file.read_text())  # the other data sets stay: points of different ones are not compared
+    for name in () if again else data or DATA:
+        result["runs"] = [run for run in result["runs"] if run["data"] != name]
+        result["data"][name], runs = measure_all(name, quick, models, console)
+        result["runs"] += runs
     judge(result["runs"])
-    for title, table_rows in sections(result):
-        table = Table(*HEADINGS, "against our front", title=title, title_justify="left")
+    for title, headings, table_rows in sections(result):
+        table = Table(*headings, title=title, title_justify="left")
         for row in table_rows:
             table.add_row(*row)
         console.print(table)
     for line in findings(result):
         console.print(line, highlight=False)
-    if output is None and not quick:
-        output = Path(__file__).parent / "results"
-    if output is not None:
+    if output is not None and file is not None:
         output.mkdir(parents=True, exist_ok=True)
-        (output / "deploy.json").write_text(json.dumps(result, indent=1) + "\n")
+        file.write_text(json.dumps(result, indent=1) + "\n")
         (output / "deploy.md").write_text(markdown(result))
+
+
+def measure_all(name: str, quick: bool, models: Path | None, console: Console) -> tuple[Figures, list[Figures]]:
+    """Learn and measure everything on one data set."""
+    rows, runs = load(name), []
+    about = {"train": len(rows.raw), "test": len(rows.raw_test), "source": public(rows.split.source)}
+    about["provenance"] = provenance(PACKAGES)
+    for run in chain(ours(name, rows, quick, models), our_nets(name, rows, quick, models), peers(rows, quick)):
+        runs.append({"data": name, **run})
+        console.print(f"[dim]{name}: {' | '.join(cells(run))}[/]", highlight=False)
+    about["provenance"]["load_after"] = os.getloadavg()[0]
+    return about, runs
 
 
 def load(name: str) -> Rows:
@@ -193,21 +199,17 @@ def ours(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figu
 
 def our_nets(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figures]:
     """Learn, export and measure our neural nets; they take the raw numbers as states, so there is only one way in."""
-    highest = np.maximum(rows.raw.max(axis=0), rows.raw_test.max(axis=0))
-    if min(rows.raw.min(), rows.raw_test.min()) < 0 or highest.max() > 255:
-        return
-    train, test = whole(rows.raw, rows.split.train, highest), whole(rows.raw_test, rows.split.test, highest)
-    for recipe in NETS[data][:: 8 if quick else 1]:
-        net = learn_net(recipe, train, quick, None if kept is None else kept / f"{data} {recipe.name}.tb")
-        scores = net_scores(net, test.X)
-        (features, classes), label = (test.X.shape[1], scores.shape[1]), "uint8_t"
-        probe = Probe("net.h", "net_predict", "uint8_t", features, label, "net_scores", "int32_t", classes)
-        found = weigh(to_c(net, name="net"), probe, test.X)
+    train, test = whole(rows.raw, rows.split.train, data), whole(rows.raw_test, rows.split.test, data)
+    for recipe, keep, net in learn_nets(NETS[data][:: 8 if quick else 1], data, train, quick, kept):
+        X = test.X[:, keep]
+        scores = net_scores(net, X)
+        probe = Probe("net.h", "net_predict", "uint8_t", len(keep), "uint8_t", "net_scores", "int32_t", scores.shape[1])
+        found = weigh(to_c(net, name="net"), probe, X)
         wrong = int((found.scores != scores).any(axis=1).sum() + (found.labels != scores.argmax(axis=1)).sum())
         yield {
             "model": recipe.name,
             "ours": True,
-            **figures(found, test.y, wrong, predict_codes(net, test.X)),
+            **figures(found, test.y, wrong, predict_codes(net, X)),
             "codes": {"flash": found.flash, "instructions": found.instructions},
             "bits": int(model_cost(net).bits),
             "format": f"{recipe.bits} bits",
@@ -242,12 +244,6 @@ def greedy_features(train: Dataset, most: int) -> Iterator[int]:
         chosen.append(best)
         left.remove(best)
         yield best
-
-
-def columns(data: Dataset, keep: list[int]) -> Dataset:
-    """Keep some features."""
-    variables = tuple(data.variables[i] for i in keep)
-    return Dataset(variables, data.target, np.ascontiguousarray(data.X[:, keep]), data.y)
 
 
 def peers(rows: Rows, quick: bool) -> Iterator[Figures]:
@@ -291,91 +287,9 @@ def figures(found: Measurement, y: np.ndarray, mismatches: int, python: np.ndarr
     }
 
 
-def judge(runs: list[Figures]) -> None:
-    """Say of each peer's point whether one of ours is at least as good in error, flash and instructions."""
-    axes = ("error", "flash", "instructions")
-    for run in runs:
-        if run["ours"] or "failed" in run:
-            continue
-        mine = [r for r in runs if r["ours"] and r["data"] == run["data"]]
-        better = [r for r in mine if all(r[a] <= run[a] for a in axes)]
-        run["dominated_by"] = better[0]["model"] if better else None
-        run["dominates"] = sum(all(run[a] <= r[a] for a in axes) for r in mine)
-
-
-def cells(run: Figures) -> list[str]:
-    if "failed" in run:
-        return [run["model"], f"failed: {run['failed']}", *[""] * 6]
-    own = run.get("codes")
-    from_codes = [f"{own['flash']:,}", f"{own['instructions']:,.0f}"] if own else ["", ""]
-    head = [run["model"], f"{100 * run['error']:.2f}", f"{run['flash']:,}", f"{run['instructions']:,.0f}"]
-    return [*head, f"{run['stack']:,}", f"{run['mismatches']:,}", *from_codes]
-
-
-def verdict(run: Figures) -> str:
-    if run["ours"] or "failed" in run:
-        return ""
-    if run["dominated_by"]:
-        return f"dominated by {run['dominated_by'].removeprefix('tinybayes ')}"
-    return f"not dominated; dominates {run['dominates']} of ours"
-
-
-def sections(result: Figures) -> Iterator[tuple[str, list[list[str]]]]:
-    for name, about in result["data"].items():
-        rows = [[*cells(run), verdict(run)] for run in result["runs"] if run["data"] == name]
-        yield f"{name}: {about['train']:,} + {about['test']:,} rows", rows
-
-
-def findings(result: Figures) -> Iterator[str]:
-    """Say in sentences how the comparison went."""
-    for name in result["data"]:
-        runs = [run for run in result["runs"] if run["data"] == name and "failed" not in run]
-        mine, theirs = [r for r in runs if r["ours"]], [r for r in runs if not r["ours"]]
-        wrong = sum(r["mismatches"] for r in mine)
-        yield f"{name}: {wrong} mismatches between Python and C in our {len(mine)} models; " + (
-            f"{sum(r['mismatches'] > 0 for r in theirs)} of the peers' {len(theirs)} have some, "
-            f"at most {max((r['mismatches'] for r in theirs), default=0):,} rows"
-        )
-        open_points = [r for r in theirs if not r["dominated_by"]]
-        yield f"{name}: our points dominate {len(theirs) - len(open_points)} of the peers' {len(theirs)}; not " + (
-            "; ".join(
-                f"{r['model']} ({100 * r['error']:.1f} %, {r['flash']:,} B, {r['instructions']:,.0f})"
-                for r in open_points
-            )
-            or "any"
-        )
-        beaten = [
-            r["model"]
-            for r in mine
-            if any(all(p[a] <= r[a] for a in ("error", "flash", "instructions")) for p in theirs)
-        ]
-        yield f"{name}: of our {len(mine)} points a peer's dominates {', '.join(beaten) or 'none'}"
-
-
 def public(text: str) -> str:
     local = os.environ.get("TINYBAYES_DATA", "")
     return text.replace(local, "$TINYBAYES_DATA") if local else text
-
-
-def markdown(result: Figures) -> str:
-    about = result["provenance"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["packages"].items() if number)
-    lines = [
-        "# Exported classifiers on a Cortex-M0+",
-        "",
-        "Written by `benchmarks/deploy.py` from `deploy.json`; `benchmarks/README.md` says how to read it.",
-        "",
-        f"- {about['date']}, `{about['command']}`, commit {about['commit']}",
-        f"- Python {about['python']}, {versions}",
-        *(f"- {name}: {figures['source']}" for name, figures in result["data"].items()),
-        "",
-        *(f"- {line}" for line in findings(result)),
-    ]
-    for title, rows in sections(result):
-        lines += ["", f"## {title}", "", "| " + " | ".join((*HEADINGS, "against our front")) + " |"]
-        lines += ["|---|" + "---:|" * (len(HEADINGS) - 1) + "---|"]
-        lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
