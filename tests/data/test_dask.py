@@ -174,12 +174,11 @@ def test_workers_without_the_package_are_named(tmp_path: Path) -> None:
         "    print('ready', flush=True)\n    await worker.finished()\n"
         "asyncio.run(main())\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        with pytest.raises(TinybayesError, match=r"a cluster that can import tinybayes, got no module.*; install"):
-            connect(tmp_path / "s.json")
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            with pytest.raises(TinybayesError, match=r"a cluster that can import tinybayes, got no module.*; install"):
+                connect(tmp_path / "s.json")
+        finally:
+            process.kill()
