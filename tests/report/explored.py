@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from tinybayes import learn_ac, learn_classifier, save, tie, to_format
 from tinybayes.cost import model_cost
 from tinybayes.infer import predict_codes
-from tinybayes.infer.reliability import page_figures
+from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.model import Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 
@@ -89,6 +89,7 @@ def write_explored(directory, train, test):
         cost = model_cost(model).to_dict()
         entry |= {name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")}
         entry |= page_figures(model, test.rows(slice(half, None))) | {"file": f"models/{number}.tb"}
+        entry["explanations"] = explained_rows(model, test.rows(slice(half, None)))
         if family == "fc":
             entry["history"] = [[epoch, 0.1 + 0.8 / epoch] for epoch in range(1, 31)]
         if family == "tan":

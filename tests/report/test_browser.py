@@ -6,7 +6,8 @@ import pytest
 from explored import HOSTILE, digits, linear_net, write_explored
 
 from tinybayes.model import Dataset, Variable
-from tinybayes.report.html import model_report, write_report
+from tinybayes.report.front import checked_front
+from tinybayes.report.html import model_report, write_page, write_report
 
 pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium.webdriver.common.keys import Keys
@@ -33,6 +34,16 @@ def test_opens_complete_and_asks_for_nothing(browser, page):
     for panel in ("structure", "tables", "levels", "confusion", "reliability", "breakdown", "code-panel"):
         assert browser.find(f"#{panel}").is_displayed(), panel
     assert "Cortex-M0+" in browser.find("#board-table").text
+    (told,) = [m["explanations"] for m in front["models"] if m["id"] == front["chosen"]]
+    shown = browser.all("#why section")
+    assert [int(place.get_attribute("data-row")) for place in shown] == [item["row"] for item in told]
+    assert [place.get_attribute("class") for place in shown[:2]] == ["right", "wrong"]
+    assert f"it is {told[1]['truth']}" in shown[1].text
+    bars = browser.all("#why section:first-child .odds")
+    assert [bar.get_attribute("data-feature") for bar in bars[1:]] == [c["feature"] for c in told[0]["contributions"]]
+    widths = [browser.js("return arguments[0].querySelector('i').offsetWidth", bar) for bar in bars[1:]]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 20
     browser.shot("light")
     assert browser.requests() == [address]
 
@@ -294,3 +305,25 @@ def test_a_page_is_brought_up_to_date_in_place(browser, page):
     assert browser.js("return Tinybayes.state.limits.bits") == limit
     assert browser.js("return Tinybayes.state.chosen") == page[1]["chosen"]
     assert browser.find('.chip[data-family="cnn"]').is_displayed()
+
+
+def test_groups_are_shown_one_at_a_time(browser, tmp_path):
+    common = {"family": "nb", "on_front": True, "operations": None, "parameters": None}
+    models = [
+        {"id": i, "group": group, "label": f"{group} {i}", "test_error": 0.1 * (i + 1), "bits": 10 ** (i + 1), **common}
+        for i, group in enumerate(["letter", "letter", "usps", "usps", "usps"])
+    ]
+    front = checked_front({"title": "Sweeps", "chosen": 1, "models": models})
+    browser.open(write_page(front, tmp_path / "groups.html").as_uri())
+    assert set(browser.marks()) == {"0", "1"}
+    assert sorted(browser.column(1)) == ["letter 0", "letter 1"]
+    assert "operations" not in browser.find("#best").text
+    Select(browser.find("#group-kind")).select_by_visible_text("usps")
+    assert set(browser.marks()) == {"2", "3", "4"}
+    assert "Best of 3" in browser.find("#best").text
+    browser.find("#budget-bits").send_keys(Keys.HOME)
+    assert browser.find("#best strong").text == "usps 2"
+    browser.js("Tinybayes.choose('0', false)")
+    assert Select(browser.find("#group-kind")).first_selected_option.text == "letter"
+    assert set(browser.marks()) == {"0", "1"}
+    browser.shot("groups")

@@ -9,10 +9,10 @@ import pytest
 from explored import HOSTILE, digits, hidden_net, linear_net, models, write_explored
 
 import zoo
-from tinybayes import FileError, TinybayesError, learn_classifier, save
+from tinybayes import FileError, TinybayesError, explain, learn_classifier, save
 from tinybayes.cost import model_cost
-from tinybayes.infer import evaluate
-from tinybayes.infer.reliability import page_figures
+from tinybayes.infer import class_scores, evaluate, predict_codes
+from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.model import BayesNet, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 from tinybayes.report.cards import breakdown, model_card
@@ -105,6 +105,9 @@ def test_hostile_names_stay_text(tmp_path):
     assert found["title"] == front["title"]
     assert found["variables"][0][0]["name"] == names[0]
     assert found["variables"][0][63]["name"] == names[63]
+    told = [item for model in found["models"] for item in model["explanations"] or []]
+    assert {item["truth"] for item in told} <= set(strange.states)
+    assert {part["feature"] for item in told for part in item["contributions"]} <= set(names)
 
 
 @pytest.mark.parametrize("number", range(13))
@@ -120,6 +123,7 @@ def test_every_kind_of_model_has_a_page_of_its_own(number, rows, tmp_path):
     assert entry["test_error"] == pytest.approx(evaluate(model, rows[1]).error)
     assert found["seed"] == 3
     assert found["cards"]["1"]["graph"]["x"]
+    assert len(entry["explanations"]) == (3 if isinstance(model, BayesNet) else 0)
 
 
 @pytest.mark.parametrize("make", [zoo.sprinkler, zoo.naive_bayes, zoo.tan, zoo.tree_tan])
@@ -206,6 +210,38 @@ def test_figures_of_a_classifier_match_evaluate(rows):
     assert (np.diff(bins[:, 0]) > 0).all()
 
 
+def test_a_right_a_wrong_and_an_unsure_row_are_explained(rows):
+    for model in (m for *_, m in models(rows[0]) if isinstance(m, BayesNet)):
+        y = rows[1].y.copy()
+        y[::2] = -1  # unknown: not explained
+        test = Dataset(rows[1].variables, rows[1].target, rows[1].X, y)
+        right, wrong, unsure = found = explained_rows(model, test)
+        known = np.flatnonzero(y >= 0)
+        good = predict_codes(model, test.X[known]) == y[known]
+        assert (right["row"], wrong["row"]) == (known[good][0], known[~good][0])
+        gaps = np.diff(np.sort(class_scores(model, test.X[known]), axis=1)[:, -2:])[:, 0]
+        others = [gap for place, gap in zip(known, gaps, strict=True) if place not in (right["row"], wrong["row"])]
+        assert unsure["total"] == pytest.approx(min(others), abs=1e-9)
+        for item in found:
+            whole = explain(model, test.X[item["row"]])
+            assert (item["label"], item["truth"]) == (whole.label, test.target.states[y[item["row"]]])
+            said = [part["log_odds"] for part in item["contributions"]]
+            assert len(said) + item["others"] == np.count_nonzero([c.log_odds for c in whole.contributions])
+            assert len(said) == 12 or item["others"] == 0
+            assert sum(said) + item["prior"] + item["rest"] == pytest.approx(whole.total)
+            assert min(map(abs, said)) >= np.sort(np.abs([c.log_odds for c in whole.contributions]))[-len(said)]
+
+
+def test_what_rules_a_class_out_is_explained_without_infinities():
+    wet = Dataset((Variable("rain", (0, 1)),), Variable("wet", ("no", "yes")), np.array([[0], [1]]), np.array([0, 1]))
+    net = learn_classifier(wet, structure="naive", smoothing=0)
+    found = explained_rows(net, wet)
+    assert [(item["row"], item["total"]) for item in found] == [(0, None), (1, None)]
+    assert found[1]["contributions"] == [{"feature": "rain", "value": "1", "log_odds": None}]
+    assert found[1]["rest"] == found[1]["others"] == 0
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
 def test_weights_and_unknown_classes_count(rows):
     model, test = linear_net(rows[0]), rows[1]
     y = test.y.copy()
@@ -245,6 +281,10 @@ def test_tables_in_snippets_are_cut():
         (lambda f: f["models"][0].update(validation_error=3), "share from 0 to 1"),
         (lambda f: f["models"][1].update(id="0"), "distinct ids"),
         (lambda f: f["models"][0].update(confusion=[[1, 2]]), "confusion"),
+        (lambda f: f["models"][0].update(explanations={}), "explanations"),
+        (lambda f: f["models"][0].update(explanations=[{"row": 1}]), "explanations"),
+        (lambda f: f["models"][0]["explanations"][0].update(prior="<b>"), "explanations"),
+        (lambda f: f["models"][0]["explanations"][0]["contributions"][0].update(log_odds="1"), "explanations"),
         (lambda f: f["models"][0].update(file="../../etc/passwd"), "below the directory"),
         (lambda f: f["models"][0].update(file="/etc/passwd"), "below the directory"),
         (lambda f: f.update(chosen="nobody"), "chosen"),

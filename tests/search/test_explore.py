@@ -134,6 +134,12 @@ def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     assert found.chosen is not None
     assert found.chosen["bits"] <= 4000
     document = json.loads((tmp_path / "front.json").read_text())
+    kept = [m for m in document["models"] if m["file"] is not None]
+    networks = [m for m in kept if m["family"] in ("nb", "tan", "tan-learned", "tied")]
+    assert networks
+    for model in kept:
+        assert bool(model["explanations"]) == (model in networks)
+        assert {len(item["contributions"]) <= 12 for item in model["explanations"]} <= {True}
     assert document["chosen"] == found.chosen["id"]
     assert len(pd.read_csv(tmp_path / "front.csv")) == len(found.front)
     for entry in found.front:

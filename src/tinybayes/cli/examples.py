@@ -67,14 +67,19 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run the experiments of a paper; what was finished before is taken up, not run again."""
+    from tinybayes.report.sweeps import write_sweeps_report
+    from tinybayes.search.reproduce import name_of
     from tinybayes.search.reproduce import reproduce as run
 
     tell = (lambda line: None) if as_json else say
     place = output or file.parent / "results"
     tell("Ctrl-C ends it; the same command goes on with what is not finished.")
     report = run(file, place, only=only or (), quick=quick, seconds=seconds, tell=tell)
+    page = write_sweeps_report(file, place, quick=quick)
     if as_json:
         print_json(report, place)
         return
-    name = file.stem + ("-quick" if quick else "")
+    name = name_of(file, quick=quick)
     tell(f"Every run is in {place / name}.jsonl, the summary in {place / name}.json.")
+    if page is not None:
+        tell(f"To look at them: {page}")

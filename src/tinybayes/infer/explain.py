@@ -129,6 +129,40 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
     return Explanation(states[label], states[other], float(odds[-1]), contributions, float(odds.sum()))
 
 
+def brief(found: Explanation, count: int) -> dict[str, Any]:
+    """Return what a page shows of an explanation, in plain values.
+
+    Parameters
+    ----------
+    found
+        The explanation.
+    count
+        How many contributions are kept, the strongest first.
+
+    Returns
+    -------
+    dict
+        As `Explanation.to_dict` with the states as text; ``others`` says how many more features have their say, and
+        ``rest`` what those say together. What is infinite is None: it always speaks for the label.
+    """
+    kept = found.strongest(count)
+    spoken = sum(item.log_odds != 0 for item in found.contributions)
+    rest = sum(item.log_odds for item in found.strongest(spoken)[count:])
+    return {
+        "label": str(found.label),
+        "against": str(found.against),
+        "prior": _finite(found.prior),
+        "contributions": [vars(item) | {"log_odds": _finite(item.log_odds)} for item in kept],
+        "total": _finite(found.total),
+        "others": spoken - len(kept),
+        "rest": _finite(rest),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
 def _other(model: BayesNet, scores: np.ndarray, label: int, against: State | None) -> int:
     assert model.target is not None
     if against is None:

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.infer.explain import brief, explain
 from tinybayes.infer.scores import Classifier, class_scores, normalize_scores
-from tinybayes.model import Dataset
+from tinybayes.model import BayesNet, Dataset
 
 BINS = 10  # of confidence
 BLOCK = 2**14  # rows that are scored at once
+STRONGEST = 12  # contributions to a label that are shown
+EXAMPLES = 3  # rows whose labels are explained
 
 
 def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
@@ -49,3 +52,35 @@ def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
     used = bins[bins[:, 2] > 0]
     reliability = np.column_stack([used[:, :2] / used[:, 2:], used[:, 2]])
     return {"confusion": confusion.tolist(), "reliability": reliability.tolist()}
+
+
+def explained_rows(model: Classifier, dataset: Dataset) -> list[dict[str, Any]]:
+    """Explain the labels of up to three rows, for the report page: a right one, a wrong one and the least sure one.
+
+    Parameters
+    ----------
+    model
+        A classifier; only Bayesian networks explain themselves, for others the list is empty.
+    dataset
+        Rows over the variables of the model, with their classes. Only the first ones are looked at.
+
+    Returns
+    -------
+    list
+        Of each row ``row``, its number, ``truth``, its class, and what `tinybayes.infer.explain.brief` says.
+    """
+    target = model.target
+    if not isinstance(model, BayesNet) or target is None or target.cardinality < 2 or dataset.y is None:
+        return []
+    places = np.flatnonzero(dataset.y >= 0)[:BLOCK]
+    scores = class_scores(model, dataset.X[places])
+    possible = np.isfinite(scores).any(axis=1)
+    places, scores = places[possible], scores[possible]
+    right = scores.argmax(axis=1) == dataset.y[places]
+    second, first = np.sort(scores, axis=1)[:, -2:].T
+    order = [*np.flatnonzero(right)[:1], *np.flatnonzero(~right)[:1], *np.argsort(first - second, kind="stable")[:3]]
+    rows = [int(places[i]) for i in dict.fromkeys(order)][:EXAMPLES]
+    return [
+        {"row": row, "truth": str(target.states[dataset.y[row]]), **brief(explain(model, dataset.X[row]), STRONGEST)}
+        for row in rows
+    ]

@@ -22,8 +22,10 @@ FAMILIES = {
 }
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
+_MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
 _MODEL: dict[str, Any] = {
     "label": None,
+    "group": None,  # models of different groups, such as data sets, are never compared
     "settings": {},
     "validation_error": None,
     "test_error": None,
@@ -33,6 +35,7 @@ _MODEL: dict[str, Any] = {
     "history": None,
     "confusion": None,
     "reliability": None,
+    "explanations": None,
 }
 _TOP: dict[str, Any] = {
     "title": "Models and their price",
@@ -90,8 +93,11 @@ def _checked_model(found: Any, where: str) -> dict[str, Any]:
     model |= {"id": str(found["id"]), "family": str(found.get("family", "other"))}
     for name in _COUNTS:
         count = found.get(name, 0)
-        _need(_is_number(count) and count >= 0, "a number, not negative", count, f"{where}, {name}")
-        model[name] = int(count)
+        unknown = count is None and name in _MAYBE
+        sound = unknown or (_is_number(count) and count >= 0)
+        _need(sound, "a number, not negative", count, f"{where}, {name}")
+        model[name] = None if unknown else int(count)
+    model["group"] = None if model["group"] is None else str(model["group"])
     model["label"] = str(model["label"] or f"{model['family']} {model['id']}")
     for name in ("validation_error", "test_error"):
         share = model[name]
@@ -108,9 +114,33 @@ def _checked_model(found: Any, where: str) -> dict[str, Any]:
         items = model[name]
         sound = items is None or (isinstance(items, list) and all(map(sound_item, items)))
         _need(sound, "a list of the described form", items, f"{where}, {name}")
+    model["explanations"] = _checked_explanations(model["explanations"], f"{where}, explanations")
     file = model["file"]
     _need(file is None or isinstance(file, str), "the name of a file", file, f"{where}, file")
     return model | {"on_front": bool(model["on_front"])}
+
+
+def _checked_explanations(found: Any, where: str) -> list[dict[str, Any]] | None:
+    """Check the rows whose labels are explained; see `tinybayes.infer.reliability.explained_rows`."""
+    if found is None:
+        return None
+    form = "a list of the described form"
+    _need(isinstance(found, list) and all(isinstance(item, dict) for item in found), form, found, where)
+    clean = []
+    for item in found:
+        parts = item.get("contributions")
+        _need(isinstance(parts, list) and all(isinstance(part, dict) for part in parts), form, parts, where)
+        numbers = [item.get(name) for name in ("row", "prior", "total", "others", "rest")]
+        numbers += [part.get("log_odds") for part in parts]
+        _need(_numbers(numbers, len(numbers)), form, numbers, where)
+        kept = {name: item.get(name) for name in ("row", "prior", "total", "others", "rest")}
+        kept |= {name: str(item.get(name, "")) for name in ("truth", "label", "against")}
+        kept["contributions"] = [
+            {"feature": str(p.get("feature", "")), "value": str(p.get("value", "")), "log_odds": p.get("log_odds")}
+            for p in parts
+        ]
+        clean.append(kept)
+    return clean
 
 
 def model_path(directory: Path, file: str) -> Path:

@@ -15,13 +15,13 @@ from tinybayes.deploy import load
 from tinybayes.deploy.formats import Model
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.infer.reliability import page_figures
+from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
 from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.front import FAMILIES, checked_front, finite, model_path, read_front
 
 LIMIT = 5_900_000  # bytes of a page
-SCRIPTS = ("core.js", "plots.js", "front.js", "table.js", "graph.js", "heat.js", "model.js", "main.js")
+SCRIPTS = ("core.js", "plots.js", "front.js", "table.js", "graph.js", "heat.js", "odds.js", "model.js", "main.js")
 LIBRARY = "vendor/plotly-basic.min.js"
 
 
@@ -81,7 +81,8 @@ def model_report(
     model
         The model.
     dataset
-        Rows on which the confusion matrix and the reliability curve are measured, or None for neither.
+        Rows on which the confusion matrix and the reliability curve are measured and a few of which are explained, or
+        None for nothing of that.
     output
         The file.
     command
@@ -102,7 +103,7 @@ def model_report(
     if model.target is not None:
         data |= {"target": model.target.name, "classes": model.target.cardinality}
     if dataset is not None and model.target is not None:
-        entry |= page_figures(model, dataset)
+        entry |= page_figures(model, dataset) | {"explanations": explained_rows(model, dataset)}
         confusion = entry["confusion"]
         right = sum(confusion[k][k] for k in range(len(confusion)))
         wrong = max(0.0, 1 - right / max(sum(map(sum, confusion)), 1e-300))
@@ -143,6 +144,11 @@ def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict
             variables.append(nodes)
         card["variables"] = kept[key]
     return {**front, "families": FAMILIES, "variables": variables, "cards": cards}
+
+
+def write_page(front: dict[str, Any], output: Path) -> Path:
+    """Write the page of models of which only the figures are known, as `checked_front` returns them."""
+    return _write(page_text(_with_cards(front, {})), output)
 
 
 def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:

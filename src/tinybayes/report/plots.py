@@ -134,7 +134,7 @@ def _axes(width: float, height: float) -> tuple["Figure", Any]:
 def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
     """Draw error over memory on logarithmic axes; the area of a mark grows with operations, the front is filled."""
     figure, axes = _axes(width, 0.66 * width)
-    log = np.log([max(1, m["operations"]) for m in models])
+    log = np.log([max(1, m["operations"] or 0) for m in models])
     share = (log - log.min()) / max(float(np.ptp(log)), 1e-9)
     floor = _floor(models)
     for family in _families(models):

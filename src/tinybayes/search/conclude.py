@@ -16,7 +16,7 @@ import numpy as np
 from tinybayes import __version__
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.infer.reliability import page_figures
+from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.search.families import Limits, describe
 from tinybayes.search.front import pareto
 from tinybayes.search.study import Run
@@ -159,7 +159,8 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
             file = f"models/{run.key}.tb"
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
             save(outcome.model, directory / file, metadata=metadata)
-            figures = page_figures(outcome.model, views.by_name[run.setting.get("view", "fine")].test)
+            test = views.by_name[run.setting.get("view", "fine")].test
+            figures = page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
     return described(run, cost, front) | {"file": file, "test_error": tested} | (figures or {})
 
 

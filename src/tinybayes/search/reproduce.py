@@ -45,14 +45,12 @@ def reproduce(
     tell
         Called with a line of text now and then.
     """
-    sweeps = [s for s in read_sweeps(path) if not only or any(s.name.startswith(name) for name in only)]
+    sweeps = [s for s in sweeps_of(path, quick=quick) if not only or any(s.name.startswith(name) for name in only)]
     if not sweeps:
         known = ", ".join(s.name for s in read_sweeps(path))
         raise error(f"one of the sweeps {known}", list(only), where=str(path))
-    if quick:
-        sweeps = [_short(sweep) for sweep in sweeps]
     output.mkdir(parents=True, exist_ok=True)
-    name = path.stem + ("-quick" if quick else "")
+    name = name_of(path, quick=quick)
     began, before = time.monotonic(), _lines(output / f"{name}.jsonl")
     results = []
     for sweep in sweeps:
@@ -75,6 +73,16 @@ def reproduce(
     with atomic_path(output / f"{name}.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1) + "\n")
     return report
+
+
+def sweeps_of(path: Path, *, quick: bool = False) -> list[Sweep | NetSweep]:
+    """Return the sweeps of a file as `reproduce` runs them."""
+    return [_short(sweep) if quick else sweep for sweep in read_sweeps(path)]
+
+
+def name_of(path: Path, *, quick: bool = False) -> str:
+    """Return how the results of a file are called, without a suffix."""
+    return path.stem + ("-quick" if quick else "")
 
 
 def _lines_of(found: dict[str, Any]) -> list[str]:

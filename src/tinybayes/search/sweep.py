@@ -156,6 +156,7 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
                     "validation_error": None if stage == 2 else round(result.validation_error, 6),
                     "test_error": round(result.test_error, 6),
                     "parameters": result.parameters,
+                    "operations": result.operations,
                 }
                 with store.open("a") as file:
                     file.write(json.dumps(record) + "\n")
@@ -225,6 +226,7 @@ class _Result:
     validation_error: float
     test_error: float
     parameters: int
+    operations: int
 
 
 def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[_Result]:
@@ -251,7 +253,8 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
         parents = np.array(result.parents)
         entries = states * np.where(parents >= 0, states[parents], 1) * rows.target.cardinality
         parameters = int(entries.sum()) + rows.target.cardinality
-        yield _Result(result.validation_error, result.test_error, parameters)
+        operations = len(states) * rows.target.cardinality  # every feature has the class as a parent
+        yield _Result(result.validation_error, result.test_error, parameters, operations)
 
 
 def _configuration(sweep: Sweep, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]) -> Configuration:

@@ -9,6 +9,7 @@ import numpy as np
 from tinybayes.deploy.formats import Model
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask, class_scores, explain, normalize_scores
+from tinybayes.infer.explain import brief
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 from tinybayes.report.front import finite
 
@@ -99,11 +100,7 @@ def _decision(model: Model, row: np.ndarray, against: int | None, classes: list[
     if isinstance(model, BayesNet) and model.target.cardinality > 1:
         state = None if against is None or against == int(scores[0].argmax()) else model.target.states[against]
         told = explain(model, row, against=state)
-        plain = told.to_dict() | {"contributions": [vars(item) for item in told.strongest(STRONGEST)]}
-        spoken = sum(1 for item in told.contributions if item.log_odds)
         states = model.target.states
-        plain |= {"label": str(told.label), "against": str(told.against), "others": max(0, spoken - STRONGEST)}
-        plain |= {"label_code": states.index(told.label), "against_code": states.index(told.against)}
-        plain["rest"] = told.total - told.prior - sum(item.log_odds for item in told.strongest(STRONGEST))
-        found["explanation"] = plain
+        codes = {"label_code": states.index(told.label), "against_code": states.index(told.against)}
+        found["explanation"] = brief(told, STRONGEST) | codes
     return found

@@ -3,27 +3,40 @@
 (function (T) {
   const STEPS = 1000;  // of a slider; the last one means no limit
   const LIMITS = ["bits", "operations"];
-  T.state = {chosen: null, hidden: new Set(), limits: {bits: Infinity, operations: Infinity}, error: "validation_error", colour: "family", frontOnly: false};
+  T.state = {chosen: null, hidden: new Set(), limits: {bits: Infinity, operations: Infinity}, error: "validation_error", colour: "family", frontOnly: false, group: null};
   const range = {};
 
   const errorOf = (model) => model[T.state.error];
-  T.fits = (model) => LIMITS.every((name) => model[name] <= T.state.limits[name]);
-  T.visible = (model) => !T.state.hidden.has(model.family) && (!T.state.frontOnly || model.on_front);
+  // What is not known fits only where there is no limit.
+  T.fits = (model) => LIMITS.every((name) => (model[name] ?? Infinity) <= T.state.limits[name]);
+  const inGroup = (model) => T.state.group === null || model.group === T.state.group;
+  T.visible = (model) => inGroup(model) && !T.state.hidden.has(model.family) && (!T.state.frontOnly || model.on_front);
 
   T.front = {
     start(again) {
       const {models, budget} = T.data;
       if (models.every((model) => errorOf(model) === null)) T.state.error = "test_error";
-      for (const name of LIMITS) {
-        const values = models.map((model) => Math.max(1, model[name]));
-        range[name] = [Math.log(Math.min(...values)), Math.log(Math.max(...values))];
-        if (!again) T.state.limits[name] = budget[name] || Infinity;
-      }
+      measure();
+      for (const name of LIMITS) if (!again) T.state.limits[name] = budget[name] || Infinity;
       families();
       controls();
       T.byId("front-section").hidden = models.length < 2;
       if (models.length > 1) T.plot(T.byId("front-plot"), picture, {click: (point) => T.choose(point.customdata, true)});
       this.show();
+    },
+    // Show the group that a model belongs to, where there are several.
+    enter(group) {
+      const groups = [...new Set(T.data.models.map((model) => model.group))];
+      const kind = T.byId("group-kind");
+      T.byId("group").hidden = groups.length < 2;
+      if (groups.length < 2 || group === T.state.group) return;
+      kind.replaceChildren(...groups.map((name) => T.make("option", {value: name ?? "", selected: name === group}, name ?? "other")));
+      kind.onchange = () => this.enter(groups[kind.selectedIndex]);
+      T.state.group = group;
+      measure();
+      controls();
+      this.show();
+      T.table.show();
     },
     show() {
       T.redraw(T.byId("front-plot"));
@@ -37,6 +50,13 @@
       T.table.dim();
     },
   };
+
+  function measure() {
+    for (const name of LIMITS) {
+      const values = T.data.models.filter(inGroup).map((model) => Math.max(1, model[name]));
+      range[name] = [Math.log(Math.min(...values)), Math.log(Math.max(...values))];
+    }
+  }
 
   function families() {
     const present = [...new Set(T.data.models.map((model) => model.family))];
@@ -97,7 +117,8 @@
       return;
     }
     const model = fitting[0];
-    const price = `${T.percent(errorOf(model))} error, ${T.size(model.bits)}, ${T.count(model.operations)} operations`;
+    const work = model.operations === null ? "" : `, ${T.count(model.operations)} operations`;
+    const price = `${T.percent(errorOf(model))} error, ${T.size(model.bits)}${work}`;
     place.replaceChildren(
       T.make("span", {class: "quiet small"}, `Best of ${T.count(fitting.length)} that fit`),
       T.make("strong", {"data-id": model.id}, model.label), T.make("span", {}, price), T.make("br"),
@@ -118,7 +139,8 @@
       marker: {symbol: "circle-open", size: chosen.map((model) => diameter(model) + 13), color: T.css("--mark"), line: {width: 3}},
     });
     const [low, high] = range.operations.map(Math.exp);
-    T.byId("front-key").textContent = `The area of a mark grows with the operations of a prediction, from ${T.count(low)} to ${T.count(high)}. ` +
+    const area = high > low ? `The area of a mark grows with the operations of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
+    T.byId("front-key").textContent = area +
       "Filled marks are on the front: no other model is at least as good in error, memory and operations. Choose a mark to look inside.";
     const fine = window.matchMedia("(pointer: fine)").matches;
     const limits = T.state.limits.bits === Infinity ? [] : [{
@@ -128,24 +150,28 @@
     return {traces, layout: {
       xaxis: T.axis(Object.assign({title: {text: "memory of the parameters (bits)"}, fixedrange: !fine}, logAxis(drawnAll((m) => Math.max(1, m.bits)), 1.35))),
       yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.22))),
-      shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: T.state.error,
+      shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: `${T.state.error} ${T.state.group}`,
     }};
   }
 
-  const drawnAll = (value) => T.data.models.filter((model) => errorOf(model) !== null).map(value);
+  const drawnAll = (value) => T.data.models.filter((model) => inGroup(model) && errorOf(model) !== null).map(value);
   // Where no row was wrong, half of the smallest error there is stands for zero.
   function lowest() {
-    const positive = T.data.models.map(errorOf).filter((error) => error > 0);
+    const positive = T.data.models.filter(inGroup).map(errorOf).filter((error) => error > 0);
     return positive.length ? Math.min(...positive) / 2 : 0.001;
   }
 
   function logAxis(values, room) {
     const low = Math.min(...values) / room, high = Math.max(...values) * room;
-    const all = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-      for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
-    }
-    let ticks = all.filter((tick) => tick >= low && tick <= high);
+    const at = (digits) => {
+      const all = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+        for (const digit of digits) all.push(digit * 10 ** power);
+      }
+      return all.filter((tick) => tick >= low && tick <= high);
+    };
+    let ticks = at([1, 2, 5]);
+    if (ticks.length < 3) ticks = at([1, 1.5, 2, 3, 4, 5, 6, 8]);
     if (ticks.length > 8) ticks = ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
     return {type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: ticks, ticktext: ticks.map(short)};
   }
@@ -183,7 +209,8 @@
 
   function hover(model) {
     const lines = [`<b>${T.plain(T.cut(model.label, 60))}</b>`, `${T.percent(errorOf(model))} error`];
-    lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits)`, `${T.count(model.operations)} operations`, `${T.count(model.parameters)} parameters`);
+    lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits)`);
+    for (const name of ["operations", "parameters"]) if (model[name] !== null) lines.push(`${T.count(model[name])} ${name}`);
     if (!T.fits(model)) lines.push("does not fit the budget");
     return lines.join("<br>");
   }

@@ -9,6 +9,7 @@
     if (!model) return;
     T.state.chosen = id;
     T.state.shown = JSON.stringify(model);
+    T.front.enter(model.group ?? null);
     T.front.show();
     T.showModel(model);
     history.replaceState(null, "", `#model=${encodeURIComponent(id)}`);

@@ -5,7 +5,7 @@
 
   // A page that is served looks its cards up elsewhere.
   T.card = (model) => T.data.cards[model.id];
-  T.absent = () => "Only the figures of this model were kept: it is a baseline, or another model is better in every way.";
+  T.absent = () => "Only the figures of this model were kept: it is a baseline, a run of a sweep, or another model is better in every way.";
 
   T.showModel = function (model) {
     const card = unpacked(T.card(model));
@@ -29,6 +29,7 @@
     if (model.reliability && model.reliability.length) reliability(panel(panels, "Reliability", "reliability"), model.reliability);
     if (card) breakdown(panel(panels, "Where the price comes from", "breakdown"), card.breakdown);
     if (model.history && model.history.length) history(panel(panels, "Learning curve", "history"), model.history);
+    if (model.explanations && model.explanations.length) explanations(panel(panels, "Why these labels", "why", true), model.explanations);
     if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code);
     T.redraw();
   };
@@ -142,6 +143,15 @@
       layout: {xaxis: T.axis({title: {text: "confidence of the label"}, range: [0, 1.06]}), yaxis: T.axis({title: {text: "share of right labels"}, range: [0, 1.08]})},
     }));
     box.append(T.make("p", {class: "quiet small"}, "On the dotted line a model is as often right as it says; below it, it is too sure. The area of a mark is its share of the rows."));
+  }
+
+  // Rows of the data, each with what its features said for the label and against it.
+  function explanations(box, rows) {
+    box.append(T.make("div", {class: "why"}, ...rows.map((found) => {
+      const right = found.label === found.truth;
+      const verdict = right ? "rightly" : `wrongly: it is ${found.truth}`;
+      return T.make("section", {class: right ? "right" : "wrong", "data-row": found.row}, T.make("h4", {}, `Row ${T.count(found.row)}: ${found.label} and not ${found.against}, ${verdict}`), ...T.odds(found), T.make("p", {class: "quiet small"}, T.oddsNote(found)));
+    })));
   }
 
   function history(box, points) {

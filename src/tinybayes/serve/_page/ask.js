@@ -115,12 +115,6 @@
   }
   const share = (value) => value > 0.9995 && value < 1 ? "> 99.9 %" : `${(100 * value).toFixed(1)} %`;
 
-  function bar(width, side) {
-    const inner = T.make("i", {class: side});
-    inner.style.width = `${width}%`;
-    return inner;
-  }
-
   function classes(shares) {
     const {name, states} = about.variables[about.target];
     const order = shares.map((_, code) => code);
@@ -130,25 +124,14 @@
     const lines = order.slice(0, CLASSES).map((code) => {
       const press = () => { against = code; ask(); };
       const label = about.explains ? T.make("button", {type: "button", title: `Why not ${states[code]}?`, on: {click: press}}, T.cut(states[code], 26)) : T.make("span", {}, T.cut(states[code], 26));
-      return T.make("div", {class: shares[code] === top ? "odds best-class" : "odds", "data-class": states[code], "data-share": shares[code]}, label, T.make("span", {class: "track"}, bar(100 * shares[code], "right")), T.make("span", {class: "figure"}, share(shares[code])));
+      return T.make("div", {class: shares[code] === top ? "odds best-class" : "odds", "data-class": states[code], "data-share": shares[code]}, label, T.make("span", {class: "track"}, T.oddsBar(100 * shares[code], "right")), T.make("span", {class: "figure"}, share(shares[code])));
     });
     answer.append(T.make("h4", {}, name), T.make("div", {id: "ask-classes"}, ...lines));
     if (many) answer.append(T.make("p", {class: "quiet small"}, `The ${CLASSES} most probable of ${T.count(order.length)} classes.`));
   }
 
   function explanation(found) {
-    const parts = [{feature: "before any feature", value: "", log_odds: found.prior}, ...found.contributions];
-    const longest = Math.max(...parts.map((part) => part.log_odds === null ? 0 : Math.abs(part.log_odds)), 1e-12);
-    const lines = parts.map((part) => {
-      const sure = part.log_odds === null;  // infinite: the value rules the other class out
-      const width = sure ? 100 : 100 * Math.abs(part.log_odds) / longest, right = sure || part.log_odds > 0;
-      const figure = sure ? "∞" : `${part.log_odds > 0 ? "+" : ""}${part.log_odds.toFixed(2)}`;
-      const label = T.make("span", {title: part.feature}, T.cut(part.feature, 24), part.value === "" ? null : T.make("span", {class: "quiet"}, ` ${T.cut(part.value, 16)}`));
-      return T.make("div", {class: "odds", "data-feature": part.feature, "data-odds": part.log_odds}, label, T.make("span", {class: "track two"}, T.make("span", {}, right ? null : bar(width, "left")), T.make("span", {}, right ? bar(width, "right") : null)), T.make("span", {class: "figure"}, figure));
-    });
-    const rest = found.others ? ` ${T.count(found.others)} more features add ${found.rest === null ? "∞" : found.rest.toFixed(2)}.` : "";
-    const total = found.total === null ? "∞" : found.total.toFixed(2);
-    answer.append(T.make("h4", {}, `Why ${found.label} and not ${found.against}`), T.make("div", {id: "ask-why"}, ...lines),
-      T.make("p", {class: "quiet small"}, `Log-odds: orange speaks for ${found.label}, blue for ${found.against}; together ${total}, exactly.${rest} Choose a class above to compare with it.`));
+    answer.append(T.make("h4", {}, `Why ${found.label} and not ${found.against}`), T.make("div", {id: "ask-why"}, ...T.odds(found)),
+      T.make("p", {class: "quiet small"}, `${T.oddsNote(found)} Choose a class above to compare with it.`));
   }
 })(Tinybayes);
