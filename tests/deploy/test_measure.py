@@ -8,8 +8,11 @@ import sys
 import numpy as np
 import pytest
 from networks import classifier, codebook, every_state
+from sklearn.datasets import load_iris
 
 from neural_nets import kinds, neural_net, rows_of
+from test_cli import run
+from tinybayes import explore
 from tinybayes.cost import bayes_net_cost, model_cost
 from tinybayes.deploy import measure as measuring
 from tinybayes.deploy import save
@@ -234,3 +237,15 @@ def test_the_command_line_shows_figures_beside_the_price(tmp_path):
     assert (small["core"], large["core"]) == ("Cortex-M0+", "Cortex-M4")
     assert small["flash"] > bayes_net_cost(net).bytes
     assert 50 < large["instructions"] < small["instructions"] < 1000
+
+
+@emulated
+def test_figures_of_a_chosen_model_go_into_the_report_of_its_search(tmp_path):
+    frame = load_iris(as_frame=True).frame
+    chosen = explore(frame, "target", output=tmp_path / "search", families="closed-form", seconds=10).chosen
+    run("export", "search", "--to", "c", "--measure", "-o", "out", cwd=tmp_path)
+    document = json.loads((tmp_path / "search" / "front.json").read_text())
+    noted = {model["id"]: model["boards"] for model in document["models"]}
+    assert [board["core"] for board in noted.pop(chosen["id"])] == ["Cortex-M0+", "Cortex-M4"]
+    assert set(noted.values()) == {None}
+    assert "Cortex-M4" in (tmp_path / "search" / "report.html").read_text()

@@ -64,6 +64,7 @@ def export(
     files = make(found, to, name=chosen, raw=raw, note=_note(model), **options)
     boards = _measure(found, files, chosen, query) if measured else []
     write_files(files, output)
+    page = _note_boards(model, [_figures(b) for b in boards]) if boards else None
     if as_json:
         sizes = {file: len(content) for file, content in files.items()}
         figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": model_cost(found).to_dict()}
@@ -73,6 +74,8 @@ def export(
     say(f"Price: {model_cost(found)}.")
     if boards:
         show(_board_table(boards, model_cost(found)))
+    if page is not None:
+        say(f"These figures are in {page}, too.")
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
     say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen)}")
 
@@ -114,6 +117,17 @@ def _note(path: Path) -> str:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return f"{said}: {100 * value:.2f} %."
     return ""
+
+
+def _note_boards(path: Path, boards: list[dict[str, Any]]) -> Path | None:
+    """Put what was measured into the report of the search that the model came from, if it came from one."""
+    from tinybayes.report.front import FRONT, note_boards
+    from tinybayes.report.html import write_report
+
+    directory = path.absolute().parent.parent
+    if not (directory / FRONT).is_file() or not note_boards(directory, path.name, boards):
+        return None
+    return write_report(directory)
 
 
 def _table(files: "Files") -> object:

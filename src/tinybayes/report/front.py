@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tinybayes.errors import FileError, error
+from tinybayes.files import atomic_path
 
 FRONT = "front.json"
 FAMILIES = {
@@ -67,6 +68,19 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise error("JSON", f"{problem}", where=str(path), kind=FileError) from problem
     return checked_front(found, str(path))
+
+
+def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> bool:
+    """Note in ``front.json`` what a model takes on boards; tell whether a model of that file name is there."""
+    read_front(directory)  # raises where the file is not what it should be
+    document = json.loads((directory / FRONT).read_text(encoding="utf-8"))
+    found = [model for model in document["models"] if model.get("file") == f"models/{name}"]
+    for model in found:
+        model["boards"] = boards
+    if found:
+        with atomic_path(directory / FRONT) as temporary:
+            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return bool(found)
 
 
 def checked_front(found: Any, where: str = "front") -> dict[str, Any]:
