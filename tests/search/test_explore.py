@@ -114,6 +114,19 @@ def test_linear_networks_give_up_bits_to_fit_the_budget():
     assert kinds.fitted(drawn, digits, Limits(500)) is None
 
 
+@pytest.mark.parametrize("family", kinds.SAMPLED)
+def test_first_guesses_can_be_drawn_and_fit(family):
+    digits = make_views(load_digits(as_frame=True).frame, "target")
+    for limits in (Limits(), Limits(32_000), Limits(9_000, 9_000)):
+        guess = kinds.first_guess(family, digits, limits)
+        space = kinds.distributions(family, digits)
+        assert set(guess) <= set(space)
+        assert all(space[name]._contains(space[name].to_internal_repr(value)) for name, value in guess.items())
+    wide = kinds.first_guess(family, digits, Limits())
+    if family in ("fc", "cnn"):
+        assert wide["size"] > kinds.first_guess(family, digits, Limits(9_000))["size"]
+
+
 def run_of(key, error, bits, operations=1, saved=True, loss=0.0):
     cost = {"bits": bits, "operations": operations}
     return Run(key, {"family": "nb"}, 0, error, loss, cost, 0.0, [], saved)

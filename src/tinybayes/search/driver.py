@@ -67,7 +67,7 @@ class Search:
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
         self.generator = np.random.default_rng([seed, len(store.runs)])
         self.under_way: set[str] = set()
-        self.turn = 0
+        self.turn, self.begun = 0, set[str]()
         self.patience = 0.03 * seconds  # that a circuit may grow
 
     @property
@@ -155,7 +155,10 @@ class Search:
             self.turn += 1
             if not self._fits(None, 0):
                 return None
-            leader = self.store.ask(family, self.spaces[family], {})
+            begun = any(run.family == family for run in self.store.runs.values()) or family in self.begun
+            first = {} if begun else kinds.first_guess(family, self.views, self.limits)
+            self.begun.add(family)
+            leader = self.store.ask(family, self.spaces[family], first)
             shape = {name: leader.setting[name] for name in kinds.SHAPES[family]}
             asked = [leader] + [self.store.ask(family, self.spaces[family], shape) for _ in range(BATCH - 1)]
             settings: list[Setting] = []

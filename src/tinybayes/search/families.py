@@ -98,6 +98,21 @@ def distributions(family: str, views: Views) -> "dict[str, BaseDistribution]":
     return found
 
 
+def first_guess(family: str, views: Views, limits: Limits) -> Setting:
+    """Return where a search of a family begins: what has been good elsewhere, as wide as the limits allow."""
+    if family not in NARROWEST:
+        return {"view": "mdlp", "bits": 4, "integer": 3, "lam": 50.0, "gamma": 10.0, "learning_rate": 0.02}
+    guess: Setting = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "smoothing": 0.05}
+    guess |= {"layers": 1, "inputs": "shared"} if family == "fc" else {"layers": 2}
+    features = len(views.by_name["fine"].seen.variables)
+    for size in (3, 2, 1):
+        hidden = [NARROWEST[family] * 2**size * (layer + 1) for layer in range(guess["layers"])]
+        price = net_price(family, hidden, 4, features, views.target.cardinality, views.image_shape, scaled=False)
+        if limits.allows(*price):
+            return {**guess, "size": size}
+    return {**guess, "size": 0}
+
+
 def shape(setting: Setting) -> str:
     """Return what settings trained at once have in common."""
     family = setting["family"]
