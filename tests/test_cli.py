@@ -1,32 +1,14 @@
-import io
 import json
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
 
+from cli_host import fails, run
 from tinybayes import BayesNetClassifier, load, read_model
-from tinybayes.cli import main
-
-
-def run(*arguments, cwd, code=0):
-    """Run the command line in this process, as `main` does for a user; give back what it printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(cwd)
-        patch.setattr(sys, "argv", ["tinybayes", *map(str, arguments)])
-        patch.setenv("COLUMNS", "120")
-        patch.setenv("NO_COLOR", "1")
-        with pytest.raises(SystemExit) as stop:
-            main()
-    assert (stop.value.code or 0) == code, err.getvalue()
-    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def test_as_a_process_of_its_own(place):
@@ -38,29 +20,6 @@ def test_as_a_process_of_its_own(place):
     assert bad.returncode == 2
     assert bad.stderr.count("\n") == 1
     assert bad.stderr.startswith("error: train.csv: expected a model file")
-
-
-def fails(*arguments, cwd, message):
-    """The command must end with code 2 and one clear line, and leave no file behind."""
-    before = sorted(cwd.iterdir())
-    done = run(*arguments, cwd=cwd, code=2)
-    line = done.stderr.strip()
-    assert line.startswith("error: ")
-    assert "\n" not in line
-    assert message in line
-    assert sorted(cwd.iterdir()) == before
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cli")
-    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
-    frame["species"] = frame["species"].map({0: "setosa", 1: "versicolor", 2: "virginica"})
-    frame.iloc[::2].to_csv(folder / "train.csv", index=False)
-    frame.iloc[1::2].to_csv(folder / "test.csv", index=False)
-    frame.iloc[1::2].drop(columns="species").to_parquet(folder / "new.parquet")
-    run("fit", "train.csv", "--target", "species", "--structure", "naive", "-o", "iris.tb", cwd=folder)
-    return folder
 
 
 def test_fit_saves_what_the_estimator_learns(place):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import CircuitClassifier, CircuitDensity, load
 from tinybayes.cost import bayes_net_cost, circuit_cost
 from tinybayes.deploy.native import load_metadata

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from test_cli import run
+from cli_host import run
 from tinybayes import class_scores, compile_circuit, load, read_dataset, save
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import Fixed, bayes_net_cost, learn_classifier, load, read_dataset, save, to_format
 from tinybayes.deploy.export import TARGETS, export
 from tinybayes.infer.integers import integer_log_joint

@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import load
 from tinybayes.cli import learning
 from tinybayes.deploy.native import load_metadata

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zoo
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import marginals, save
 from tinybayes.deploy.uai import write_uai
 from tinybayes.deploy.uai_marginals import read_marginals, write_marginals

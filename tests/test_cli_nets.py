@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cli_host import fails, run
 from neural_nets import neural_net, rows_of
-from test_cli import fails, run
 from tinybayes import save
 from tinybayes.cost import model_cost
 from tinybayes.infer.neural_net import net_scores

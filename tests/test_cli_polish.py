@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import tinybayes.deploy
-from test_cli import fails, place, run  # noqa: F401
+from cli_host import fails, run
 from tinybayes.cli import COMMANDS
 from tinybayes.errors import near
 
@@ -47,7 +47,7 @@ def test_every_command_has_an_example_and_can_be_quiet(tmp_path, name):
     assert "--json" in shown or name == "serve"
 
 
-def test_quiet_leaves_answers_and_errors(place):  # noqa: F811
+def test_quiet_leaves_answers_and_errors(place):
     for words in (
         ("fit", "train.csv", "--target", "species", "-o", "quiet.tb"),
         ("evaluate", "quiet.tb", "test.csv"),
@@ -71,7 +71,7 @@ def test_quiet_leaves_answers_and_errors(place):  # noqa: F811
     fails("evaluate", "quiet.tb", "nowhere.csv", "--quiet", cwd=place, message="nowhere.csv")
 
 
-def test_no_color_is_honoured(place):  # noqa: F811
+def test_no_color_is_honoured(place):
     words = ("fit", "--help")
     assert COLOUR.search(process(*words, cwd=place, FORCE_COLOR="1", TERM="xterm-256color"))
     assert not COLOUR.search(process(*words, cwd=place, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1"))
@@ -89,7 +89,7 @@ def test_the_shell_completes_commands(tmp_path):
     assert set(done.stdout.split()) == {"explore", "explain", "export"}
 
 
-def test_near_names_are_suggested(place):  # noqa: F811
+def test_near_names_are_suggested(place):
     fit = ("fit", "train.csv", "-o", "m.tb")
     fails(*fit, "--target", "Specis", cwd=place, message="did you mean 'species'?")
     fails(*fit, "--target", "species", "--drop", "petal width", cwd=place, message="did you mean 'petal width (cm)'?")
@@ -104,7 +104,7 @@ def test_near_names_are_suggested(place):  # noqa: F811
     assert near("zz", ["species", "petal"]) == ""
 
 
-def test_each_command_says_what_to_try_next(place):  # noqa: F811
+def test_each_command_says_what_to_try_next(place):
     name = "my model.tb"
     steps = (
         (("fit", "train.csv", "--target", "species", "-o", name), ["evaluate", name, "TEST_TABLE"]),
@@ -120,7 +120,7 @@ def test_each_command_says_what_to_try_next(place):  # noqa: F811
         assert shlex.split(said)[: len(expected)] == expected
 
 
-def test_an_interrupt_is_the_exit_code_130(place, monkeypatch):  # noqa: F811
+def test_an_interrupt_is_the_exit_code_130(place, monkeypatch):
     def interrupted(path):
         raise KeyboardInterrupt
 
@@ -128,7 +128,7 @@ def test_an_interrupt_is_the_exit_code_130(place, monkeypatch):  # noqa: F811
     run("info", "iris.tb", cwd=place, code=130)
 
 
-def test_the_directory_of_a_search_stands_for_the_chosen_model(place, tmp_path):  # noqa: F811
+def test_the_directory_of_a_search_stands_for_the_chosen_model(place, tmp_path):
     (tmp_path / "models").mkdir()
     shutil.copy(place / "iris.tb", tmp_path / "models" / "a1.tb")
     model = {"id": "a1", "family": "nb", "label": "naive", "bits": 8, "bytes": 1, "operations": 12, "parameters": 1}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import zoo
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import load, save
 from tinybayes.infer import compile_circuit
 

@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 import zoo
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import (
     bayes_net_cost,
     circuit_cost,

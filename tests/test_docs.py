@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tinybayes
-from test_cli import run
+from cli_host import run
 from tinybayes.deploy._boards.toolchain import PACKAGES
 
 ROOT = Path(__file__).parent.parent

@@ -6,20 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
-dask = pytest.importorskip("dask")
-pytest.importorskip("distributed")
-
-import dask.dataframe as dd  # noqa: E402
-
-from tinybayes.data import Rules, read_dataset  # noqa: E402
-from tinybayes.data.dask import connect, open_dask  # noqa: E402
-from tinybayes.errors import TinybayesError  # noqa: E402
-from tinybayes.infer import evaluate  # noqa: E402
-from tinybayes.learn import count_tables, learn_classifier  # noqa: E402
+from tinybayes.data import Rules, read_dataset
+from tinybayes.data.dask import connect, open_dask
+from tinybayes.errors import TinybayesError
+from tinybayes.infer import evaluate
+from tinybayes.learn import count_tables, learn_classifier
 
 
 def frame(rows: int = 700, seed: int = 0) -> pd.DataFrame:

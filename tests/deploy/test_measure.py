@@ -10,8 +10,8 @@ import pytest
 from networks import classifier, codebook, every_state
 from sklearn.datasets import load_iris
 
+from cli_host import run
 from neural_nets import kinds, neural_net, rows_of
-from test_cli import run
 from tinybayes import explore
 from tinybayes.cost import bayes_net_cost, model_cost
 from tinybayes.deploy import measure as measuring

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from cli_host import run
 from strategies import random_data
-from test_cli import run
 from tinybayes import TinybayesError, learn_classifier
 from tinybayes.deploy import save
 from tinybayes.infer import class_scores, evaluate, predict_codes

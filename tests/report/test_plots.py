@@ -6,7 +6,7 @@ import pytest
 from explored import digits, write_explored
 
 import zoo
-from test_cli import fails, run
+from cli_host import fails, run
 from tinybayes import TinybayesError, save
 from tinybayes.report.front import FAMILIES, read_front
 from tinybayes.report.plots import draw_bits, draw_front, plot

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from explored import digits, linear_net
 
-from test_cli import run
+from cli_host import run
 from tinybayes import as_circuit, ask, class_scores, explain, load, save
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import normalize_scores

@@ -3,9 +3,14 @@
 import os
 import signal
 import time
+from concurrent.futures import Future
 
+import pytest
 from sklearn.datasets import load_iris
 
+from tinybayes import TinybayesError
+from tinybayes.search import driver
+from tinybayes.search import explore as explore_module
 from tinybayes.search.views import make_views
 from tinybayes.search.workers import Processes, Workers, gather
 
@@ -40,3 +45,43 @@ def test_a_killed_process_is_replaced():
         assert not first & set(crew._pool._processes)
     finally:
         crew.close()
+
+
+class Unlucky(Workers):
+    """Fails at everything of a family the first few times."""
+
+    def __init__(self, views, family, times, problem):
+        super().__init__(views)
+        self.family, self.times, self.problem, self.asked = family, times, problem, []
+
+    def submit(self, settings, steps, patience, final):
+        self.asked.append([settings[0]["family"], final])
+        if settings[0]["family"] == self.family and self.times > 0:
+            self.times -= 1
+            future = Future()
+            future.set_exception(self.problem)
+            return future
+        return super().submit(settings, steps, patience, final)
+
+
+@pytest.mark.parametrize("problem", [MemoryError(), TinybayesError("the workers have another opinion")])
+@pytest.mark.parametrize(("family", "times", "found"), [("tree", 1, True), ("tree", 99, False), ("nb", 1, True)])
+def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem, family, times, found):
+    crews = []
+
+    def crew(views, workers, dask):
+        crews.append(Unlucky(views, family, times, problem))
+        return crews[0]
+
+    monkeypatch.setattr(explore_module, "_crew", crew)
+    monkeypatch.setattr(driver, "COMPILING", 0.0)  # so that a short search tries what must be compiled
+    frame = load_iris(as_frame=True).frame
+    done = explore_module.explore(frame, "target", output=tmp_path, seconds=4, families=f"closed-form,{family}")
+    assert any(model["family"] == family for model in done.models) == found
+    assert any(model["family"] in ("nb", "tan") for model in done.models)
+    failures = done.document["failures"]
+    assert failures
+    assert str(problem) in failures[0]
+    asked = crews[0].asked
+    if times == 99:  # each setting is tried once more, and then left alone
+        assert 2 <= asked.count(["tree", False]) <= 6

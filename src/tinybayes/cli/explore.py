@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 UNITS = {"b": 8, "kb": 8000, "mb": 8_000_000, "kib": 8192, "mib": 8 << 20, "bit": 1, "bits": 1, "kbit": 1000}
 SECONDS = {"s": 1, "m": 60, "h": 3600}
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"  # no more digits than a double tells apart
 SHORT = 20.0  # seconds, of which processes would take too many to start
 
 
@@ -112,6 +113,9 @@ def announcement(time: str) -> str:
 def tell(found: "Exploration") -> None:
     """Show the front and name the chosen model."""
     show(front_table(found))
+    failures = found.document["failures"]
+    if failures:
+        say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
     chosen = found.chosen
     if chosen is None:
         say("No model was found within the budget: give the search more time, or a larger budget.")
@@ -178,16 +182,16 @@ def search_progress(shown: bool) -> "Iterator[Callable[[State], None] | None]":
 
 def parse_size(text: str) -> int:
     """Return the bits that a size such as 4kB has; a number without a unit is bytes."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
-    unit = (found[2].lower() or "b") if found else ""
-    if found is None or unit not in UNITS or float(found[1]) <= 0:
-        raise error("a size such as 4kB, 512B, 2KiB or 32kbit", repr(text), where="--budget")
-    return round(float(found[1]) * UNITS[unit])
+    found = re.fullmatch(rf"\s*({_NUMBER})\s*([a-zA-Z]*)\s*", text)
+    bits = round(float(found[1]) * UNITS.get(found[2].lower() or "b", 0)) if found else 0
+    if bits < 1:
+        raise error("a size such as 4kB, 512B, 2KiB or 32kbit", repr(text[:40]), where="--budget")
+    return bits
 
 
 def parse_time(text: str) -> float:
     """Return the seconds of a time such as 10m."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", text)
+    found = re.fullmatch(rf"\s*({_NUMBER})\s*([smh]?)\s*", text)
     if found is None or float(found[1]) <= 0:
-        raise error("a time such as 90s, 10m or 2h", repr(text), where="--time")
+        raise error("a time such as 90s, 10m or 2h", repr(text[:40]), where="--time")
     return float(found[1]) * SECONDS[found[2] or "s"]

@@ -23,8 +23,8 @@ def c_snippet(model: BayesNet | Circuit | NeuralNet, name: str = "model") -> dic
     if isinstance(model, Circuit) and model.n_edges > EDGES:
         return {"note": f"With {model.n_edges:,} edges this circuit is too large to show as C; export writes it."}
     try:
-        texts = to_c(model, name=name)  # type: ignore[arg-type,unused-ignore]
-    except (TinybayesError, AttributeError) as problem:
+        texts = to_c(model, name=name)
+    except TinybayesError as problem:
         return {"note": f"There is no C code of this model: {problem}."}
     header, source = texts[f"{name}.h"], texts[f"{name}.c"]
     source = source[source.find("#include") :]  # the comment at the top is that of the header

@@ -79,6 +79,7 @@ def conclude(
     directory: Path,
     seed: int,
     command: str,
+    failures: Sequence[str] = (),
 ) -> Exploration:
     """Choose, test what was learned once more, and write the files."""
     runs = [run for run, _ in found]
@@ -93,6 +94,7 @@ def conclude(
     document = {
         **heading(views, limits, max_error, seed, command),
         "chosen": None if chosen is None else chosen.key,
+        "failures": list(failures),
         "models": models,
     }
     _write(directory, document)
@@ -139,13 +141,13 @@ def choose(runs: Sequence[Run], limits: Limits, max_error: float | None) -> Run 
 def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
     """Return the model as learned once more; where there was no time for it, as it was found, and tested now."""
     from tinybayes.cost import model_cost
-    from tinybayes.deploy.native import load
+    from tinybayes.deploy import read_model
 
     if outcome is not None or not run.saved:
         return outcome
-    model = load(directory / "trials" / f"{run.key}.tb")
+    model = read_model(directory / "trials" / f"{run.key}.tb")
     tested = quality(model, views.by_name[run.setting.get("view", "fine")].test)[0]
-    return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)  # type: ignore[arg-type]
+    return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)
 
 
 def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tinybayes.errors import error
+from tinybayes.errors import TinybayesError, error
 from tinybayes.search import families as kinds
 from tinybayes.search.conclude import finalists
-from tinybayes.search.families import Limits, Setting
+from tinybayes.search.families import Limits, Setting, describe
 from tinybayes.search.front import ranks
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
@@ -25,6 +25,7 @@ BATCH = 8  # settings trained at once; always as many, so that few shapes are co
 STEPS = (500, 2000, 8000)  # mini-batches of the rungs
 SHARE = 1 / 3  # of a rung's runs that are promising
 COMPILING = 5.0  # seconds that a new shape takes, about
+LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
 ENDING = 0.8  # of the time, after which the front is learned once more
 
 
@@ -35,9 +36,6 @@ class Batch:
     settings: list[Setting]
     numbers: list[int | None]
     rung: int
-
-    def __post_init__(self) -> None:
-        self.failures: list[str] = []
 
 
 class Search:
@@ -67,6 +65,10 @@ class Search:
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
         self.generator = np.random.default_rng([seed, len(store.runs)])
         self.under_way: set[str] = set()
+        self.failures: list[str] = []
+        self.failed: set[str] = set()
+        self.best: Run | None = None  # of the first so many that were looked at
+        self.looked_at = 0
         self.turn, self.begun = 0, set[str]()
         self.patience = 0.03 * seconds  # that a circuit may grow
 
@@ -125,12 +127,12 @@ class Search:
             groups.setdefault(kinds.shape(run.setting), []).append(run)
         for name, group in groups.items():  # in the order of their best
             settings = [run.setting for run in group[:BATCH]]
-            settings += self._again(settings, rung + 1, BATCH - len(settings))
+            settings += self._again(settings, BATCH - len(settings))
             if self._fits(name, rung + 1):
                 return Batch(settings, [None] * len(settings), rung + 1)
         return None
 
-    def _again(self, settings: list[Setting], rung: int, count: int) -> list[Setting]:
+    def _again(self, settings: list[Setting], count: int) -> list[Setting]:
         """Fill up a batch with the same settings from other seeds."""
         found: list[Setting] = []
         while len(found) < count:
@@ -142,9 +144,8 @@ class Search:
         """Order runs: those within the limits first, then by fronts, then by error."""
         over = np.array([not self.limits.allows(r.bits, r.operations) for r in runs])
         points = np.array([[r.error, np.log2(r.bits + 1), np.log2(r.operations + 1)] for r in runs])
-        rank = ranks(points)
-        if self.limits.bits is not None or self.limits.operations is not None:
-            rank = np.zeros(len(runs))  # within a budget the error counts
+        limited = self.limits.bits is not None or self.limits.operations is not None
+        rank = np.zeros(len(runs)) if limited else ranks(points)  # within a budget the error counts
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
 
@@ -172,7 +173,7 @@ class Search:
                 settings.append(cut)
                 numbers.append(one.number)
             if settings:
-                more = self._again(settings, 0, BATCH - len(settings))
+                more = self._again(settings, BATCH - len(settings))
                 return Batch(settings + more, numbers + [None] * len(more), 0)
         return None
 
@@ -192,9 +193,10 @@ class Search:
         """Save models, then store runs: in this order, so that every stored run has its model."""
         try:
             outcomes: list[Outcome] = work.result()
-        except (OSError, RuntimeError, MemoryError) as problem:  # a worker was lost: the settings are free again
+        except LOST as problem:
             self._give_up(batch)
-            batch.failures.append(str(problem))
+            self.failures.append(f"{describe(batch.settings[0])}: {problem or type(problem).__name__}")
+            self._once_more(batch)
             return
         family = batch.settings[0]["family"]
         numbers = {key_of(s, batch.rung): n for s, n in zip(batch.settings, batch.numbers, strict=True)}
@@ -211,6 +213,14 @@ class Search:
                 taken = max(0.3 * taken, taken - COMPILING / BATCH)
             self.pace[shape] = min(taken / STEPS[batch.rung], self.pace.get(shape, float("inf")))
         self._tell("searching")
+
+    def _once_more(self, batch: "Batch") -> None:
+        """Put settings that nobody draws again back into the list, unless they have failed before."""
+        for setting in batch.settings:
+            key = key_of(setting, 0)
+            if setting["family"] in kinds.LISTED and key not in self.failed:
+                self.failed.add(key)
+                self.listed.append(setting)
 
     def _give_up(self, batch: "Batch") -> None:
         self.under_way -= {key_of(s, batch.rung) for s in batch.settings}
@@ -234,8 +244,8 @@ class Search:
         def finish(group: list[Run], work: Work) -> None:
             try:
                 found.update({key_of(o.setting, group[0].rung): o for o in work.result()})
-            except (OSError, RuntimeError, MemoryError):
-                return  # the model of the search stands in
+            except LOST as problem:  # the model of the search stands in
+                self.failures.append(f"{group[0].family} once more: {problem or type(problem).__name__}")
 
         for (_, rung), group in groups.items():
             if self.elapsed > 1 or stopped():
@@ -257,14 +267,12 @@ class Search:
         if self.report is None and not watched:
             return
         runs = list(self.store.runs.values())
-        best = None
-        if runs:
-            first = runs[self._order(runs)[0]]
-            best = first if self.limits.allows(first.bits, first.operations) else None
-            if self.limits == Limits():
-                best = min(runs, key=lambda r: (r.error, r.bits))
+        if len(runs) != self.looked_at:
+            allowed = [r for r in runs if self.limits.allows(r.bits, r.operations)]
+            self.best = min(allowed, key=lambda r: (r.error, r.loss, r.bits), default=None)
+            self.looked_at = len(runs)
         gone = time.monotonic() - self.began
-        state = State(len(runs), gone, max(0.0, self.seconds - gone), best, phase)
+        state = State(len(runs), gone, max(0.0, self.seconds - gone), self.best, phase)
         if self.report is not None:
             self.report(state)
         if self.live is not None:

@@ -117,7 +117,8 @@ def explore(
                 return interrupted.is_set() or live.stopped()
 
             search.run(stopped)
-            found = conclude(search.finals(stopped), views, limits, max_error, directory, seed, command)
+            finals = search.finals(stopped)
+            found = conclude(finals, views, limits, max_error, directory, seed, command, search.failures)
             ended = "done"
             return found
     finally:

@@ -18,11 +18,12 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
-from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.errors import FileError, error
 from tinybayes.search.families import Limits, Setting
+from tinybayes.search.journal import journal
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
@@ -121,6 +122,7 @@ class Store:
             self.read()
             self._clear_abandoned()
         self._sampler = sampler
+        self._asked: dict[int, optuna.Trial] = {}
 
     def _check(self, meaning: dict[str, Any]) -> None:
         before = self.study.user_attrs.get("meaning")
@@ -161,6 +163,7 @@ class Store:
             self.study.sampler = self._sampler
             trial.set_user_attr("owner", f"{os.uname().nodename}:{os.getpid()}")
             values = {name: trial.params[f"{family}.{name}"] for name in space}
+        self._asked[trial.number] = trial
         return Asked(trial.number, {"family": family, **values})
 
     def tell(
@@ -190,15 +193,15 @@ class Store:
                 )
                 self.study.add_trial(trial)
             else:
-                storage = self.study._storage
-                trial_id = storage.get_trial_id_from_study_id_trial_number(self.study._study_id, number)
-                storage.set_trial_user_attr(trial_id, "run", asdict(run))
-                self.study.tell(number, values)
+                asked = self._asked.pop(number)
+                asked.set_user_attr("run", asdict(run))
+                self.study.tell(asked, values)
         self.runs[run.key] = run
         return run
 
     def drop(self, number: int) -> None:
         """Give up a trial that was asked for."""
+        self._asked.pop(number, None)
         with self._reaching():
             self.study.tell(number, state=TrialState.FAIL)
 
@@ -207,12 +210,7 @@ class Store:
         """Turn what a lost storage raises into an error that names it."""
         try:
             yield
-        except TinybayesError:
-            raise
-        except Exception as problem:
-            ours = isinstance(problem, OSError | ImportError | optuna.exceptions.OptunaError)
-            if not ours and "sqlalchemy" not in repr(type(problem)):
-                raise
+        except (OSError, ImportError, optuna.exceptions.OptunaError, SQLAlchemyError) as problem:
             reason = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
             raise error(
                 "a storage that can be reached", reason, where=self.where, remedy=LOST, kind=FileError
@@ -222,10 +220,9 @@ class Store:
 def _backend(directory: Path, storage: str | None) -> optuna.storages.BaseStorage:
     if storage is not None:
         return optuna.storages.get_storage(storage)
-    place = str(directory / "search.journal")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return optuna.storages.JournalStorage(JournalFileBackend(place, lock_obj=JournalFileOpenLock(place)))
+        return optuna.storages.JournalStorage(journal(str(directory / "search.journal")))
 
 
 def _alive(process: str) -> bool:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from tinybayes.search.views import Views
 
 ONE_CORE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PAUSE = 0.02  # seconds between two looks at running work
+PATIENCE = 30  # seconds to wait for the first worker of a cluster
 RETRIES = 3  # how often work is given out again whose worker was lost
 
 
@@ -34,10 +35,13 @@ class Work(Protocol):
 class Workers:
     """Carries out work one after another in this process; the others give it to someone else."""
 
-    count = 1
-
     def __init__(self, views: Views) -> None:
         self.views = views
+
+    @property
+    def count(self) -> int:
+        """How much can be carried out at once."""
+        return 1
 
     def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
         """Give out settings of one shape."""
@@ -57,12 +61,17 @@ class Processes(Workers):
 
     def __init__(self, views: Views, count: int) -> None:
         super().__init__(views)
-        self.count = count
+        self._count = count
         self._pool = self._new_pool()
+
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return self._count
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")  # a fork would copy JAX's threads' locks without the threads
-        return ProcessPoolExecutor(self.count, context, _begin, (self.views,))
+        return ProcessPoolExecutor(self._count, context, _begin, (self.views,))
 
     def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
         """Give out settings of one shape; where a process died, new ones are begun."""
@@ -98,14 +107,18 @@ class Cluster(Workers):
         self._views = self._client.scatter(views, broadcast=True, hash=False)
 
     @property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         """How many workers there are now."""
         return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def _check(self, address: str) -> None:
         """Refuse workers that do not have this version of the package."""
         if not self._client.scheduler_info(n_workers=-1)["workers"]:
-            self._client.wait_for_workers(1, timeout=30)
+            try:
+                self._client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError as problem:
+                got, remedy = f"none within {PATIENCE} s", f"start some with 'dask worker {address}'"
+                raise error("workers", got, where=f"Dask cluster {address}", remedy=remedy) from problem
         for worker, answer in self._client.run(_version_of_worker, on_error="return").items():
             if answer != __version__:
                 got = f"{answer!r}"[:200]
@@ -114,13 +127,31 @@ class Cluster(Workers):
 
     def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
         """Give out settings of one shape; work of a lost worker goes to another one by itself."""
-        return self._client.submit(
-            _on_worker, self._views, settings, steps, patience, final, pure=False, retries=RETRIES
+        return _Elsewhere(
+            self._client.submit(_on_worker, self._views, settings, steps, patience, final, pure=False, retries=RETRIES)
         )
 
     def close(self) -> None:
         """Leave the cluster, which goes on."""
         self._client.close()
+
+
+class _Elsewhere:
+    """Work of a cluster; what the cluster says of lost workers becomes what Python's own pools raise."""
+
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    def done(self) -> bool:
+        return bool(self._future.done())
+
+    def result(self) -> Any:
+        from distributed import KilledWorker
+
+        try:
+            return self._future.result()
+        except (KilledWorker, CancelledError) as problem:
+            raise RuntimeError(f"workers were lost: {problem}") from problem
 
 
 def gather(
@@ -132,7 +163,7 @@ def gather(
         for item in done:
             finish(*item)
         if done:
-            return [item for item in running if item not in done]
+            return [item for item in running if not any(item is other for other in done)]
         time.sleep(PAUSE)
     return running
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-TOKEN = "x-tinybayes-token"  # noqa: S105 - the name of a header
+HEADER = "x-tinybayes-token"
 NEEDED = "pip install 'tinybayes[serve]'"
 
 
@@ -94,16 +95,16 @@ class Pages:
 
     def stop(self, request: "Request") -> Any:
         """Ask the running search to end."""
-        if not hmac.compare_digest(request.headers.get(TOKEN, "").encode(), self.token.encode()):
-            raise Refused(403, "the token of this page is missing or old: reload it")
+        if not hmac.compare_digest(request.headers.get(HEADER, "").encode(), self.token.encode()):
+            raise RefusedError(403, "the token of this page is missing or old: reload it")
         said = self.source.progress()
         if said is None or not said["running"]:
-            raise Refused(409, "no search is running here")
+            raise RefusedError(409, "no search is running here")
         self.source.stop()
         return {"stopping": True}
 
 
-class Refused(TinybayesError):  # noqa: N818 - an answer rather than a mishap
+class RefusedError(TinybayesError):
     """A request that is answered by a status of its own."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -118,7 +119,7 @@ def _safely(act: "Callable[[Request], Any]") -> "Callable[[Request], Response]":
     def endpoint(request: "Request") -> "Response":
         try:
             return JSONResponse(finite(act(request)))
-        except Refused as problem:
+        except RefusedError as problem:
             return JSONResponse({"error": str(problem)}, problem.status)
         except UnknownModelError as problem:
             return JSONResponse({"error": str(problem)}, 404)
@@ -210,7 +211,12 @@ def listening(host: str, port: int) -> socket.socket:
 def address_of(place: socket.socket, host: str) -> str:
     """Return the address of the page."""
     port = place.getsockname()[1]
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    name = f"[{host}]" if ":" in host else host
+    try:
+        if ip_address(host).is_unspecified:  # it listens everywhere; the page is opened here
+            name = "[::1]" if ":" in host else "127.0.0.1"
+    except ValueError:
+        pass  # a name
     return f"http://{name}:{port}/"
 
 
