@@ -4,13 +4,11 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretizer, Rules
-from tinybayes.estimators._tables import allow_states, class_codes, dataset, encode, validated
-from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
+from tinybayes.estimators._scored import ScoredClassifier
+from tinybayes.estimators._tables import class_codes, dataset, validated
 from tinybayes.learn.classifier import GradientOptions, learn_classifier
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
@@ -18,7 +16,7 @@ from tinybayes.report.progress import training_progress
 GRADIENT_OPTIONS = tuple(field.name for field in fields(GradientOptions))
 
 
-class BayesNetClassifier(ClassifierMixin, BaseEstimator):
+class BayesNetClassifier(ScoredClassifier):
     """Bayesian-network classifier over discrete features.
 
     Numeric columns are discretised, text, categorical and boolean columns are taken as they are; missing values
@@ -156,24 +154,3 @@ n_configs, early_stopping, validation_fraction, image_shape, ordering, device
                 report=report,
             )
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        codes = self._codes(X)
-        return np.asarray(self.classes_[predict_codes(self.model_, codes)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the class posteriors, shape (n_samples, n_classes)."""
-        codes = self._codes(X)
-        return normalize_scores(class_scores(self.model_, codes))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class posteriors, shape (n_samples, n_classes)."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def _codes(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return encode(validated(self, X, reset=False), self.model_.variables)
-
-    def __sklearn_tags__(self) -> Tags:
-        return allow_states(super().__sklearn_tags__())

@@ -4,14 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretizer, Rules
 from tinybayes.errors import error
-from tinybayes.estimators._tables import allow_states, class_codes, dataset, encode, validated
-from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
+from tinybayes.estimators._scored import ScoredClassifier
+from tinybayes.estimators._tables import class_codes, dataset, validated
 from tinybayes.learn import net_sizes
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
@@ -19,7 +17,7 @@ from tinybayes.report.progress import training_progress
 STEPS = 6000  # mini-batches, when no number of epochs is given
 
 
-class QuantizedNetClassifier(ClassifierMixin, BaseEstimator):
+class QuantizedNetClassifier(ScoredClassifier):
     """Dense or convolutional network with weights of 1 to 8 bits, which runs on whole numbers alone.
 
     Numeric columns are cut into fine bins, whose numbers enter the network; text and categories enter as indicators.
@@ -210,24 +208,3 @@ class QuantizedNetClassifier(ClassifierMixin, BaseEstimator):
         states = sum(v.cardinality for v in data.variables) if self.inputs == "one-hot" else len(data.variables)
         units = net_sizes.hidden_units if price == "bits" else net_sizes.units_for_operations
         return (units(budget, inputs=states, layers=self.layers, **common),) * (self.layers - 1)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        codes = self._codes(X)
-        return np.asarray(self.classes_[predict_codes(self.model_, codes)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the class posteriors, shape (n_samples, n_classes)."""
-        codes = self._codes(X)
-        return normalize_scores(class_scores(self.model_, codes))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the class posteriors, shape (n_samples, n_classes)."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def _codes(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return encode(validated(self, X, reset=False), self.model_.variables)
-
-    def __sklearn_tags__(self) -> Tags:
-        return allow_states(super().__sklearn_tags__())
