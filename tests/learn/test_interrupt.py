@@ -8,7 +8,7 @@ import pytest
 from test_arborescence import acyclic
 from test_gradient import CONFIGURATION, easy
 
-from tinybayes.learn import candidates
+from tinybayes.learn import _epochs, candidates
 from tinybayes.learn import hybrid as driver
 from tinybayes.learn.hybrid import Configuration, train
 
@@ -20,7 +20,7 @@ def interrupt():
 @pytest.fixture
 def single_epochs(monkeypatch):
     """Every compiled call runs one epoch, however fast it is."""
-    monkeypatch.setattr(driver, "SECONDS_A_CALL", 0.0)
+    monkeypatch.setattr(_epochs, "SECONDS_A_CALL", 0.0)
 
 
 @pytest.mark.parametrize("when", [3, 4, 5])

@@ -4,7 +4,6 @@ This file is the bridge between the package's types and the arrays of `gradient.
 configurations of equal shape, splits what does not fit in memory, runs the epochs, and turns the result into networks.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +18,7 @@ from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import _plan as plan
 from tinybayes.learn import gradient
 from tinybayes.learn._arrays import find_device
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn._epochs import Epochs, Progress, Tell, in_parts
 from tinybayes.learn._tables import acyclic_mask, network, ordering_mask, table_space
 from tinybayes.learn.candidates import Candidates, with_none
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
@@ -27,7 +26,6 @@ from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
 __all__ = ["Configuration", "Progress", "Trained", "find_device", "noisy", "train"]
 
 FIRM = 60.0  # a preference that no Gumbel noise turns over
-SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,16 +114,6 @@ class Trained:
     complete: bool
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a running training reports: epochs done of all, the least validation error so far, seconds left."""
-
-    done: int
-    total: int
-    best_error: float
-    seconds_left: float
-
-
 def train(
     data: Dataset,
     configurations: Sequence[Configuration],
@@ -185,20 +173,16 @@ def train(
     arrays.keep_compiled_code()
     place = find_device(device)
     parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
-    results: dict[int, Trained] = {}
-    with interruptible() as interrupted, jax.default_device(place):
-        for number, indices in enumerate(parts):
-            if interrupted.is_set() and results:
-                break
-            run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
-            tell = teller(report, epochs, number, len(parts))
-            complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
-            found = run.results(complete, test, networks=networks and acyclic_from <= 1)
-            results |= dict(zip(indices, found, strict=True))
-    return [results[i] for i in sorted(results)]
+
+    def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[Trained]:
+        run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
+        complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
+        return run.results(complete, test, networks=networks and acyclic_from <= 1)
+
+    return in_parts(parts, work, epochs=epochs, device=place, report=report)
 
 
-class _Run:
+class _Run(Epochs):
     """Configurations of equal shape on their way through the epochs."""
 
     def __init__(
@@ -209,6 +193,7 @@ class _Run:
         keep_best: bool,
         every: int,
     ) -> None:
+        super().__init__(len(configurations), keep_best=keep_best and validation is not None, every=every)
         self.data, self.configurations = data, configurations
         self.quantized = isinstance(configurations[0].number_format, Fixed)
         self.states_of = np.array([v.cardinality for v in data.variables])
@@ -223,9 +208,6 @@ class _Run:
         self.hypers = plan.hypers(configurations)
         self.rows = arrays.to_rows(data)
         self.validation = None if validation is None else arrays.to_blocks(arrays.to_rows(validation))
-        self.keep_best = keep_best and validation is not None
-        self.every, self.measured = max(1, every), 0
-        self.history: list[tuple[int, np.ndarray]] = []
         sharing = configurations[0].sharing > 0
         make = jax.vmap(partial(gradient.initial_state, sharing=sharing), in_axes=(0, 0, None, None))
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
@@ -233,58 +215,52 @@ class _Run:
         start = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
         logits = self.states.logits._replace(value=jnp.asarray(np.stack(start), dtype=jnp.float32))
         self.states = self.states._replace(logits=logits)
-        self.best: arrays.Best | None = None
 
     def train(
-        self,
-        epochs: int,
-        batch: int,
-        acyclic_from: float,
-        shuffle_seed: int,
-        tell: Callable[[int, float], None],
-        interrupted: Event,
+        self, epochs: int, batch: int, acyclic_from: float, shuffle_seed: int, tell: Tell, interrupted: Event
     ) -> bool:
         """Run the epochs; tell whether all of them were run."""
-        batch = min(batch, self.rows.y.shape[0])
-        free = any(not c.candidates.ordered for c in self.configurations)
-        turn = min(epochs, max(1, round(acyclic_from * epochs))) if free and acyclic_from <= 1 else epochs
-        shuffle = jax.random.key(shuffle_seed)
-        done, stride = 0, 1
-        while done < epochs and not (done and interrupted.is_set()):
-            if done == turn and turn < epochs:
-                self._break_cycles(ordering_mask)
-            last = min(done + stride, turn if done < turn else epochs)
-            if self.keep_best:
-                last = min(last, done - done % self.every + self.every)
-            began = time.perf_counter()
-            self.states = gradient.run_epochs(
-                self.states,
-                self.rows,
-                self.spaces,
-                self.masks,
-                self.hypers,
-                jnp.asarray(done),
-                jnp.asarray(last),
-                jnp.asarray(epochs),
-                shuffle,
-                batch=batch,
-                quantized=self.quantized,
-                per_row=self.configurations[0].per_row,
-            )
-            jax.block_until_ready(self.states)
-            seconds = (time.perf_counter() - began) / (last - done)
-            if done > 0:  # the first call also compiles
-                stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
-            done = last
-            if done == epochs or self._due(done):
-                self._measure(done)
-            tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
-        if free and acyclic_from <= 1 and done <= turn:  # still without an ordering
+        self.batch, self.shuffle = min(batch, self.rows.y.shape[0]), jax.random.key(shuffle_seed)
+        free = any(not c.candidates.ordered for c in self.configurations) and acyclic_from <= 1
+        turn = min(epochs, max(1, round(acyclic_from * epochs))) if free else epochs
+        done = self.run(0, turn, epochs, tell, interrupted)
+        if turn < epochs and done == turn and not interrupted.is_set():
+            self._break_cycles(ordering_mask)
+            done = self.run(done, epochs, epochs, tell, interrupted)
+            self.measure(done, again=done == turn)
+        elif free:  # still without an ordering
             self._break_cycles(acyclic_mask)
-            self._measure(done)
-        elif self.measured < done:  # an interrupt came between two measurements
-            self._measure(done)
+            self.measure(done, again=True)
+        else:  # an interrupt may have come between two measurements
+            self.measure(done)
         return done == epochs
+
+    def advance(self, first: int, last: int, epochs: int) -> None:
+        """Run some of all epochs, in one compiled call."""
+        self.states = gradient.run_epochs(
+            self.states,
+            self.rows,
+            self.spaces,
+            self.masks,
+            self.hypers,
+            jnp.asarray(first),
+            jnp.asarray(last),
+            jnp.asarray(epochs),
+            self.shuffle,
+            batch=self.batch,
+            quantized=self.quantized,
+            per_row=self.configurations[0].per_row,
+        )
+        jax.block_until_ready(self.states)
+
+    @property
+    def current(self) -> gradient.Parameters:
+        """The parameters as they are now."""
+        return self.states.parameters
+
+    def validation_errors(self) -> jax.Array | None:
+        """Return the errors of the parameters as they are now; None without validation rows."""
+        return None if self.validation is None else self._errors(self.current, self.validation)
 
     def _break_cycles(self, narrow: Callable[..., np.ndarray]) -> None:
         """Leave each feature only candidates among which no choice has a cycle."""
@@ -295,35 +271,16 @@ class _Run:
         self.masks = jnp.asarray(masks)
         self.best = None  # what was best before had cycles
 
-    def _due(self, epoch: int) -> bool:
-        return epoch % self.every == 0 if self.keep_best else epoch - self.measured >= self.every
-
-    def _measure(self, epoch: int) -> None:
-        if self.validation is None:
-            return
-        self.measured = epoch
-        found = self._errors(self.states.parameters, self.validation)
-        self.history.append((epoch, np.asarray(found)))
-        if self.keep_best:
-            # A copy, since the next call takes over the memory of the states.
-            now = found, jax.tree.map(jnp.array, self.states.parameters)
-            self.best = now if self.best is None else arrays.better(self.best, now)
-
     def _errors(self, parameters: gradient.Parameters, rows: gradient.Rows) -> jax.Array:
         return gradient.error_rates(parameters, rows, self.spaces, self.masks, self.hypers, quantized=self.quantized)
 
     def results(self, complete: bool, test: Dataset | None, *, networks: bool) -> list[Trained]:
         """Return what was learned."""
-        count = len(self.configurations)
-        parameters = self.states.parameters if self.best is None else self.best[1]
-        validation_errors = test_errors = np.full(count, np.nan)
-        if self.best is not None:
-            validation_errors = np.asarray(self.best[0])
-        elif self.history:
-            validation_errors = self.history[-1][1]
+        parameters, validation_errors = self.kept()
+        test_errors = np.full(self.count, np.nan)
         if test is not None:
             test_errors = np.asarray(self._errors(parameters, arrays.to_blocks(arrays.to_rows(test))))
-        theta, prior = (np.asarray(part) if networks else np.empty(count) for part in parameters[:2])
+        theta, prior = (np.asarray(part) if networks else np.empty(self.count) for part in parameters[:2])
         choices = np.asarray(gradient.best_choice(parameters.logits, self.masks))
         found = []
         for b, configuration in enumerate(self.configurations):
@@ -332,22 +289,6 @@ class _Run:
             net = None
             if networks:
                 net = network(self.data, configuration.number_format, parent, offset, theta[b], prior[b])
-            history = tuple((epoch, float(errors[b])) for epoch, errors in self.history)
             figures = float(validation_errors[b]), float(test_errors[b])
-            found.append(Trained(net, tuple(parent.tolist()), *figures, history, complete))
+            found.append(Trained(net, tuple(parent.tolist()), *figures, self.history_of(b), complete))
         return found
-
-
-def teller(
-    report: Callable[[Progress], None] | None, epochs: int, part: int, parts: int
-) -> Callable[[int, float], None]:
-    """Return what a run calls to report, with the time left over all parts."""
-    began = time.perf_counter()
-
-    def tell(done: int, best: float) -> None:
-        if report is not None:
-            each = (time.perf_counter() - began) / done
-            left = each * (epochs - done + epochs * (parts - part - 1))
-            report(Progress(part * epochs + done, parts * epochs, best, left))
-
-    return tell

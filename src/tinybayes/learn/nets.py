@@ -3,7 +3,6 @@
 The bridge between the package's types and the arrays of `net_gradient.py`, as `hybrid.py` is for Bayesian networks.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,15 +17,14 @@ from tinybayes.infer.scores import predict_codes
 from tinybayes.learn import _arrays as arrays
 from tinybayes.learn import _net_plan as plan
 from tinybayes.learn import net_gradient as gradient
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn._epochs import Epochs, Progress, Tell, in_parts
 from tinybayes.learn._net_inputs import columns
 from tinybayes.learn._net_integers import Trained, whole_layers
-from tinybayes.learn.hybrid import Progress, teller
 from tinybayes.learn.net_sizes import image_side
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.model.neural_net import input_reach
 
-SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
+Learned = tuple[tuple[gradient.Weights, ...], tuple[gradient.Moving, ...]]  # weights, and statistics of batch norm
 CALIBRATION = 2000  # training rows on which the units of activations are chosen
 
 
@@ -120,20 +118,16 @@ def train_nets(
     arrays.keep_compiled_code()
     place = arrays.find_device(device)
     parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
-    results: dict[int, TrainedNet] = {}
-    with interruptible() as interrupted, jax.default_device(place):
-        for number, indices in enumerate(parts):
-            if interrupted.is_set() and results:
-                break
-            run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
-            complete = run.train(
-                epochs, batch_size, shuffle_seed, teller(report, epochs, number, len(parts)), interrupted
-            )
-            results |= dict(zip(indices, run.results(complete, test, networks=networks), strict=True))
-    return [results[i] for i in sorted(results)]
+
+    def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[TrainedNet]:
+        run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
+        complete = run.train(epochs, batch_size, shuffle_seed, tell, interrupted)
+        return run.results(complete, test, networks=networks)
+
+    return in_parts(parts, work, epochs=epochs, device=place, report=report)
 
 
-class _Run:
+class _Run(Epochs):
     """Configurations of equal layers on their way through the epochs."""
 
     def __init__(
@@ -144,6 +138,7 @@ class _Run:
         keep_best: bool,
         every: int,
     ) -> None:
+        super().__init__(len(configurations), keep_best=keep_best and validation is not None, every=every)
         first = configurations[0]
         assert data.target is not None
         self.data, self.configurations, self.validation_rows = data, configurations, validation
@@ -160,11 +155,8 @@ class _Run:
         self.hypers = plan.hypers(configurations)
         self.rows = self._rows(data)
         self.validation = None if validation is None else arrays.to_blocks(self._rows(validation))
-        self.keep_best, self.every = keep_best and validation is not None, max(1, every)
-        self.history: list[tuple[int, np.ndarray]] = []
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
         self.states = jax.vmap(partial(gradient.initial_state, spec=self.spec))(keys, hyper=self.hypers)
-        self.best: tuple[jax.Array, tuple[object, object]] | None = None
 
     def _rows(self, data: Dataset) -> gradient.Rows:
         rows = arrays.to_rows(data)
@@ -172,74 +164,55 @@ class _Run:
         values = self.columns.values(known).reshape(-1, *self.spec.inputs)
         return gradient.Rows(jnp.asarray(values), rows.y, rows.weight)
 
-    def train(
-        self, epochs: int, batch: int, shuffle_seed: int, tell: Callable[[int, float], None], interrupted: Event
-    ) -> bool:
+    def train(self, epochs: int, batch: int, shuffle_seed: int, tell: Tell, interrupted: Event) -> bool:
         """Run the epochs; tell whether all of them were run."""
-        batch = min(batch, self.rows.y.shape[0])
-        shuffle = jax.random.key(shuffle_seed)
-        done, stride = 0, 1
-        while done < epochs and not (done and interrupted.is_set()):
-            last = min(done + stride, epochs)
-            if self.keep_best:
-                last = min(last, done - done % self.every + self.every)
-            began = time.perf_counter()
-            self.states = gradient.run_epochs(
-                self.states,
-                self.rows,
-                self.hypers,
-                jnp.asarray(done),
-                jnp.asarray(last),
-                jnp.asarray(epochs),
-                shuffle,
-                batch=batch,
-                spec=self.spec,
-            )
-            jax.block_until_ready(self.states)
-            seconds = (time.perf_counter() - began) / (last - done)
-            if done > 0:  # the first call also compiles
-                stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
-            measured = self.history[-1][0] if self.history else 0
-            done = last
-            due = done % self.every == 0 if self.keep_best else done - measured >= self.every
-            if due or done == epochs or interrupted.is_set():
-                self._measure(done)
-            tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
+        self.batch, self.shuffle = min(batch, self.rows.y.shape[0]), jax.random.key(shuffle_seed)
+        done = self.run(0, epochs, epochs, tell, interrupted)
+        self.measure(done)  # an interrupt may have come between two measurements
         return done == epochs
 
-    def _measure(self, epoch: int) -> None:
-        if self.validation is None:
-            return
-        found = gradient.error_rates(
-            self.states.layers, self.states.moving, self.validation, self.hypers, spec=self.spec
+    def advance(self, first: int, last: int, epochs: int) -> None:
+        """Run some of all epochs, in one compiled call."""
+        self.states = gradient.run_epochs(
+            self.states,
+            self.rows,
+            self.hypers,
+            jnp.asarray(first),
+            jnp.asarray(last),
+            jnp.asarray(epochs),
+            self.shuffle,
+            batch=self.batch,
+            spec=self.spec,
         )
-        self.history.append((epoch, np.asarray(found)))
-        if self.keep_best:
-            # A copy, since the next call takes over the memory of the states.
-            now = found, jax.tree.map(jnp.array, (self.states.layers, self.states.moving))
-            self.best = now if self.best is None else arrays.better(self.best, now)
+        jax.block_until_ready(self.states)
+
+    @property
+    def current(self) -> Learned:
+        """The parameters as they are now."""
+        return self.states.layers, self.states.moving
+
+    def validation_errors(self) -> jax.Array | None:
+        """Return the errors of the parameters as they are now; None without validation rows."""
+        return None if self.validation is None else self._errors(self.current, self.validation)
+
+    def _errors(self, learned: Learned, rows: gradient.Rows) -> jax.Array:
+        return gradient.error_rates(*learned, rows, self.hypers, spec=self.spec)
 
     def results(self, complete: bool, test: Dataset | None, *, networks: bool) -> list[TrainedNet]:
         """Return what was learned."""
-        kept = (self.states.layers, self.states.moving) if self.best is None else self.best[1]
-        nothing = np.full(len(self.configurations), np.nan)
-        validation = self.history[-1][1] if self.history else nothing
-        if self.best is not None:
-            validation = np.asarray(self.best[0])
-        tested = nothing
+        kept, validation = self.kept()
+        tested = np.full(self.count, np.nan)
         if test is not None:
-            rows = arrays.to_blocks(self._rows(test))
-            tested = np.asarray(gradient.error_rates(*kept, rows, self.hypers, spec=self.spec))
+            tested = np.asarray(self._errors(kept, arrays.to_blocks(self._rows(test))))
         layers, moving = jax.tree.map(np.asarray, kept)
         found = []
         for b, configuration in enumerate(self.configurations):
-            history = tuple((epoch, float(errors[b])) for epoch, errors in self.history)
             net, errors = None, [float(validation[b]), float(tested[b])]
             if networks and configuration.bits is not None:
                 of_one = jax.tree.map(lambda part, b=b: part[b], (layers, moving))
                 net = self._network(configuration, *of_one)
                 errors = [error_of(net, rows) for rows in (self.validation_rows, test)]
-            found.append(TrainedNet(net, errors[0], errors[1], history, complete))
+            found.append(TrainedNet(net, errors[0], errors[1], self.history_of(b), complete))
         return found
 
     def _network(
