@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import itertools
 import json
 import os
 import re
@@ -10,6 +11,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
+import tomllib
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,7 @@ from tinybayes.deploy._boards.toolchain import PACKAGES
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?[^\n]*\n(.*?)^```', re.MULTILINE | re.DOTALL)
+DATA = os.environ.get("TINYBAYES_DATA")
 NOTEBOOK = ROOT / "docs" / "tutorial.ipynb"
 RUNS_NOTEBOOKS = all(importlib.util.find_spec(name) for name in ("nbclient", "nbformat", "ipykernel"))
 
@@ -34,37 +39,129 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     if page.stem == NOTEBOOK.stem and RUNS_NOTEBOOKS:
         pytest.skip("the notebook runs the same blocks")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TINYBAYES_DATA", raising=False)
+    if page.stem != "howto":  # where a paper is reproduced
+        monkeypatch.delenv("TINYBAYES_DATA", raising=False)
     names = {"__name__": "__main__"}
-    for language, title, code in blocks(page):
-        if title:
-            (tmp_path / title).write_text(code)
-        if language == "python":
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(code, str(page), "exec"), names)
-        elif language in ("sh", "bash", "console"):
-            for line in code.splitlines():
-                shell(line.split("#")[0].strip(), tmp_path)
+    with Shell(tmp_path) as shell:
+        for language, title, code in blocks(page):
+            if title:
+                (tmp_path / title).write_text(code)
+            if language == "python":
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(code, str(page), "exec"), names)
+            elif language == "sh":
+                for line in code.splitlines():
+                    shell.run(line.split("#")[0].strip())
+            else:
+                assert language in ("text", "json", "c"), f"{page.name}: a block of the language {language!r}"
+
+
+SHORTER = {"--time": "8s", "--nworkers": "1"}
+
+
+class Shell:
+    """Runs the lines of a page, those that end with & beside it; times are cut to seconds, clusters to one worker."""
+
+    def __init__(self, cwd):
+        self.cwd, self.beside = cwd, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.beside):
+            process.terminate()
+        for process in self.beside:
+            process.wait(30)
+
+    def run(self, line):
+        words = shlex.split(line)
+        if not words or not self.has_what_it_takes(words):
+            return
+        words = list(itertools.dropwhile(lambda word: "=" in word, words))  # of the environment
+        beside = words[-1] == "&"
+        words = words[:-1] if beside else words
+        for option in set(SHORTER) & set(words):
+            place = words.index(option) + 1
+            if words[place][-1] != "s":  # seconds are as they are
+                words[place] = "25s" if "--dask" in words and option == "--time" else SHORTER[option]
+        if words == ["tinybayes", "demo"]:
+            words += ["--time", "8s"]
+        if words[0] == "make":
+            subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
+        elif words[0] == "pip":
+            self.check_install(words[-1])
+        elif words[0] in ("python", "pytest"):
+            self.check_options(words)
+        elif words[:2] == ["tinybayes", "serve"]:
+            self.look_at(self.begin([*words, "--no-browser"]))
+        elif beside:
+            self.begin(words)
+        elif words[0] == "tinybayes":
+            run(*words[1:], cwd=self.cwd)
         else:
-            assert language in ("text", "json", "c"), f"{page.name}: a block of the language {language!r}"
+            assert words[0] in ("cc", "iverilog", "vvp") or words[0].startswith("./"), line
+            subprocess.run(words, cwd=self.cwd, check=True, capture_output=True)
+
+    def has_what_it_takes(self, words):
+        """Compilers and boards need not be on every machine, the papers' data neither; commands of our own must."""
+        if "--measure" in words:
+            return all(shutil.which(tool) for tool in PACKAGES)
+        if words[0] in ("cc", "iverilog", "vvp"):
+            return shutil.which(words[0]) is not None
+        if words[:2] == ["tinybayes", "reproduce"]:
+            (self.cwd / "experiments").exists() or (self.cwd / "experiments").symlink_to(ROOT / "experiments")
+            if "--quick" not in words:
+                words += ["--seconds", "0", "-o", "summed"]  # what there is; it takes hours
+            return DATA is not None
+        return not words[0].startswith("./") or (self.cwd / words[0]).exists()
+
+    def check_options(self, words):
+        """A benchmark or an experiment takes minutes to hours: it must be there and know the options."""
+        script = ROOT / next(w for w in words if "/" in w)
+        assert script.exists(), words
+        options = [w for w in words if w.startswith("--")]
+        if options:
+            command = [sys.executable, str(script), "--help"]
+            path = os.pathsep.join(map(str, (ROOT / "experiments", ROOT / "benchmarks")))
+            shown = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+            assert all(option in shown.stdout for option in options), (words, shown.stderr[-500:])
+
+    def check_install(self, wanted):
+        extras = re.findall(r"\w+", wanted.partition("[")[2])
+        known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        assert set(extras) <= set(known), wanted
+
+    def begin(self, words):
+        programs = Path(sys.executable).parent
+        command = [sys.executable, "-m", *words] if words[0] == "tinybayes" else [str(programs / words[0]), *words[1:]]
+        process = subprocess.Popen(command, cwd=self.cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.beside.append(process)
+        if "-o" in words or "--scheduler-file" in words:  # what comes next needs it
+            place = self.cwd / words[words.index("-o" if "-o" in words else "--scheduler-file") + 1]
+            place = place / "progress.json" if "-o" in words else place
+            for _ in range(600):
+                if place.exists() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            assert place.exists(), process.stdout.read()
+        return process
+
+    def look_at(self, server):
+        line = server.stdout.readline()
+        address = re.search(r"http://\S+", line)
+        assert address, line + server.stdout.read()
+        with urllib.request.urlopen(address[0], timeout=30) as page:
+            assert b"<title>" in page.read()
 
 
-def shell(line, cwd):
-    """Run a line of the command line; of a make target, check that it exists."""
-    words = shlex.split(line)
-    if not words:
-        return
-    if "--measure" in words and not all(shutil.which(tool) for tool in PACKAGES):
-        return  # it needs a cross compiler and emulated boards
-    if words[0] == "tinybayes":
-        run(*words[1:], cwd=cwd)
-    elif words[0] == "cc" or words[0].startswith("./"):
-        if shutil.which("cc"):
-            subprocess.run(words, cwd=cwd, check=True, capture_output=True)
-    elif words[0] == "make":
-        subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
-    else:
-        assert (ROOT / next(w for w in words if "/" in w)).exists(), line
+def test_no_command_hides_in_a_block_of_text():
+    """Only an installation, which the environment of the tests is already, is not run."""
+    for page in PAGES:
+        for language, _, code in blocks(page):
+            if language == "text":
+                hidden = re.findall(r"^(?:\$ )?(?:tinybayes|dask|make|cc|iverilog|python) .*", code, re.MULTILINE)
+                assert not hidden, f"{page.name}: {hidden}"
 
 
 def test_links_between_pages_lead_somewhere():
@@ -100,6 +197,8 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
+    if not all(shutil.which(tool) for tool in PACKAGES):
+        notebook.cells = [cell for cell in notebook.cells if "--measure" not in cell.source]
     place = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
     printed = [o["text"] for c in notebook.cells if c.cell_type == "code" and "./motor" in c.source for o in c.outputs]
