@@ -112,6 +112,8 @@ def test_each_command_says_what_to_try_next(place):
         (("predict", name, "test.csv", "-o", "next.csv"), ["explain", name, "test.csv", "--row", "1"]),
         (("info", name), ["evaluate", name, "TEST_TABLE"]),
         (("tie", name, "-o", "t.tb"), ["export", "t.tb", "--to", "c", "-o", "firmware"]),
+        (("explain", name, "test.csv"), ["export", name, "--to", "c", "-o", "firmware"]),
+        (("plot", name, "--figure", "structure", "-o", "next.svg"), ["export", name, "--to", "c", "-o", "firmware"]),
         (("convert", name, "next.bif"), ["info", "next.bif"]),
         (("learn-circuit", "train.csv", "-o", "c.tb"), ["query", "c.tb"]),
     )

@@ -55,7 +55,7 @@ def test_bits_shows_the_least_error_of_each_family(explored):
 
 def test_commands(explored, tmp_path):
     done = run("plot", explored, "-o", "front.svg", cwd=tmp_path)
-    assert done.stdout == "Wrote front.svg.\n"
+    assert done.stdout.startswith("Wrote front.svg.\nNow try: tinybayes export ")
     done = run("plot", explored, "--figure", "structure", "--model", "1", "-o", "s.pdf", "--json", cwd=tmp_path)
     assert json.loads(done.stdout) == {"figure": "structure", "output": "s.pdf"}
     save(zoo.tree_tan(), tmp_path / "net.tb")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show
+from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, suggest
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def explain(
     show(explanation_table(found, net.target, limit=limit))
     if any(item.value == "missing" for item in found.contributions):
         say("Missing values contribute nothing: they are summed out.")
+    say(suggest("export", model, "--to", "c", "-o", "firmware"))
 
 
 def _row(net: "Classifier", table: Path, row: int) -> "np.ndarray":

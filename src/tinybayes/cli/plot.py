@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, check_output, print_json, say
+from tinybayes.cli._console import Json, check_output, print_json, say, suggest
 
 
 def plot(
@@ -32,3 +32,4 @@ def plot(
         print_json({"figure": figure}, output)
     else:
         say(f"Wrote {output}.")
+        say(suggest("export", source, "--to", "c", "-o", "firmware"))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import say
+from tinybayes.cli._console import say, suggest
 
 
 def serve(
@@ -34,3 +34,4 @@ def serve(
 
     run(directory, host=host, port=port, started=started)
     say("Ended.")
+    say(suggest("export", directory, "--to", "c", "-o", "firmware"))
