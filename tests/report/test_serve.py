@@ -300,5 +300,5 @@ def test_the_command_serves_until_ctrl_c(place):
     assert Client(address).send("/").status == 200
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-        assert (process.returncode, out.partition("\n")[0], err) == (0, "Ended.", "")
-        assert "Now try: tinybayes export" in out
+    assert (process.returncode, out.partition("\n")[0], err) == (0, "Ended.", "")
+    assert "Now try: tinybayes export" in out
