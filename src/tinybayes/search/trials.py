@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,14 +118,6 @@ def quality(model: Any, rows: Dataset) -> tuple[float, float]:
     return wrong, float(-np.maximum(log_p[np.arange(len(known)), known.y], -30).mean())
 
 
-def _batch(rows: int) -> int:
-    return 50 if rows < 5000 else 100
-
-
-def _epochs(rows: int, steps: int) -> int:
-    return max(1, math.ceil(steps / max(1, rows // _batch(rows))))
-
-
 def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) -> list[tuple[Any, ...]]:
     from tinybayes.learn.nets import NetConfiguration, train_nets
 
@@ -145,16 +137,7 @@ def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) ->
         )
         for s in settings
     ]
-    epochs = _epochs(len(train), steps)
-    found = train_nets(
-        train,
-        runs,
-        epochs=epochs,
-        batch_size=_batch(len(train)),
-        validation=None if final else valid,
-        every=max(1, epochs // 10),
-    )
-    return [(s, r.net, None, r.history) for s, r in zip(settings, found, strict=True)]
+    return _by_gradient(train_nets, (train, None if final else valid), runs, settings, steps)
 
 
 def _networks(views: Views, settings: Sequence[Setting], steps: int, final: bool) -> list[tuple[Any, ...]]:
@@ -162,15 +145,20 @@ def _networks(views: Views, settings: Sequence[Setting], steps: int, final: bool
 
     rows, valid = views.rows(settings[0]["view"], all_seen=final)
     runs = [_configuration(rows, setting) for setting in settings]
-    epochs = _epochs(len(rows), steps)
-    found = train(
-        rows,
-        runs,
-        epochs=epochs,
-        batch_size=_batch(len(rows)),
-        validation=None if final else valid,
-        every=max(1, epochs // 10),
-    )
+    return _by_gradient(train, (rows, None if final else valid), runs, settings, steps)
+
+
+def _by_gradient(
+    train: Callable[..., Any],
+    rows: tuple[Dataset, Dataset | None],
+    runs: Sequence[Any],
+    settings: Sequence[Setting],
+    steps: int,
+) -> list[tuple[Any, ...]]:
+    """Train for about so many mini-batches, with ten looks at the validation rows."""
+    batch = 50 if len(rows[0]) < 5000 else 100
+    epochs = max(1, math.ceil(steps / max(1, len(rows[0]) // batch)))
+    found = train(rows[0], runs, epochs=epochs, batch_size=batch, validation=rows[1], every=max(1, epochs // 10))
     return [(s, r.net, None, r.history) for s, r in zip(settings, found, strict=True)]
 
 
