@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bif_texts import DOG, SMALL, again, put, table
+from mutate import Corpus, mutants
 from tinybayes.deploy.bif import read_bif
 from tinybayes.errors import FileError
 from tinybayes.model import BayesNet
@@ -163,27 +164,14 @@ def test_hostile_text_takes_no_time(text, tmp_path):
         assert time.perf_counter() - start < 2
 
 
-PIECES = st.sampled_from(["network", "variable", "probability", "property", "type", "table", "default", "target", "a"])
-MARKS = st.sampled_from('{}()[];,|"/*\\\n= -.019eé\0') | st.sampled_from(["nan", "//", "*/", "property states = int;"])
+WORDS = ["network", "variable", "probability", "property", "type", "table", "default", "target", "a", *'{}()[];,|"=']
+WORDS += ["//", "/*", "*/", "property states = int;"]
 
 
-def mutations(text: str) -> st.SearchStrategy[bytes]:
-    place = st.integers(0, len(text))
-    change = st.tuples(place, place, st.one_of(st.just(""), MARKS, PIECES, st.text(max_size=3)))
-
-    def apply(changes: list[tuple[int, int, str]]) -> bytes:
-        found = text
-        for start, stop, piece in changes:
-            found = found[: min(start, stop)] + piece + found[min(max(start, stop), min(start, stop) + 5) :]
-        return found.encode("utf-8", "surrogatepass")
-
-    return st.lists(change, min_size=1, max_size=4).map(apply)
-
-
-@given(st.one_of(mutations(SMALL), mutations(DOG), st.binary(max_size=200), st.lists(PIECES | MARKS).map(" ".join)))
+@given(mutants(Corpus([SMALL.encode(), DOG.encode()], WORDS)) | st.binary(max_size=200))
 def test_only_our_errors_escape_and_what_is_read_is_a_network(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.bif"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+    path.write_bytes(content)
     net = outcome(path)
     if isinstance(net, str):
         assert re.match(rf"{re.escape(str(path))}(:\d+)?: ", net)

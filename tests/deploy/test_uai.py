@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zoo
+from mutate import Corpus, mutants
 from tinybayes.deploy.bif import read_bif, write_bif
 from tinybayes.deploy.uai import read_evidence, read_uai, write_uai
 from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
@@ -103,6 +104,17 @@ def test_quantised_networks_need_normalize(tmp_path):
     assert again(net, tmp_path, normalize=True).is_normalized(1e-12)
 
 
+def test_comments_as_pyagrum_writes_them(tmp_path):
+    lines = SMALL.splitlines()
+    commented = "\n".join([f"{line}  # {i} 0.5" for i, line in enumerate(lines)])
+    (tmp_path / "plain.uai").write_text(SMALL)
+    (tmp_path / "commented.uai").write_text(commented)
+    assert read_uai(tmp_path / "commented.uai") == read_uai(tmp_path / "plain.uai")
+    (tmp_path / "bad.uai").write_text(commented.replace("0.1 0.9", "0.1 o.9"))
+    with pytest.raises(FileError, match=r"bad\.uai:11: expected a number, got 'o\.9'"):
+        read_uai(tmp_path / "bad.uai")
+
+
 # ---------------------------------------------------------------- bad files
 
 
@@ -174,11 +186,6 @@ def test_hostile_sizes_are_refused_before_memory_is_taken(text, tmp_path):
         tracemalloc.stop()
 
 
-PIECES = st.sampled_from(
-    ["0", "1", "2", "3", "12", "-1", "0.5", "1e400", "nan", "\n", " ", "BAYES", "MARKOV", "\0", "é"]
-)
-
-
 def outcome(path: Path) -> BayesNet | str:
     try:
         return read_uai(path)
@@ -186,18 +193,7 @@ def outcome(path: Path) -> BayesNet | str:
         return str(problem)
 
 
-@st.composite
-def mutations(draw: st.DrawFn) -> bytes:
-    text = SMALL
-    for _ in range(draw(st.integers(1, 4))):
-        start = draw(st.integers(0, len(text)))
-        text = text[:start] + draw(PIECES | st.text(max_size=2)) + text[start + draw(st.integers(0, 4)) :]
-    return text.encode("utf-8", "surrogatepass")
-
-
-@given(
-    mutations() | st.binary(max_size=100) | st.lists(PIECES).map(lambda words: ("BAYES " + " ".join(words)).encode())
-)
+@given(mutants(Corpus([SMALL.encode()], ["BAYES", "MARKOV", "0", "1", "2", "0.5", " "])) | st.binary(max_size=100))
 def test_only_our_errors_escape_and_what_is_read_is_a_network(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.uai"
     path.write_bytes(content)

@@ -42,6 +42,7 @@ from tinybayes.errors import FileError, TinybayesError, error
 MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 """The cells of a text file that stand for a missing value."""
 
+_FEW = 10_000  # cells that are converted before a thread has started
 _BOOLEANS = pa.array(["true", "True", "TRUE", "false", "False", "FALSE"])
 
 
@@ -137,6 +138,8 @@ def _header(cells: list[str], name: str) -> tuple[str, ...]:
     if "" in names:
         remedy = "name it; if it is an index written by pandas, write with index=False"
         raise error("a name for every column", f"none for column {names.index('') + 1}", where=name, remedy=remedy)
+    if any("\0" in column for column in names):  # after such a line Arrow would leave out a row
+        raise error("names of columns without the character NUL", names[:10], where=name, kind=FileError)
     check_names(names, name)
     return tuple(names)
 
@@ -144,8 +147,11 @@ def _header(cells: list[str], name: str) -> tuple[str, ...]:
 def _read_whole(text: _Text) -> Table:
     cells = pacsv.read_csv(text.opened(), **text.options)
     _check_end(cells, text)
-    with ThreadPoolExecutor(thread_count()) as pool:
-        columns = list(pool.map(_infer, cells.columns))
+    if cells.num_rows * cells.num_columns < _FEW:
+        columns = list(map(_infer, cells.columns))
+    else:
+        with ThreadPoolExecutor(thread_count()) as pool:
+            columns = list(pool.map(_infer, cells.columns))
     return from_arrow(pa.table(columns, names=list(text.names)), text.name)
 
 

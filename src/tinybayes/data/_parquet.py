@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -29,7 +30,7 @@ def read_parquet(path: Path) -> Table:
     read = partial(_read_group, path, max(1, _table.BLOCK // (2 * len(names))), about.num_row_groups < thread_count())
     rows = tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
     pieces = Pieces(
-        simple_schema(pa.schema([schema.field(n) for n in names]), name), rows, read, _bounds(about, schema)
+        simple_schema(pa.schema([schema.field(n) for n in names]), name), rows, read, _bounds(path, about, schema)
     )
     coded = [n for n in names if pa.types.is_dictionary(schema.field(n).type)]
     declared = _declared(pieces, coded) if coded else {}
@@ -75,16 +76,22 @@ def _declared(pieces: Pieces, names: Sequence[str]) -> dict[str, tuple[State, ..
     return {name: tuple(values) for name, values in joined.items()}
 
 
-def _bounds(about: pq.FileMetaData, schema: pa.Schema) -> dict[str, tuple[int, int]]:
+def _bounds(path: Path, about: pq.FileMetaData, schema: pa.Schema) -> dict[str, tuple[int, int]]:
     """Return the range of every column of integers for which all row groups tell it."""
     bounds = {}
-    for position in range(about.num_columns):
-        groups = [about.row_group(group).column(position) for group in range(about.num_row_groups)]
-        name = groups[0].path_in_schema if groups else ""
-        if name not in schema.names or not pa.types.is_integer(schema.field(name).type):
-            continue
-        told = [group.statistics for group in groups]
-        if all(one is not None and one.has_min_max and isinstance(one.min, int) for one in told):
+    paths = {about.schema.column(position).path: position for position in range(about.num_columns)}
+    whole = {n: paths[n] for n in schema.names if n in paths and pa.types.is_integer(schema.field(n).type)}
+    if not whole:
+        return {}
+    # Arrow ends the process when it is asked for a column that is described wrongly. A reading that plans for all row
+    # groups looks at the same descriptions first, and raises; but for the type, it believes the schema.
+    with pq.ParquetFile(path, pre_buffer=True) as file:
+        next(file.iter_batches(1, columns=list(whole), use_threads=False), None)
+    for name, position in whole.items():
+        kind = about.schema.column(position).physical_type
+        parts = [about.row_group(group).column(position) for group in range(about.num_row_groups)]
+        told: list[Any] = [part.statistics if part.physical_type == kind else None for part in parts]
+        if told and all(one is not None and one.has_min_max and isinstance(one.min, int) for one in told):
             bounds[name] = min(one.min for one in told), max(one.max for one in told)
     return bounds
 

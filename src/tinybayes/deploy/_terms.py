@@ -68,6 +68,8 @@ def lay_out(net: BayesNet) -> Terms:
             table = np.moveaxis(table, axes.index(target), -1).reshape(-1, classes)
             axes.remove(target)
             with_class.add(table, _steps(axes, states))
+        elif np.isneginf(table).any():  # what is impossible in every class must not be left out of predictions
+            with_class.add(np.repeat(table.reshape(-1, 1), classes, axis=1), _steps(axes, states))
         else:
             without.add(table.reshape(-1), _steps(axes, states))
     empty = np.empty((0, classes), net.cpds[0].table.dtype)

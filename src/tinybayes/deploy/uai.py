@@ -12,6 +12,7 @@ scope: it is a `LogLinear` model with a feature for each number.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from tinybayes.deploy._network_text import (
     MAX_ENTRIES,
     NetworkBuilder,
+    Source,
     log_probabilities,
     network_decimals,
     read_source,
@@ -29,6 +31,12 @@ from tinybayes.deploy._tokens import Tokens, unnamed_variables
 from tinybayes.model import BayesNet, Factor, LogLinear
 
 _MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table, whose size would bound them
+
+
+def _read(path: str | os.PathLike[str]) -> Source:
+    """Read a file with its comments blanked out, so that offsets into the text stay."""
+    source = read_source(path)
+    return Source(source.path, re.sub(r"#.*", lambda found: " " * len(found[0]), source.text))
 
 
 def read_uai(path: str | os.PathLike[str]) -> BayesNet:
@@ -49,7 +57,7 @@ def read_uai(path: str | os.PathLike[str]) -> BayesNet:
     FileError
         When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
     """
-    tokens = Tokens(read_source(path))
+    tokens = Tokens(_read(path))
     source = tokens.source
     kind = tokens.word("'BAYES'")
     if kind == "MARKOV":
@@ -73,7 +81,7 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
     FileError
         When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
     """
-    tokens = Tokens(read_source(path))
+    tokens = Tokens(_read(path))
     kind = tokens.word("'BAYES' or 'MARKOV'")
     if kind == "BAYES":
         return LogLinear.from_bayes_net(_bayes(tokens))
@@ -202,7 +210,7 @@ def read_evidence(path: str | os.PathLike[str]) -> list[dict[int, int]]:
     FileError
         When the file is not an evidence file; the message starts with ``path:line``.
     """
-    source = read_source(path)
+    source = _read(path)
     first = Tokens(source).integer("the number of observed variables", 0, MAX_ENTRIES)
     length = len(source.text.split())
     tokens = Tokens(source)

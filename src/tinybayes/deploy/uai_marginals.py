@@ -4,6 +4,7 @@ The word ``MAR``, the number of variables, then for each variable its number of 
 """
 
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,7 +57,12 @@ def read_marginals(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
 
 def _fits(words: list[str]) -> bool:
     """Tell whether numbers of states and of variables agree with the number of words."""
-    at, left = 1, int(words[0]) if words and words[0].isdecimal() else -1
-    while left > 0 and at < len(words) and words[at].isdecimal():
-        at, left = at + 1 + int(words[at]), left - 1
+    at, left = 1, _count(words, 0)
+    while left > 0 and (states := _count(words, at)) >= 0:
+        at, left = at + 1 + states, left - 1
     return left == 0 and at == len(words)
+
+
+def _count(words: list[str], at: int) -> int:
+    """Return the whole number at a place; -1 where there is none that can be right."""
+    return int(words[at]) if at < len(words) and re.fullmatch("[0-9]{1,9}", words[at]) else -1

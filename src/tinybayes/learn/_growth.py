@@ -152,13 +152,18 @@ class State:
         steps = self.steps[: self.numbers[1]].copy()
         return Grown(net, circuit, self.growth(self.seconds), steps, complete, int(self.numbers[2]))
 
+    def _can_split(self, part: int, v: int) -> bool:
+        """Tell whether a part is a leaf that may test a variable."""
+        parts = self.parts
+        if not (0 <= part < self.numbers[0] and 0 <= v < len(self.cardinality)) or parts.tested[part] >= 0:
+            return False
+        return bool(np.isfinite(parts.gain[part, v])) and not self.descendant[parts.variable[part], v]
+
     def repeat(self, splits: np.ndarray) -> None:
         """Do given splits."""
         table, rules = self.rows.table, self.rules
         for part, v in np.asarray(splits).reshape(-1, 2).tolist():
-            if not (
-                0 <= part < self.numbers[0] and 0 <= v < len(table.columns) and np.isfinite(self.parts.gain[part, v])
-            ):
+            if not self._can_split(part, v):
                 raise error("splits of an earlier growth on the same data", (part, v), where="splits")
             i = self.parts.variable[part]
             cost = 0

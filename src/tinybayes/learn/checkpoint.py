@@ -112,7 +112,7 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         found = json.loads(header["about"]) if header.get("tinybayes_checkpoint") == VERSION else None
-    except (OSError, SafetensorError, KeyError, ValueError) as problem:
+    except (OSError, SafetensorError, KeyError, ValueError, RecursionError) as problem:
         raise error("a checkpoint", f"{problem}", where=where, remedy=other, kind=FileError) from problem
     if not isinstance(found, dict) or set(arrays) != set(Snapshot.__dataclass_fields__):
         raise error("a checkpoint of this version", "another file", where=where, remedy=other, kind=FileError)
@@ -122,7 +122,23 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
         if found.get(name) != value:
             got, remedy = f"one with {found.get(name)}", f"use the same, {other}"
             raise error(f"a checkpoint with {name} {value}", got, where=where, remedy=remedy, kind=FileError)
-    return Snapshot(**arrays)
+    snapshot = Snapshot(**arrays)
+    if not _is_sound(snapshot):
+        raise error(
+            "splits and costs of known candidates, in whole numbers",
+            "others",
+            where=where,
+            remedy=other,
+            kind=FileError,
+        )
+    return snapshot
+
+
+def _is_sound(found: Snapshot) -> bool:
+    """Tell whether the arrays have the types and shapes that are written."""
+    whole = all(array.dtype.kind in "iu" for array in vars(found).values())
+    flat = found.candidate.ndim == 1 and found.candidate.shape == found.cost.shape == found.looked.shape
+    return whole and flat and found.splits.ndim == 2 and found.splits.shape[1] == 2
 
 
 def _digest(data: Dataset, rows: Rows) -> str:
@@ -146,10 +162,7 @@ def _restore(state: State, found: Snapshot, path: str | os.PathLike[str]) -> Non
     """Repeat the splits and put the costs back."""
     state.repeat(found.splits)
     count, variables = int(state.numbers[0]), len(state.cardinality)
-    limits = (found.candidate.shape == found.cost.shape == found.looked.shape, found.candidate.ndim == 1)
-    if not all(limits) or (
-        found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables
-    ):
+    if found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables:
         raise error("costs of known candidates", "others", where=str(path), kind=FileError)
     for array, values, none in ((state.parts.cost, found.cost, UNKNOWN), (state.parts.looked, found.looked, -1)):
         array[:count] = none

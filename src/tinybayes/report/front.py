@@ -21,6 +21,7 @@ FAMILIES = {
     "tree": "decision tree",
     "forest": "random forest",
 }
+LARGEST = 1e300  # number that means something
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
 _MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
@@ -60,14 +61,15 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LIMIT:
             raise error(f"at most {_LIMIT} bytes", path.stat().st_size, where=str(path), kind=FileError)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return checked_front(json.loads(path.read_text(encoding="utf-8")), str(path))
+    except FileError:
+        raise
     except OSError as problem:
         remedy = "name a directory that tinybayes explore has written"
         reason = problem.strerror or problem
         raise error(f"a {name}", reason, where=str(path), remedy=remedy, kind=FileError) from problem
     except (ValueError, RecursionError) as problem:
         raise error("JSON", f"{problem}", where=str(path), kind=FileError) from problem
-    return checked_front(found, str(path))
 
 
 def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> bool:
@@ -176,7 +178,8 @@ def finite(value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # A comparison takes whole numbers of any size, which `math.isfinite` does not; no NaN is between two numbers.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def _numbers(item: Any, length: int) -> bool:

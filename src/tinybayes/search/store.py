@@ -12,11 +12,11 @@ Runs = dict[tuple[int, int, int], dict[str, Any]]  # what was stored, by stage, 
 def read_store(store: Path) -> dict[str, Runs]:
     """Read the finished runs of every sweep; a line cut short by a crash is left out and will be run again."""
     found: dict[str, Runs] = {}
-    for line in store.read_text().splitlines() if store.exists() else []:
+    for line in store.read_text(errors="replace").splitlines() if store.exists() else []:
         try:
             record = json.loads(line)
             place = record["stage"], record["fold"], record["setting"]
             found.setdefault(record["sweep"], {})[place] = record
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return found

@@ -113,11 +113,11 @@ def read_sweeps(path: Path) -> list[Sweep | NetSweep]:
         if not (tables.keys() & {"sweep", "nets"}):
             raise KeyError("sweep")
         return [
-            kind(**{name: _frozen(value) for name, value in entry.items()})
+            kind(**{name: _frozen(value) for name, value in dict(entry).items()})
             for table, kind in (("sweep", Sweep), ("nets", NetSweep))
             for entry in tables.get(table, [])
         ]
-    except (OSError, KeyError, TypeError, ValueError) as problem:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as problem:
         raise error("a file of sweeps", problem, where=str(path), kind=FileError) from problem
 
 

@@ -14,7 +14,7 @@ from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import as_circuit
 from tinybayes.model import Circuit, LogLinear, NeuralNet
 from tinybayes.report.cards import model_card
-from tinybayes.report.front import FAMILIES, FRONT, checked_front, model_path, read_front
+from tinybayes.report.front import FAMILIES, FRONT, checked_front, finite, model_path, read_front
 from tinybayes.search.watched import LIVE, PROGRESS, STOP
 
 SHARE = 2_000_000  # bytes of a card
@@ -50,13 +50,13 @@ class Source:
         """Return what the search last said, how many seconds ago (``age``), and whether it runs; None without one."""
         try:
             text = (self.directory / PROGRESS).read_text(encoding="utf-8")
-            found = json.loads(text) if len(text) < 100_000 else None
+            found = finite(json.loads(text)) if len(text) < 100_000 else None
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(found, dict):
             return None
-        updated = found.get("updated")
-        age = max(0.0, time.time() - updated) if isinstance(updated, int | float) else 0.0
+        updated = _updated(found)
+        age = 0.0 if updated is None else max(0.0, time.time() - updated)
         return {**found, "running": is_running(found), "stopping": (self.directory / STOP).exists(), "age": age}
 
     def stop(self) -> None:
@@ -128,8 +128,8 @@ class Source:
 
 def is_running(said: dict[str, Any]) -> bool:
     """Tell whether the search that wrote its progress is still at work."""
-    updated, process = said.get("updated"), said.get("pid")
-    if said.get("phase") in ("done", "failed") or not isinstance(updated, int | float):
+    updated, process = _updated(said), said.get("pid")
+    if said.get("phase") in ("done", "failed") or updated is None:
         return False
     if time.time() - updated > STALE:
         return False
@@ -142,6 +142,12 @@ def is_running(said: dict[str, Any]) -> bool:
     except OSError:
         return True  # there, but not ours
     return True
+
+
+def _updated(said: dict[str, Any]) -> float | None:
+    """Return when a search last spoke, in seconds; None when what it says is no time."""
+    found = said.get("updated")
+    return float(found) if isinstance(found, int | float) and 0 <= found < 1e12 else None
 
 
 def _classifier(path: Path) -> Model:

@@ -51,7 +51,8 @@ def class_sums(plan: Plan, find: Finder) -> Sums:
         data, body = _packed(plan, find, _Arithmetic(kind, False, -start))
         return Sums(data, body, kind, "<")
     data, body = _packed(plan, find, _Arithmetic("int32_t", True, start))
-    return Sums(text.array("level", "int32_t", plan.values) + data, body, "int32_t", ">")
+    used = "level[" in body  # not where nothing that is seen tells the classes apart
+    return Sums((text.array("level", "int32_t", plan.values) if used else "") + data, body, "int32_t", ">")
 
 
 def _float_sums(plan: Plan, find: Finder) -> Sums:

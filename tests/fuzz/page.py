@@ -1,0 +1,84 @@
+"""Write docs/fuzzing.md from the results: python tests/fuzz/page.py [RESULTS] [PAGE]."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+TEXT = """# Fuzzing
+
+*Every reader of the package is given damaged and hostile inputs; only `tinybayes.errors.TinybayesError` may come out.*
+
+<!-- Written by tests/fuzz/page.py from tests/fuzz/results.json; do not edit. -->
+
+Inputs are made from small files that the package's own writers wrote: words, numbers, lines and bytes are changed,
+repeated thousands of times, left out or taken from elsewhere; JSON is changed in its structure; and model files get a
+right checksum again, so that the damage is met behind it. Another exception, five seconds of the processor for one
+input, a gigabyte of memory or the end of the process is a finding. What is accepted must be sound as well: models are
+priced and scored, and some are written and read again, which must give the same; tables may lose no row.
+
+| reader | inputs | accepted | refused | findings | inputs/s | slowest, ms |
+|---|---:|---:|---:|---:|---:|---:|
+{rows}
+
+{machines}
+
+    python tests/fuzz/run.py --processes 16 --count 1000000 -o tests/fuzz/results.json
+
+Every input is a function of the seed and its number, so that a finding, which is kept beside the results, can be made
+again. `tests/fuzz/test_fuzz.py` runs some hundred inputs of every reader, and shows with planted faults that an escaped
+exception, a hang, a claim of memory and a crash are found. What fuzzing has found before is held by
+`tests/fuzz/test_findings.py`.
+
+## Generated C
+
+{models}
+
+    python tests/fuzz/models.py --count 1000 -o tests/fuzz/results.json
+"""
+
+
+def _row(name: str, found: dict[str, Any]) -> str:
+    numbers = [f"{found[key]:,}" for key in ("inputs", "accepted", "refused")]
+    bad = sum(found["findings"].values())
+    return f"| {name} | {' | '.join(numbers)} | {bad} | {found['inputs_per_second']:,} | {found['slowest_ms']:g} |"
+
+
+def _machines(readers: dict[str, dict[str, Any]]) -> str:
+    """Say what the readers ran on, once for each machine and setting."""
+    texts = {}
+    for found in readers.values():
+        about = found["machine"]
+        versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items() if number)
+        text = f"{found['processes']} processes on {about['cores']} cores, Python {about['python']}, {versions}"
+        texts[text] = texts.get(text, 0.0) + found["seconds"]
+    return " ".join(f"{text}: {seconds:,.0f} s in all." for text, seconds in texts.items())
+
+
+def _models(found: dict[str, Any]) -> str:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
+    return (
+        f"{found['models']:,} random models ({kinds}) were exported to C, built by {found['compiler']} with all "
+        f"warnings as errors and `{found['flags']}`, and asked {found['rows']:,} rows: **{found['mismatches']} "
+        f"mismatches** with Python in {found['seconds']:.0f} s. Integers are compared to the last bit, floats within "
+        "the bound that the code states. A row that cannot be under any class has no right label: only its scores are "
+        "compared."
+    )
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page."""
+    readers = results["readers"]
+    rows = "\n".join(_row(name, found) for name, found in readers.items())
+    return TEXT.format(rows=rows, machines=_machines(readers), models=_models(results["c_models"]))
+
+
+def main() -> None:
+    source = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results.json"
+    target = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE.parent.parent / "docs" / "fuzzing.md"
+    target.write_text(page(json.loads(source.read_text())))
+
+
+if __name__ == "__main__":
+    main()
