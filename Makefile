@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := build/peers
 
-.PHONY: demo test lint docs dist peers benchmark clean
+.PHONY: demo test lint docs dist peers audit benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
@@ -23,27 +24,32 @@ docs: $(VENV)/.dev
 
 # Wheel and sdist under dist/, and the wheel at work in a fresh environment.
 dist: $(VENV)/.dev
-	rm -rf dist build/fresh
+	rm -rf dist build/fresh build/again
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --wheel --outdir build/again . && cmp dist/*.whl build/again/*.whl
 	$(BIN)/python -m venv build/fresh || $(PYTHON) -m venv build/fresh
 	build/fresh/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/fresh && bin/tinybayes demo --time 15s -o demo && bin/tinybayes info demo --quiet
 
-# Models to pgmpy and pyAgrum and back.
-peers: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,peers]'
-	$(BIN)/python -m pytest tests/test_ecosystem.py -k "pgmpy or pyagrum"
+# Our answers beside those of pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime, in an environment of their own.
+peers: $(PEERS)/.ready
+	$(PEERS)/bin/python -m pytest -n auto --dist worksteal tests/peers
+
+# Known vulnerabilities of what is installed; needs the network.
+audit: $(VENV)/.dev
+	$(PYTHON) -m venv build/audit && build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/pip-audit --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 benchmark: $(VENV)/.bench
 	$(BIN)/python benchmarks/closed_form.py
 
-$(BIN)/python:
+$(BIN)/python $(PEERS)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tinybayes needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 2; }
 	@# Debian's python3 has no ensurepip before python3-venv is installed; its pip can put one there.
-	$(PYTHON) -m venv $(VENV) >/dev/null || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	$(PYTHON) -m venv $(@D)/.. >/dev/null || { $(PYTHON) -m venv --clear --without-pip $(@D)/.. && \
 		$(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; } || \
-		{ rm -rf $(VENV); exit 2; }
+		{ rm -rf $(@D); exit 2; }
 
 $(VENV)/.base: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -55,6 +61,12 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	@touch $@
+
+# Orange alone, without the desktop application and the GPU libraries that it asks for.
+$(PEERS)/.ready: $(PEERS)/bin/python pyproject.toml tests/peers/requirements.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -e . -r tests/peers/requirements.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps Orange3==3.40.0
 	@touch $@
 
 clean:

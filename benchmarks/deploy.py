@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from deploy_nets import NETS, columns, learn_nets, whole
-from deploy_peers import EXPORTERS, fit, scale
+from deploy_peers import EXPORTERS, Exporters, fit, scale
 from deploy_report import cells, findings, judge, markdown, sections
 from harness import Figures, provenance
 from rich.console import Console
@@ -170,10 +170,12 @@ def load(name: str) -> Rows:
     return Rows(split, raw[train].astype(np.int32), raw[test].astype(np.int32))
 
 
-def ours(data: str, rows: Rows, quick: bool, kept: Path | None) -> Iterator[Figures]:
+def ours(
+    data: str, rows: Rows, quick: bool, kept: Path | None, recipes: list[Recipe] | None = None
+) -> Iterator[Figures]:
     """Learn, export and measure our models; predictions from raw numbers, and from codes."""
     order = list(greedy_features(rows.split.train, 24))
-    for recipe in RECIPES[data][:: 8 if quick else 1]:
+    for recipe in recipes or RECIPES[data][:: 8 if quick else 1]:
         keep = sorted(order[: recipe.features]) if recipe.features else list(range(rows.raw.shape[1]))
         train, test = columns(rows.split.train, keep), columns(rows.split.test, keep)
         net = learn(recipe, train, quick, None if kept is None else kept / f"{data} {recipe.name}.tb")
@@ -246,11 +248,11 @@ def greedy_features(train: Dataset, most: int) -> Iterator[int]:
         yield best
 
 
-def peers(rows: Rows, quick: bool) -> Iterator[Figures]:
+def peers(rows: Rows, quick: bool, exporters: Exporters = EXPORTERS) -> Iterator[Figures]:
     """Fit, export and measure the peers' models."""
     y, classes = rows.split.train.y, rows.split.train.target.cardinality
     fitted: dict[tuple[str, int], Any] = {}
-    for library, (export, names) in EXPORTERS.items():
+    for library, (export, names) in exporters.items():
         for name in names[:: 4 if quick else 1]:
             by = scale(library, name)
             if (name, by) not in fitted:

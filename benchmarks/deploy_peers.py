@@ -100,7 +100,8 @@ def m2cgen(model: Any, features: int, classes: int) -> Exported:
 
 
 TREES = ("tree, depth 5", "tree, depth 8", "tree", "forest of 10, depth 8", "forest of 10", "forest of 30")
-EXPORTERS: dict[str, tuple[Callable[[Any, int, int], Exported], tuple[str, ...]]] = {
+Exporters = dict[str, tuple[Callable[[Any, int, int], Exported], tuple[str, ...]]]
+EXPORTERS: Exporters = {
     "emlearn inline": (emlearn_inline, TREES),
     "emlearn": (emlearn_loadable, (*TREES, "MLP of 32", "Gaussian NB")),
     "micromlgen": (micromlgen, (*TREES[:-1], "Gaussian NB", "logistic regression")),

@@ -241,6 +241,43 @@ class Pgmpy(Contender):
         return {}
 
 
+class Pomegranate(Contender):
+    structure = "naive"
+    library: ClassVar[str] = "pomegranate"
+    package: ClassVar[str] = "pomegranate"
+    file: ClassVar[str] = "pickle"
+    note: ClassVar[str] = (
+        "BayesClassifier of IndependentComponents of Categorical(pseudocount=1); int32 tensors of torch"
+    )
+
+    def load(self) -> None:
+        import torch
+        from pomegranate.bayes_classifier import BayesClassifier
+        from pomegranate.distributions import Categorical as Column
+        from pomegranate.distributions import IndependentComponents
+
+        self.torch, self.kind, self.column, self.components = torch, BayesClassifier, Column, IndependentComponents
+
+    def prepare(self, rows: Rows, one_thread: bool) -> None:
+        super().prepare(rows, one_thread)
+        if one_thread:
+            self.torch.set_num_threads(1)
+        tensors = (self.torch.tensor(part, dtype=self.torch.int32) for part in (rows.X, rows.y, rows.X_test))
+        self.X, self.y, self.X_test = tensors
+
+    def fit(self) -> None:
+        states = self.rows.states.tolist()
+        columns = [[self.column(n_categories=k, pseudocount=1.0) for k in states] for _ in range(self.rows.classes)]
+        self.model = self.kind([self.components(part) for part in columns]).fit(self.X, self.y)
+
+    def predict(self) -> np.ndarray:
+        return self.model.predict(self.X_test).numpy()
+
+    def save(self, path: Path) -> dict[str, int]:
+        self.torch.save(self.model.state_dict(), path)
+        return {}
+
+
 CONTENDERS: dict[str, Contender] = {
     "tinybayes NB": Ours("naive"),
     "tinybayes NB, coded rows": OursCoded("naive"),
@@ -255,3 +292,4 @@ CONTENDERS: dict[str, Contender] = {
 }
 QUICK = ("tinybayes", "scikit-learn")
 YARDSTICK = {"naive": "tinybayes NB", "chow-liu": "tinybayes TAN"}  # what the others are compared with
+OTHERS: dict[str, Contender] = {"pomegranate NB": Pomegranate()}  # in `run_all.py` alone: it brings torch

@@ -1,4 +1,4 @@
-"""tinybayes among others: scikit-learn's tools, frames of pandas and polars, models of pgmpy and pyAgrum, the wheel."""
+"""tinybayes among others: scikit-learn's tools, frames of pandas and polars, the wheel; models of others: peers/."""
 
 import io
 import os
@@ -6,7 +6,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -28,14 +27,8 @@ from tinybayes import (
     CircuitDensity,
     MDLPDiscretizer,
     QuantizedNetClassifier,
-    ask,
-    compile_circuit,
-    learn_classifier,
     read_dataset,
-    read_model,
-    write_model,
 )
-from tinybayes.infer.query_text import parse_query
 
 ROOT = Path(__file__).parent.parent
 CLASSIFIERS = [
@@ -129,86 +122,6 @@ def test_estimators_are_cloned_and_pickled_as_scikit_learn_does(iris, estimator)
     ask_it = next(m for m in ("predict_proba", "score_samples", "transform") if hasattr(fitted, m))
     for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(stored)):
         np.testing.assert_array_equal(getattr(again, ask_it)(X), getattr(fitted, ask_it)(X))
-
-
-# Models of others. Names are words: pyAgrum's reader of BIF knows no quotes.
-
-
-@pytest.fixture(scope="module")
-def weather():
-    generator = np.random.default_rng(3)
-    n = 500
-    sky = generator.choice(["clear", "cloudy", "rain"], n)
-    wind = np.where(generator.random(n) < 0.7, np.where(sky == "rain", "strong", "weak"), "weak")
-    play = np.where((sky != "rain") & (generator.random(n) < 0.8), "yes", "no")
-    frame = pd.DataFrame({"sky": sky, "wind": wind, "wet": np.where(sky == "rain", "yes", "no"), "play": play})
-    return learn_classifier(read_dataset(frame, target="play"), structure="chow-liu")
-
-
-def posterior(net, variable, evidence):
-    """P(variable | evidence) by our circuits, which other tests compare with sums over all assignments."""
-    circuit = compile_circuit(net)
-    states = next(v.states for v in net.nodes if v.name == variable)
-    known = ", ".join(f"{name}={state}" for name, state in evidence.items())
-    rows = [parse_query(f"{variable}={state} | {known}", circuit.nodes) for state in states]
-    return [ask(circuit, *row).probability for row in rows]
-
-
-QUESTIONS = [("play", {"wind": "strong"}), ("sky", {"play": "no", "wet": "yes"}), ("wet", {})]
-
-
-def same_network(one, two):
-    assert {v.name: v.states for v in one.nodes} == {v.name: v.states for v in two.nodes}
-    for variable, evidence in QUESTIONS:
-        np.testing.assert_allclose(posterior(one, variable, evidence), posterior(two, variable, evidence), atol=2e-6)
-
-
-@pytest.mark.parametrize("suffix", ["bif", "xmlbif"])
-def test_models_go_to_pgmpy_and_back(weather, tmp_path, suffix):
-    pytest.importorskip("pgmpy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pgmpy import readwrite
-        from pgmpy.inference import VariableElimination
-
-        reader, writer = (getattr(readwrite, f"{suffix.upper()}{kind}") for kind in ("Reader", "Writer"))
-        write_model(weather, tmp_path / f"ours.{suffix}")
-        theirs = reader(str(tmp_path / f"ours.{suffix}")).get_model()
-        engine = VariableElimination(theirs)
-        for variable, evidence in QUESTIONS:
-            found = engine.query([variable], evidence=evidence, show_progress=False)
-            states = next(v.states for v in weather.nodes if v.name == variable)
-            values = [found.get_value(**{variable: state}) for state in states]
-            np.testing.assert_allclose(values, posterior(weather, variable, evidence), atol=1e-6)
-        writer(theirs).write(str(tmp_path / f"theirs.{suffix}"))
-    same_network(read_model(tmp_path / f"theirs.{suffix}"), weather)
-
-
-@pytest.mark.parametrize("suffix", ["bif", "bifxml"])
-def test_models_go_to_pyagrum_and_back(weather, tmp_path, suffix):
-    gum = pytest.importorskip("pyagrum")
-    write_model(weather, tmp_path / f"ours.{suffix}")
-    theirs = gum.loadBN(str(tmp_path / f"ours.{suffix}"))
-    for variable, evidence in QUESTIONS:
-        found = gum.getPosterior(theirs, target=variable, evs=evidence)
-        states = next(v.states for v in weather.nodes if v.name == variable)
-        values = [found[{variable: state}] for state in states]
-        np.testing.assert_allclose(values, posterior(weather, variable, evidence), atol=1e-6)
-    gum.saveBN(theirs, str(tmp_path / f"theirs.{suffix}"))
-    same_network(read_model(tmp_path / f"theirs.{suffix}"), weather)
-
-
-def test_uai_goes_to_pyagrum(tmp_path):
-    """One parent at most: with more, pyAgrum orders the rows of a table in another way than the format says."""
-    gum = pytest.importorskip("pyagrum")
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    net = learn_classifier(read_dataset(X.assign(y=y), target="y"), structure="naive")
-    write_model(net, tmp_path / "ours.uai")
-    theirs = gum.loadBN(str(tmp_path / "ours.uai"))
-    for place, node in enumerate(net.variables):
-        for code in range(node.cardinality):
-            found = gum.getPosterior(theirs, target="4", evs={str(place): code}).toarray()
-            np.testing.assert_allclose(found, posterior(net, "y", {node.name: node.states[code]}), atol=1e-6)
 
 
 # The package itself.

@@ -156,3 +156,13 @@ def test_a_row_that_no_class_can_have_gets_the_same_label_in_exported_code():
     expected = predict_codes(net, np.array(rows))
     assert expected.tolist() == [0, 1, 0, 0]
     assert [names["predict"](row) for row in rows] == expected.tolist()
+
+
+def test_a_mark_of_the_encoding_is_no_name_of_a_column(tmp_path):
+    """It was kept as a name, and lost with the first row when the table was written and read again."""
+    path = tmp_path / "table.csv"
+    path.write_text(' \ufeff \n"x"\n""\n', encoding="utf-8")
+    with pytest.raises(TinybayesError, match="a name for every column"):
+        read_frame(path)
+    path.write_text("a, \ufeffb\n1,2\n", encoding="utf-8")
+    assert read_frame(path).columns.tolist() == ["a", "b"]

@@ -131,7 +131,7 @@ def _first_line(head: pa.Buffer, delimiter: str, name: str) -> tuple[int, list[s
 
 
 def _header(cells: list[str], name: str) -> tuple[str, ...]:
-    names = [cell.strip() for cell in cells]
+    names = [cell.strip().lstrip("\ufeff").strip() for cell in cells]  # a mark of the encoding is no name
     if all(re.fullmatch(r"[-+]?[\d.]+([eE][-+]?\d+)?", column) for column in names):
         remedy = "add a line with the names of the columns, or rename the file to .data"
         raise error("names in the first line", f"numbers: {names[:5]}", where=name, remedy=remedy)

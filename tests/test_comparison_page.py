@@ -1,0 +1,67 @@
+"""The page that compares tinybayes with its peers says what the figures say, and nothing else."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "benchmarks" / "results" / "comparison.json"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import comparison_page
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    return comparison_page
+
+
+def figures(*runs):
+    about = {"date": "d", "command": "c", "commit": "k", "cpu": "p", "cores": 2, "system": "s", "python": "3"}
+    about |= {"packages": {"tinybayes": "1", "pgmpy": None}, "load_before": 0.0, "load_after": 0.0}
+    return {"provenance": about, "features": {"tinybayes": {}, "pgmpy": None}, "limit": 30, "runs": list(runs)}
+
+
+def run(library, wall=None, **more):
+    found = {"fit": {"wall": wall}, "predict": {"wall": wall, "error": 0.25}} if wall else {}
+    return {"task": "naive Bayes", "data": "digits", "library": library, "model": f"{library} NB", **found, **more}
+
+
+def test_what_is_not_installed_is_not_a_loss(pages):
+    text = pages.page(figures(run("tinybayes", 2.0), run("pgmpy", absent=True)))
+    assert "| digits | pgmpy NB | not installed | not installed |  |" in text
+    assert "- none in this run" in text
+    assert "pgmpy not installed" in text
+
+
+def test_losses_are_shown(pages):
+    text = pages.page(figures(run("tinybayes", 2.0), run("scikit-learn", 1.0), run("pyAgrum", fit={"over": 30})))
+    assert "- naive Bayes, digits, fit: scikit-learn takes 0.5 of ours" in text
+    assert "| digits | tinybayes NB | 2.00 | 2.00 | 25.00 |" in text
+    assert "| digits | scikit-learn NB | **1.00** | **1.00** | 25.00 |" in text
+    assert "| digits | pyAgrum NB | over 30 s | not reached |  |" in text
+    assert "ours is best in 0" in text
+
+
+def test_a_busy_machine_is_told(pages):
+    busy = figures()
+    busy["provenance"]["load_before"] = 3.0
+    assert "not idle" in pages.page(busy)
+    assert "not idle" not in pages.page(figures())
+
+
+def test_claims_are_marked_by_what_was_found(pages):
+    found = figures()
+    found["features"] = {"pgmpy": {"pgmpy.inference:VariableElimination": True}, "pyAgrum": {}}
+    (line,) = [line for line in pages.page(found).splitlines() if line.startswith("| Exact inference ")]
+    assert "yes ✓: variable elimination" in line
+    assert "yes ✗: lazy propagation and others" in line
+
+
+@pytest.mark.skipif(not FIGURES.exists(), reason="no run of benchmarks/run_all.py is kept")
+def test_the_committed_page_is_that_of_the_figures(pages):
+    assert (ROOT / "docs" / "comparison.md").read_text() == pages.page(json.loads(FIGURES.read_text()))
