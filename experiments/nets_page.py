@@ -20,8 +20,9 @@ all, and, after the stroke, **chosen on validation rows**: the setting best on h
 mean of its seeds. Naive Bayes is that of Figure 6, chosen on test rows. satimage is its first fold; mnist has other
 levels than the paper's, so that its budgets are a third of the paper's, and was trained for 100 epochs instead of 500.
 Where an error rises with the budget (mnist with 7 bits, the sign at many operations), the short runs favoured settings
-that are good early only: networks without batch normalisation, and with the sign of one convolution. The heads of `figure3.toml` and `figure4.toml` say what was left out; both were run in the same minutes of one GPU, with
-some dense networks on a CPU.
+that are good early only: networks without batch normalisation, and with the sign of one convolution. The heads
+of `figure3.toml` and `figure4.toml` say what was left out; both were run in the same minutes of one GPU, with some
+dense networks on a CPU.
 """
 FIGURE3 = """
 ![Test error over the bits of naive Bayes, for all families on each data set]({picture})
