@@ -1,3 +1,8 @@
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tinybayes.errors import FileError
@@ -27,3 +32,27 @@ def test_what_the_system_refuses_is_an_error_of_ours(tmp_path):
     with pytest.raises(FileError, match="No space left"), atomic_path(tmp_path / "out.csv"):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == [taken]
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_writer(tmp_path):
+    script = "import os, sys; from tinybayes.files import atomic_path\n"
+    script += "with atomic_path(sys.argv[1]) as t: t.write_text('half'); os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path / "out.csv")])
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.read_text() == "half"
+    with atomic_path(tmp_path / "other.csv") as temporary:
+        temporary.write_text("whole")
+        with atomic_path(tmp_path / "more.csv") as second:  # one at work is not abandoned
+            second.write_text("too")
+            assert sorted(tmp_path.iterdir()) == sorted([temporary, second])
+    assert sorted(os.listdir(tmp_path)) == ["more.csv", "other.csv"]
+
+
+def test_hidden_files_of_others_stay(tmp_path):
+    others = [".tinybayes", ".tinybayes-tmp-mine.tb", ".tinybayes-settings.toml", ".abcdefgh.tb"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    with atomic_path(tmp_path / "out.csv") as temporary:
+        temporary.write_text("whole")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, "out.csv"])

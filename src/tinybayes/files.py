@@ -1,12 +1,21 @@
 """Writing files so that a crash, a full disk or an interrupt never leaves half of one behind."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tinybayes.errors import FileError, error
+
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed process left stays there
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = ".tinybayes-tmp-"
+TEMPORARY = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}\.")
 
 
 @contextmanager
@@ -15,11 +24,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The temporary keeps the suffix of `path`, since libraries choose the format by it. When the block raises,
     the temporary is removed and whatever stood at `path` before is untouched; what the system refuses becomes
-    a `FileError`.
+    a `FileError`. Temporaries that killed processes left in the directory are removed.
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix="".join(target.suffixes) or ".tmp")
+        remove_abandoned(target.parent)
+        handle, temporary = _temporary(target)
     except OSError as problem:
         raise error(
             "a directory that can be written to",
@@ -28,8 +38,6 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             remedy="create it or choose another output",
             kind=FileError,
         ) from problem
-    os.close(handle)
-    temporary = Path(name)
     try:
         yield temporary
         with open(temporary, "rb") as written:
@@ -45,3 +53,38 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             reason = problem.strerror or problem
             raise error("a file that can be written", reason, where=str(path), kind=FileError) from problem
         raise
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _temporary(target: Path) -> tuple[int | None, Path]:
+    """Make a temporary file beside the target, locked as long as this process holds it open."""
+    while True:
+        suffix = "".join(target.suffixes) or ".tmp"
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=PREFIX, suffix=suffix)
+        if fcntl is None:
+            os.close(handle)
+            return None, Path(name)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # someone took it for abandoned before it was locked
+
+
+def remove_abandoned(directory: Path) -> None:
+    """Remove the temporaries in a directory whose process is gone: nobody holds their lock any more."""
+    if fcntl is None:
+        return
+    found: list[str] = []
+    with suppress(OSError), os.scandir(directory) as entries:
+        found = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
+    for path in found:
+        with suppress(OSError):  # it is gone, another user's, or its process is at work
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+            finally:
+                os.close(handle)

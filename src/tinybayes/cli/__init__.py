@@ -1,5 +1,6 @@
 """The command line. Each command calls the arrows of the package and shows what came out; it holds no logic."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, NoReturn
@@ -95,10 +96,24 @@ def options(
 
 def main() -> NoReturn:
     """Run the command line; an error of the user's is one line on stderr and exit code 2."""
+    _open_streams()
     try:
         app()
     except TinybayesError as problem:
         message = " ".join(str(problem).split())
         sys.stderr.write(f"error: {message}\n")
         sys.exit(2)
+    except OSError as problem:
+        if problem.filename is not None:  # not of what is printed
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not taken is not offered again at the end
+        sys.stderr.write(f"error: expected an output that can be written to, got {problem.strerror or problem}\n")
+        sys.exit(2)
     sys.exit(0)
+
+
+def _open_streams() -> None:
+    """Give a command that was begun with closed streams something to print to."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

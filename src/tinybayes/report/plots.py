@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +88,12 @@ def plot(
             figure = draw_structure(_network(path, model), width)
         else:
             figure = draw_tables(_network(path, model), width, variables)
-        with atomic_path(output) as temporary:
-            kind = output.suffix[1:].lower()
-            nothing = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[kind]
-            figure.savefig(temporary, format=kind, dpi=300, bbox_inches="tight", metadata=nothing)
+        kind = output.suffix[1:].lower()
+        nothing = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[kind]
+        drawn = BytesIO()  # Matplotlib raises all sorts of errors where the disk is full
+        figure.savefig(drawn, format=kind, dpi=300, bbox_inches="tight", metadata=nothing)
+    with atomic_path(output) as temporary:
+        temporary.write_bytes(drawn.getvalue())
     return output
 
 

@@ -57,7 +57,7 @@ class Search:
     ) -> None:
         self.views, self.store, self.crew, self.limits = views, store, crew, limits
         self.directory, self.report, self.began, self.seconds = directory, report, began, seconds
-        self.live = live
+        self.live, self.seed = live, seed
         self.sampled = [f for f in families if f in kinds.SAMPLED]
         self.listed = [s for f in families if f in kinds.LISTED for s in kinds.listed(f, views)]
         self.listed = [s for s in self.listed if key_of(s, 0) not in store.runs]
@@ -88,6 +88,9 @@ class Search:
                 if batch is None:
                     break
                 self.under_way |= {key_of(s, batch.rung) for s in batch.settings}
+                batch = self._claimed(batch)
+                if not batch.settings:
+                    continue
                 running.append((batch, self.crew.submit(batch.settings, STEPS[batch.rung], self.patience, False)))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
             if not running or time.monotonic() > ends + 0.1 * self.seconds:
@@ -96,6 +99,15 @@ class Search:
             self._tell("searching")
         for batch, _ in running:
             self._give_up(batch)
+
+    def _claimed(self, batch: "Batch") -> "Batch":
+        """Take the settings of a batch that no other search on the same store has."""
+        free = [s for s, number in zip(batch.settings, batch.numbers, strict=True) if number is None]
+        space = self.spaces.get(batch.settings[0]["family"], {})
+        taken = iter(self.store.claim(free, batch.rung, space) if free else [])
+        numbers = [next(taken) if number is None else number for number in batch.numbers]
+        kept = [(s, number) for s, number in zip(batch.settings, numbers, strict=True) if number is not None]
+        return Batch([s for s, _ in kept], [number for _, number in kept], batch.rung)
 
     def next_batch(self) -> "Batch | None":
         """Decide what to do next: promising settings on a higher rung, or new ones."""
@@ -160,6 +172,7 @@ class Search:
             first = {} if begun else kinds.first_guess(family, self.views, self.limits)
             self.begun.add(family)
             leader = self.store.ask(family, self.spaces[family], first)
+            self.generator = np.random.default_rng([self.seed, leader.number])  # no two searches draw the same
             shape = {name: leader.setting[name] for name in kinds.SHAPES[family]}
             asked = [leader] + [self.store.ask(family, self.spaces[family], shape) for _ in range(BATCH - 1)]
             settings: list[Setting] = []
@@ -199,13 +212,15 @@ class Search:
             self._once_more(batch)
             return
         family = batch.settings[0]["family"]
-        numbers = {key_of(s, batch.rung): n for s, n in zip(batch.settings, batch.numbers, strict=True)}
+        given = zip(batch.settings, batch.numbers, strict=True)
+        numbers = {key_of(setting, batch.rung): number for setting, number in given if number is not None}
         for outcome in outcomes:
             key = key_of(outcome.setting, batch.rung)
-            number = numbers[key]
             if outcome.model is not None:
                 _save(outcome, self.directory / "trials" / f"{key}.tb")
-            self.store.tell(number, outcome, batch.rung, self.spaces.get(family))
+            self.store.tell(numbers.pop(key), outcome, batch.rung)
+        for number in numbers.values():  # of settings that cannot be carried out
+            self.store.drop(number)
         if family in kinds.SAMPLED and outcomes:
             shape = kinds.shape(batch.settings[0])
             taken = outcomes[0].seconds

@@ -1,8 +1,8 @@
 """The journal file of a search, which a killed process can neither lock for ever nor leave with half a line.
 
-Optuna's own locks are files: what a killed process left is taken for abandoned after half a minute. A lock of the system
-ends with its process. A line that was cut off, by a kill or a full disk, would join the next one and make the whole file
-unreadable; it was never finished, so whoever writes next takes it away.
+Optuna's own locks are files: what a killed process left is taken for abandoned after half a minute. A lock of the
+system ends with its process. A line that was cut off, by a kill or a full disk, would join the next one and make the
+whole file unreadable; it was never finished, so whoever writes next takes it away.
 """
 
 import fcntl

@@ -9,17 +9,19 @@ import hashlib
 import json
 import os
 import re
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import TrialState
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from tinybayes.errors import FileError, error
 from tinybayes.search.families import Limits, Setting
@@ -27,6 +29,7 @@ from tinybayes.search.journal import journal
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
+NAMELESS = 60.0  # seconds after which a trial must have an owner
 LOST = "is it still there, and may it be written? A new directory begins a new search"
 
 
@@ -147,7 +150,8 @@ class Store:
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial.user_attrs.get("owner", "")
             machine, _, process = owner.rpartition(":")
-            if machine == os.uname().nodename and not _alive(process):
+            gone = machine == os.uname().nodename and not _alive(process)
+            if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
                 self.study.tell(trial.number, state=TrialState.FAIL)
 
     def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> Asked:
@@ -161,15 +165,43 @@ class Store:
                     self.study.sampler = optuna.samplers.PartialFixedSampler(given, self._sampler)
             trial = self.study.ask(named)
             self.study.sampler = self._sampler
-            trial.set_user_attr("owner", f"{os.uname().nodename}:{os.getpid()}")
+            trial.set_user_attr("owner", _owner())
             values = {name: trial.params[f"{family}.{name}"] for name in space}
         self._asked[trial.number] = trial
         return Asked(trial.number, {"family": family, **values})
 
-    def tell(
-        self, number: int | None, outcome: Outcome, rung: int, space: dict[str, BaseDistribution] | None = None
-    ) -> Run:
-        """Store a finished run: as the trial that was asked for, or as one more, from whose `space` it was drawn."""
+    def claim(self, settings: Sequence[Setting], rung: int, space: dict[str, BaseDistribution]) -> list[int | None]:
+        """Take settings that were drawn from `space` as trials of this search; None for those that another one has."""
+        keys = [key_of(setting, rung) for setting in settings]
+        with self._reaching():
+            for setting, key in zip(settings, keys, strict=True):
+                named = {f"{setting['family']}.{name}": (d, setting[name]) for name, d in space.items()}
+                trial = optuna.trial.create_trial(
+                    state=TrialState.RUNNING,
+                    params={name: value for name, (_, value) in named.items()},
+                    distributions={name: d for name, (d, _) in named.items()},
+                    user_attrs={"owner": _owner(), "claim": key},
+                )
+                self.study.add_trial(trial)
+            holders: dict[str, list[optuna.trial.FrozenTrial]] = {key: [] for key in keys}
+            for found in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.COMPLETE)):
+                key = found.user_attrs.get("claim") or found.user_attrs.get("run", {}).get("key")
+                if key in holders:
+                    holders[key].append(found)
+            return [self._won(holders[key]) for key in keys]
+
+    def _won(self, holders: Sequence[optuna.trial.FrozenTrial]) -> int | None:
+        """Return the number of this search's trial among those of one setting if it is the first, else fail it."""
+        running = [trial for trial in holders if trial.state == TrialState.RUNNING]
+        mine = next(trial for trial in reversed(running) if trial.user_attrs.get("owner") == _owner())
+        if mine is not holders[0]:
+            self.study.tell(mine.number, state=TrialState.FAIL)
+            return None
+        self._asked[mine.number] = optuna.Trial(self.study, mine._trial_id)
+        return mine.number
+
+    def tell(self, number: int, outcome: Outcome, rung: int) -> Run:
+        """Store a finished run as the trial that was asked for or claimed."""
         run = Run(
             key_of(outcome.setting, rung),
             outcome.setting,
@@ -183,19 +215,9 @@ class Store:
         )
         values = [run.error, float(run.bits), float(run.operations)]
         with self._reaching():
-            if number is None:
-                named = {f"{run.family}.{name}": (d, run.setting[name]) for name, d in (space or {}).items()}
-                trial = optuna.trial.create_trial(
-                    values=values,
-                    params={name: value for name, (_, value) in named.items()},
-                    distributions={name: d for name, (d, _) in named.items()},
-                    user_attrs={"run": asdict(run)},
-                )
-                self.study.add_trial(trial)
-            else:
-                asked = self._asked.pop(number)
-                asked.set_user_attr("run", asdict(run))
-                self.study.tell(asked, values)
+            asked = self._asked.pop(number)
+            asked.set_user_attr("run", asdict(run))
+            self.study.tell(asked, values)
         self.runs[run.key] = run
         return run
 
@@ -219,10 +241,32 @@ class Store:
 
 def _backend(directory: Path, storage: str | None) -> optuna.storages.BaseStorage:
     if storage is not None:
-        return optuna.storages.get_storage(storage)
+        return _database(storage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return optuna.storages.JournalStorage(journal(str(directory / "search.journal")))
+
+
+def _database(storage: str, attempts: int = 4) -> optuna.storages.BaseStorage:
+    """Open a database; where another search is making the tables at the same moment, wait for it.
+
+    Connections are tried before they are used, so that a server may be restarted between two uses.
+    """
+    options = {"pool_pre_ping": True}
+    for _ in range(attempts - 1):
+        try:
+            return optuna.storages.RDBStorage(storage, engine_kwargs=options)
+        except (IntegrityError, OperationalError, ProgrammingError):
+            time.sleep(0.3)
+    return optuna.storages.RDBStorage(storage, engine_kwargs=options)
+
+
+def _owner() -> str:
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _age(trial: optuna.trial.FrozenTrial) -> float:
+    return (datetime.now() - trial.datetime_start).total_seconds() if trial.datetime_start else float("inf")
 
 
 def _alive(process: str) -> bool:
