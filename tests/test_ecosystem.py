@@ -131,17 +131,36 @@ def test_type_information_is_shipped():
     assert (Path(tb.__file__).parent / "py.typed").is_file()
 
 
-def test_the_wheel_has_all_files_of_the_package(tmp_path):
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Wheels of two copies of the tree, whose files have other times and other permissions."""
     pytest.importorskip("hatchling")
-    for name in ("src", "README.md", "LICENSE", "pyproject.toml"):
-        source = ROOT / name
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path)
     code = "import hatchling.build as b; print(b.build_wheel('dist'))"
-    (tmp_path / "dist").mkdir()
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, env=dict(os.environ))
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    packed = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith("tinybayes/")}
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    found = []
+    for number in (1, 2):
+        folder = tmp_path_factory.mktemp(f"tree{number}")
+        for name in ("src", "README.md", "LICENSE", "pyproject.toml"):
+            source = ROOT / name
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
+        for path in folder.rglob("*"):
+            os.utime(path, (1e9 + 1e8 * number, 1e9 + 1e8 * number))
+            path.chmod((0o755 if path.is_dir() else 0o644) | (0o020 if number == 2 else 0))
+        (folder / "dist").mkdir()
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, env=environment)
+        found += (folder / "dist").glob("*.whl")
+    return found
+
+
+def test_the_wheel_has_all_files_of_the_package(wheels):
+    packed = {n for n in zipfile.ZipFile(wheels[0]).namelist() if n.startswith("tinybayes/")}
     package = ROOT / "src" / "tinybayes"
     files = (p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     assert {f"tinybayes/{p.relative_to(package).as_posix()}" for p in files} == packed
+
+
+def test_the_wheel_is_reproducible(wheels):
+    one, two = wheels
+    assert one.name == two.name
+    assert one.read_bytes() == two.read_bytes()

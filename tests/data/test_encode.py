@@ -66,6 +66,22 @@ def test_categories_booleans_and_nullable_types():
     assert encode_column(pd.Series([1, None], dtype="Int8"), Variable.from_edges("v", [0.5])).tolist() == [1, -1]
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        Variable("v", ("1", "2", "x")),
+        Variable("v", (2, 1)),
+        Variable("v", (True, False)),
+        Variable.from_edges("v", [1.5]),
+    ],
+)
+@pytest.mark.parametrize("values", [["1", None, "x", "2"], [1, 2, 3, 1], [1.0, np.nan, 2.5, 2.0], [True, False, True]])
+def test_categories_are_encoded_as_their_values_are(variable, values):
+    objects = pd.Series(values, dtype=object)
+    column = objects.astype("category").cat.add_categories([np.inf])  # declared, but in no row
+    np.testing.assert_array_equal(encode_column(column, variable), encode_column(objects, variable))
+
+
 def test_frames_are_encoded_by_name():
     variables = [Variable("b", ("x", "y")), Variable.from_edges("a", [0.5])]
     frame = pd.DataFrame({"a": [0, 1], "unused": [0, 0], "b": ["y", "z"]})

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +44,19 @@ def test_batches_gaps_and_rows_without_a_class():
     wrong = class_scores(net, data.X[known]).argmax(axis=1) != y[known]
     assert whole.error == parts.error == pytest.approx(wrong.mean())
     np.testing.assert_array_equal(whole.confusion, parts.confusion)
+
+
+def test_blocks_do_not_change_the_result(monkeypatch):
+    data = random_data(4, missing=0.3, weighted=True)
+    y = np.where(np.arange(len(data)) // 3 % 3 == 0, -1, data.y)  # blocks without, with some and with all classes
+    gaps = Dataset(data.variables, data.target, data.X, y, data.weight)
+    net = learn_classifier(gaps)
+    whole = evaluate(net, gaps)
+    monkeypatch.setattr(sys.modules["tinybayes.infer.evaluate"], "BLOCK", 3)
+    parts = evaluate(net, gaps)
+    np.testing.assert_allclose(parts.confusion, whole.confusion)
+    assert parts.log_loss == pytest.approx(whole.log_loss)
+    assert (parts.rows, parts.skipped, parts.unknown) == (whole.rows, whole.skipped, whole.unknown)
 
 
 def test_data_with_cut_points_of_its_own_are_refused():

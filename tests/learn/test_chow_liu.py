@@ -36,6 +36,16 @@ def test_memory_bound_and_batches_do_not_change_the_result(seed, cells):
         np.testing.assert_allclose(conditional_mutual_information(Pieces(data, 7)), whole, atol=1e-12)
 
 
+@given(st.integers(0, 1000), st.booleans(), st.sampled_from([None, 3]), st.sampled_from([20, 1000]))
+def test_a_long_table_is_counted_piece_by_piece(seed, weighted, classes, cells):
+    data = random_data(seed, features=6, weighted=weighted, missing=0.1, classes=classes)
+    whole = conditional_mutual_information(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["tinybayes.learn.chow_liu"], "PIECE", 7)
+        patch.setattr(sys.modules["tinybayes.learn.chow_liu"], "PAIR_CELLS", max(cells, 4 * 4 * 3))
+        np.testing.assert_array_equal(conditional_mutual_information(data), whole)
+
+
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_spanning_tree_is_the_heaviest_of_all_trees(seed, size):
     weight = np.random.default_rng(seed).integers(0, 5, size=(size, size)).astype(float)  # many ties and zeros

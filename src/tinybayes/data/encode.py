@@ -103,6 +103,10 @@ def _look_up_table(variables: tuple[Variable, ...], lowest: int, highest: int) -
 
 def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
     """Encode one column of any type."""
+    if isinstance(column.dtype, pd.CategoricalDtype):  # each category once
+        used = column.cat.remove_unused_categories().cat
+        codes = encode_column(pd.Series(used.categories, name=column.name), variable)
+        return np.append(codes, MISSING)[used.codes]
     if variable.edges is not None:
         numbers = as_numbers(column)
         _refuse_infinite(numbers, column.name)

@@ -69,12 +69,13 @@ def mdlp_all(
         For each column its cut points: the midpoints between neighbouring values; empty when no cut pays.
     """
     codes, weights, keep = _rows(y, n_classes, weight)
+    every = bool(keep.all())
     found: list[np.ndarray] = [np.empty(0)] * len(columns)
 
     def work(start: int, stop: int) -> None:
         for j in range(start, stop):
             values = _numbers(columns[j], len(keep), f"column {j}")
-            entries = _sorted_entries(values[keep], codes, weights, n_classes)
+            entries = _sorted_entries(values if every else values[keep], codes, weights, n_classes)
             found[j] = cut_points(*entries, n_classes, fallback)
 
     for_blocks(work, len(columns), 1)

@@ -162,7 +162,8 @@ class Summary:
         for name in frame.columns:
             self.see(name, frame[name])
         cut = [name for name in frame.columns if self.numeric[name] and self.discretizer is not None]
-        self.sample(frame[cut], target, weight)
+        # A selection is a copy, even of all columns.
+        self.sample(frame if len(cut) == len(frame.columns) else frame[cut], target, weight)
 
     def merge(self, other: "Summary") -> None:
         """Take in what was seen of other rows of the same table."""

@@ -126,7 +126,8 @@ def _state_dtype(variable: Variable) -> type:
 
 
 def _as_frame(table: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])]).infer_objects()
+    frame = pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])], copy=False)
+    return frame.infer_objects() if table.dtype == object else frame
 
 
 def _class_name(frame: pd.DataFrame) -> str:

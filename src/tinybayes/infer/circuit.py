@@ -20,6 +20,8 @@ from tinybayes.model import Circuit
 
 _FEW = 4  # rows that are passed one by one
 _LARGE = 4_000_000  # slots: above, the values of a block of rows would take more than half a gigabyte a thread
+_TINY = -500.0  # nats; the logarithm of the smallest double is -708
+_SHARES = 8  # of the rows, when flows are added up
 _NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
 
 
@@ -63,6 +65,34 @@ def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     posterior = np.empty((len(X), int(circuit.first_state[-1])))
     _possible(_passes(circuit, X, posterior=posterior)[0])
     return posterior
+
+
+def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Return ``log p(x, c)`` for each row of features and each class: one pass up and one down for all classes.
+
+    Parameters
+    ----------
+    circuit
+        A circuit with a class.
+    X
+        Codes of the features, shape (rows, features).
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, classes)
+    """
+    X = checked_rows(circuit, X)
+    posterior = np.empty((len(X), int(circuit.first_state[-1])))
+    logs = _passes(circuit, X, posterior=posterior)[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = logs[:, None] + np.log(posterior[:, circuit.first_state[-2] :])
+    scores[logs == -np.inf] = -np.inf
+    rows, codes = np.nonzero((scores < logs[:, None] + _TINY) & (logs > -np.inf)[:, None])
+    if rows.size:  # so small beside the others that doubles may have lost it: asked for by itself
+        single = X[rows]
+        single[:, -1] = codes
+        scores[rows, codes] = _passes(circuit, single)[0]
+    return scores
 
 
 def conditional(
@@ -295,11 +325,12 @@ def _few_rows(plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray
 def _many_rows(
     plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray | None, weight: np.ndarray | None
 ) -> np.ndarray:
-    total = np.zeros(0 if weight is None else len(plan.linear[3]))
-    lock = threading.Lock()
+    share = _share(len(X)) if weight is None else max(-(-len(X) // _SHARES // ROWS) * ROWS, ROWS)
+    # One place for each share, added in their order: sums do not depend on which thread was first, nor on how many.
+    flows = np.zeros((0, 0) if weight is None else (-(-len(X) // share), len(plan.linear[3])))
 
     def work(start: int, stop: int) -> None:
-        part, flow = slice(start, stop), np.zeros_like(total)
+        part, flow = slice(start, stop), _NO_TERMS if weight is None else flows[start // share]
         weights = _NO_TERMS if weight is None else weight[part]
         places = _NO_ROWS if posterior is None else posterior[part]
         evidence = (X[part], plan.first_state, plan.scale, logs[part], places)
@@ -307,12 +338,9 @@ def _many_rows(
             each_row(plan.linear, plan.widest, plan.places, *evidence)
             return
         many_rows(plan.linear, plan.widest, plan.places, *evidence, weights, flow)
-        if weight is not None:
-            with lock:
-                total[:] += flow
 
-    for_blocks(work, len(X), _share(len(X)))
-    return total
+    for_blocks(work, len(X), share)
+    return np.asarray(flows.sum(axis=0))
 
 
 def _share(rows: int) -> int:

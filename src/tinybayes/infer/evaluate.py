@@ -9,6 +9,8 @@ from tinybayes.errors import error
 from tinybayes.infer.scores import Classifier, class_scores, normalize_scores
 from tinybayes.model import Dataset
 
+BLOCK = 2**16  # rows whose scores are held at a time
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -59,19 +61,21 @@ def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
             )
         if batch.y is None:
             raise error(f"a column {net.target.name!r} with the classes", "a table without it", where="evaluate")
-        known = batch.rows(batch.y >= 0)
-        y, X = known.y, known.X
-        assert y is not None
-        weight = np.ones(len(known)) if known.weight is None else known.weight
-        for start in range(0, len(known), 2**16):
-            part = slice(start, start + 2**16)
-            scores = class_scores(net, X[part])
-            np.add.at(confusion, (y[part], scores.argmax(axis=1)), weight[part])
-            of_class = (np.arange(len(scores)), y[part])
-            loss -= float(weight[part] @ normalize_scores(scores)[of_class])
-            likelihood += float(weight[part] @ scores[of_class])
-        skipped += len(batch) - len(known)
-        rows, cells, unknown = rows + len(known), cells + X.size, unknown + int((X < 0).sum())
+        for start in range(0, len(batch), BLOCK):  # everything that is made here is small beside the table
+            part = batch.rows(slice(start, start + BLOCK))
+            assert part.y is not None
+            known = part if part.y.min() >= 0 else part.rows(part.y >= 0)
+            X, y = known.X, known.y
+            skipped += len(part) - len(known)
+            if y is None or not len(y):
+                continue
+            weight = np.ones(len(y)) if known.weight is None else known.weight
+            scores = class_scores(net, X)
+            np.add.at(confusion, (y, scores.argmax(axis=1)), weight)
+            of_class = (np.arange(len(scores)), y)
+            loss -= float(weight @ normalize_scores(scores)[of_class])
+            likelihood += float(weight @ scores[of_class])
+            rows, cells, unknown = rows + len(known), cells + X.size, unknown + int((X < 0).sum())
     total = confusion.sum()
     if total == 0:
         raise error("rows with a known class", "none", where=f"column {net.target.name!r}")

@@ -7,7 +7,7 @@ import numpy as np
 from tinybayes._kernels.scores import forest_scores, table_labels, table_scores, tree_scores
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.infer.circuit import log_evidence
+from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet
 
@@ -50,28 +50,29 @@ def predict_codes(net: Classifier, X: np.ndarray) -> np.ndarray:
 
     Only the labels are kept: memory does not grow with the number of classes.
     """
-    if isinstance(net, NeuralNet):
-        parts = [net_scores(net, X[i : i + BLOCK]).argmax(axis=1) for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate(parts).astype(np.int32)
-    if isinstance(net, Circuit):
-        parts = [_circuit_scores(net, X[i : i + BLOCK]).argmax(axis=1) for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate(parts).astype(np.int32)
+    labels = np.empty(len(X), dtype=np.int32)
+    if isinstance(net, NeuralNet | Circuit):
+        for start in range(0, max(len(X), 1), BLOCK):  # once also without rows, for the checks
+            rows = X[start : start + BLOCK]
+            scores = net_scores(net, rows) if isinstance(net, NeuralNet) else _circuit_scores(net, rows)
+            labels[start : start + BLOCK] = scores.argmax(axis=1)
+        return labels
     score = scorer(net)
     X = score.check(X)
-    labels = np.empty(len(X), dtype=np.int32)
-
     for_blocks(lambda start, stop: score.labels(X[start:stop], labels[start:stop]), len(X), BLOCK)
     return labels
 
 
 def _circuit_scores(circuit: Circuit, X: np.ndarray) -> np.ndarray:
-    """Ask for the evidence of the row together with each class in turn."""
+    """Ask for all classes at once, a block of rows at a time."""
     if circuit.target is None:
         raise error("a circuit with a class variable", "none", where="class scores", remedy="learn it with a target")
     X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != len(circuit.variables):
+        raise error(f"integer codes with {len(circuit.variables)} columns", f"shape {X.shape}", where="X")
     scores = np.empty((len(X), circuit.target.cardinality))
-    for code in range(circuit.target.cardinality):
-        scores[:, code] = log_evidence(circuit, np.column_stack([X, np.full(len(X), code)]))
+    for start in range(0, len(X), BLOCK):
+        scores[start : start + BLOCK] = log_joint_with_class(circuit, X[start : start + BLOCK])
     return scores
 
 
@@ -97,7 +98,7 @@ def integer_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     X = score.check(X)
     if score.fixed is None:
         raise error("one Fixed format in all tables", "other formats", where="integer scores")
-    if (X < 0).any():
+    if _has_gaps(X):
         raise error("complete rows", "missing values (-1)", where="integer scores")
     out = np.empty((len(X), score.classes), dtype=np.int64)
     for_blocks(lambda start, stop: score.complete(X[start:stop], out[start:stop]), len(X), BLOCK)

@@ -16,6 +16,7 @@ from tinybayes.model import Dataset, Structure, Variable
 from tinybayes.model.dataset import Columns
 
 PAIR_CELLS = 2**25  # counts held at once (256 MiB); more pairs than fit take further passes over the data
+PIECE = 2**17  # rows of a data set that are prepared for counting at once: the sets of all features stay in the cache
 BIT_STATES = 12  # up to this many states on average, sets of rows are faster than counting row by row
 
 
@@ -45,7 +46,7 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
         own, start, stop = task
         block_information(block, first[start : stop + 1] - first[start], table, information[own, start:stop])
 
-    if isinstance(data, Dataset):
+    if isinstance(data, Dataset) and len(data) <= PIECE:
         add = _counter(Columns(data.X.T, labels(data), data.weight), first, classes)
 
         def at_once(task: Task) -> None:  # the block never leaves the cache
@@ -59,7 +60,7 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
 
     last = () if data.target is None else (len(states),)
     pairs = [(own, other, *last) for own in range(len(states)) for other in range(own + 1, len(states))]
-    if _few(pairs, states, classes):
+    if not isinstance(data, Dataset) and _few(pairs, states, classes):
         tables = dict(zip(pairs, count_tables(data, pairs), strict=True))
         for pair, counts in tables.items():
             block = counts.reshape(*counts.shape[:2], classes).transpose(0, 2, 1)
@@ -69,8 +70,17 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
 
     for group in _groups(data.variables, classes):
         count = _PairCount(tuple(group), first, classes)
-        _each(inform, group, count.blocks(total(data, count)))
+        counts = count(_pieces(data)) if isinstance(data, Dataset) else total(data, count)
+        _each(inform, group, count.blocks(counts))
     return information + information.T
+
+
+def _pieces(data: Dataset) -> Iterator[Columns]:
+    """Yield parts of the rows, so that what counting makes of them stays small beside the table."""
+    y = labels(data)
+    for start in range(0, len(data), PIECE):
+        part = slice(start, start + PIECE)
+        yield Columns(data.X[part].T, y[part], None if data.weight is None else data.weight[part])
 
 
 def _few(pairs: Sequence[Sequence[int]], states: np.ndarray, classes: int) -> bool:
