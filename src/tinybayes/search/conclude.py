@@ -118,6 +118,7 @@ def heading(views: Views, limits: Limits, max_error: float | None, seed: int, co
             "classes": views.target.cardinality,
             "target": views.target.name,
         },
+        "failures": [],  # told at the end
         "budget": {"bits": limits.bits, "operations": limits.operations, "error": max_error},
         "provenance": {
             "tinybayes": __version__,
