@@ -44,10 +44,11 @@ def _steps(name: str):
 FAULTS = {}
 WHOLE = "every file is whole, the old or the new one; the same command completes"
 ENDS = {
-    "fit": f"{WHOLE} and gives the same model",
+    "fit": "every file is whole or not there; the same command completes and gives the same model",
     "learn-circuit": f"{WHOLE} from its checkpoint and gives the same circuit, byte by byte",
     "export": f"{WHOLE} and gives the same bytes for 7 targets",
-    "explore": f"{WHOLE}; finished trials are there unchanged, none twice, each with its model",
+    "explore": "every file is whole or not there; the same command completes; finished trials are there unchanged, "
+    "none twice, each with its model",
 }
 for _name, _ends in ENDS.items():
     for _kind, _make, _when in (
@@ -83,7 +84,7 @@ def interrupted(work: Path, kills: int, seed: int) -> Result:
 def terminated(work: Path, kills: int, seed: int) -> Result:
     """SIGTERM at random moments in `fit`, `learn-circuit`, `export` and `explore`
 
-    it ends at once; every file is whole; the same command completes
+    it ends by the signal; every file is whole; the same command completes
     """
     return _asked(work, kills, seed, signal.SIGTERM)
 

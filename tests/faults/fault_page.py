@@ -6,6 +6,10 @@ INTRO = """# Faults tried
 were looked at afterwards by their readers. A command that is refused something ends with exit code 2 and one line that
 begins with `error:`; what was there before stays as it was. Files are written under a temporary name and renamed when
 they are complete; what a killed command leaves under such a name is removed by the next one that writes there.
+
+Kills, signals and full disks meet commands in forked processes that have everything imported; so that they meet all
+phases within seconds, searches train for fewer steps there, and checkpoints are written more often. The other
+faults meet commands as they are. Faults may have been tried on different days, and on a machine with other work to do.
 """
 
 

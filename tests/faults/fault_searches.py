@@ -53,7 +53,7 @@ def torn_journal(work: Path, kills: int, seed: int) -> Result:
 def two_searches(work: Path, kills: int, seed: int) -> Result:
     """Two searches on one storage at once (journal and SQLite), begun at the same time and a moment apart
 
-    both finish within their time; no trial is stored twice; the fronts hold what both found
+    both finish; no trial is stored twice; the fronts hold what both found
     """
     result = Result()
     data = table(work / "table.csv", 600)
@@ -171,7 +171,7 @@ def server_restarted(work: Path, kills: int, seed: int) -> Result:
 def clock_jump(work: Path, kills: int, seed: int) -> Result:
     """The clock of the machine jumps a day forward, or back, five seconds after the start of `explore --time 15s`
 
-    the time limit does not notice: it ends within its time, give or take the start
+    the time limit does not notice: the command ends after 10 to 45 s, its start included
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

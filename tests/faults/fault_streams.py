@@ -103,7 +103,7 @@ def _going_away(work: Path, seed: int, harm: Any) -> Result:
 def input_gone(work: Path, kills: int, seed: int) -> Result:
     """The table is removed at a random moment while `fit` reads it (CSV and Parquet, at once and in blocks)
 
-    a model as if nothing had happened, or exit code 2 and one line and no model
+    a model, or exit code 2 and one line and no model; no crash
     """
     return _going_away(work, seed, lambda path: path.unlink())
 
@@ -111,6 +111,6 @@ def input_gone(work: Path, kills: int, seed: int) -> Result:
 def input_cut(work: Path, kills: int, seed: int) -> Result:
     """The table is cut to half of its length at a random moment while `fit` reads it
 
-    a model, or exit code 2 and one line and no model; no crash
+    a model (of the rows left, where the cut cannot be seen), or exit code 2 and one line and no model; no crash
     """
     return _going_away(work, seed, lambda path: os.truncate(path, path.stat().st_size // 2))

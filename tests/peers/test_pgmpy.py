@@ -22,7 +22,7 @@ pytest.importorskip("pgmpy")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what its next versions will do
 SMALL = small_networks()
 MOST = 12  # variables asked for in a large network
-# Its elimination takes ten seconds for a variable of mastermind1, and does not fit memory for the widest noisy-or.
+# Its elimination takes ten seconds for a variable of mastermind1, and was not tried for the widest noisy-or.
 TOO_LARGE = {"mastermind1", "bn2o-30-20-200-1a"}
 
 
