@@ -6,13 +6,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
 
-.PHONY: demo test lint docs dist peers audit benchmark clean
+.PHONY: demo test coverage mutation lint docs dist peers audit benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The suite again, slower, counting the lines and branches that it reaches.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=json --cov-fail-under=95
+
+# Small faults planted in model/, cost/ and deploy/, and whether the tests notice them; about half an hour.
+mutation: $(VENV)/.dev
+	$(BIN)/python tests/mutation/run.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

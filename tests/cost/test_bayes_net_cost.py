@@ -43,6 +43,24 @@ def test_without_a_class_and_with_trees():
     assert cost == Cost(bits=64 * 8, parameters=8, additions=1, lookups=2, comparisons=1)
 
 
+def test_the_longest_path_of_a_tree_is_counted():
+    variables = [Variable("a", (0, 1)), Variable("b", (0, 1, 2)), Variable("c", (0, 1, 2, 3)), Variable("d", (0, 1))]
+    # b at the root: state 0 is a leaf, 1 asks for a and then c, 2 asks for c; children in no particular order.
+    split, first = [1, -1, 0, 2, -1, 2, -1, -1], [6, 0, 4, 0, 0, 9, 0, 0]
+    children = [4, 6, 6, 7, 6, 5, 1, 2, 3, 7, 7, 6, 6]
+    row = [0, 0, 0, 0, 1, 0, 2, 3]
+    leaf = DecisionTree([-1], [0], [], [0])
+    cpds = [CPD((), np.zeros((1, v.cardinality)), Float(64), leaf) for v in variables[:3]]
+    cpds.append(CPD((0, 1, 2), np.zeros((4, 2)), Float(64), DecisionTree(split, first, children, row)))
+    assert bayes_net_cost(BayesNet(variables, None, cpds)).comparisons == 3
+    # Two equally deep halves: the children of one stand before those of the other, and are not its own.
+    split, first = [0, 1, 1, 2, 2, -1, -1], [0, 2, 5, 8, 12, 0, 0]
+    children = [1, 2, 3, 5, 5, 4, 6, 6, 5, 6, 5, 6, 6, 5, 6, 5]
+    tree = DecisionTree(split, first, children, [0] * 7)
+    cpds[-1] = CPD((0, 1, 2), np.zeros((1, 2)), Float(64), tree)
+    assert bayes_net_cost(BayesNet(variables, None, cpds)).comparisons == 3
+
+
 def test_tables_without_the_class_cost_no_operations():
     data = small()
     structure = type(naive_bayes(data))(((), (0, 2), ()))

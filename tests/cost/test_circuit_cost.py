@@ -44,6 +44,12 @@ def test_a_codebook_is_paid_once():
     assert circuit_cost(coin(levels)).bits == 2 * levels.bits + levels.shared_bits
 
 
+def test_a_circuit_without_products():
+    arrays = (np.array([1, 1, 2]), np.array([0, 0, 0, 2]), np.array([0, 1]), np.array([0, 1, -1]))
+    circuit = Circuit((COIN,), None, *arrays, np.empty(0), Float(64))
+    assert circuit_cost(circuit) == Cost(additions=2, lookups=2, edges=2)
+
+
 @pytest.mark.parametrize("target", [None, CLASS])
 def test_a_budget_in_edges(target):
     cost = circuit_cost(coin(Float(32), target))

@@ -29,16 +29,35 @@ def widest():
     return NeuralNet(variables, Variable("y", ("a", "b")), inputs, (Layer(codes, 8, np.array([-bias, bias])),), 1.0)
 
 
+def images():
+    """Images whose pixels are scaled and moved alike or each on its own, and some that need more than a byte."""
+    net = neural_net(((5,), 4), bits=2, image=(4, 5), states=[3] * 20, activation="sign", seed=13)
+    place, ones, ramp = np.arange(20), np.ones(20, int), np.arange(20) % 4
+    return {
+        f"image {name}": replace(net, inputs=Inputs(place, -ones, multiplier, center))
+        for name, multiplier, center in [
+            ("doubled", 2 * ones, ones),
+            ("negative", -ones, 0 * ones),
+            ("moved", ones, ramp),
+            ("scaled", 1 + ramp, ones),
+            ("wide", 100 * ones + ramp, 7 * ones),
+        ]
+    }
+
+
+SPECIAL = {"widest": widest()} | images()
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """What the code says of all networks, built together under sanitizers."""
-    nets = kinds() | {"widest": widest()}
+    nets = kinds() | SPECIAL
     cases = {key: Case(f"net{i}", net, rows_of(net)) for i, (key, net) in enumerate(nets.items())}
     found = run_c(tmp_path_factory.mktemp("nets"), list(cases.values()), SANITIZERS)
     return {key: (case, *answer) for (key, case), answer in zip(cases.items(), found, strict=True)}
 
 
-@pytest.mark.parametrize("key", [*kinds(), "widest"])
+@pytest.mark.parametrize("key", [*kinds(), *SPECIAL])
 def test_scores_and_labels_are_those_of_python(answers, key):
     case, labels, scores = answers[key]
     exact = net_scores(case.net, case.X)

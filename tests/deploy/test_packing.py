@@ -47,3 +47,21 @@ def test_long_sums_in_chunks(tmp_path, bits):
     exact, _ = integer_log_joint(net, X)
     np.testing.assert_array_equal(scores, exact)
     np.testing.assert_array_equal(labels, exact.argmax(axis=1))
+
+
+def fewest_bits(classes, bits):
+    """The least total width of words that hold so many codes, by trying every mixture."""
+    best = [0]
+    for left in range(1, classes + 1):
+        best.append(min(width + best[max(0, left - width // bits)] for width in (8, 16, 32) if width >= bits))
+    return best[classes]
+
+
+@pytest.mark.parametrize("bits", range(1, 33))
+@pytest.mark.parametrize("lanes", [True, False])
+def test_words_are_as_few_as_they_can_be(bits, lanes):
+    for classes in (*range(1, 12), 26, 70, 129):
+        found = planes(classes, bits, [2**bits - 1] * 5, start=3, lanes=lanes)
+        assert sum(plane.shape.width for plane in found) == fewest_bits(classes, bits)
+        if not lanes:
+            assert all(plane.shape.lanes == 1 for plane in found)

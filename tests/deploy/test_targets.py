@@ -116,6 +116,19 @@ def test_the_grid_visits_every_state_and_has_ties():
     assert ((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).any()
 
 
+@pytest.mark.parametrize("key", CASES)
+def test_code_is_written_neatly(key):
+    for target in ("c", "cpp", "micropython", *(WHOLE if has_tables(CASES[key]) else ())):
+        for name, content in export(CASES[key].net, target, name="net").items():
+            lines = content.splitlines()
+            assert [line for line in lines if line != line.rstrip() or "\t" in line] == []
+            assert content.endswith("\n")
+            assert not content.endswith("\n\n")
+            if not name.endswith("_tb.v"):
+                odd = [s for s in lines if (len(s) - len(s.lstrip(" "))) % 4 and not s.startswith(" *")]
+                assert odd == []
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_same_model_gives_the_same_bytes(target):
     net = classifier("tree", Fixed(3, 1))

@@ -187,12 +187,15 @@ class NeuralNet:
             raise error(f"a last layer of {self.target.cardinality} sums", f"{last.units} units", where="NeuralNet")
         if any(layer.activation == "none" for layer in self.layers[:-1]):
             raise error("an activation in every layer but the last", "none", where="NeuralNet")
+        convolutions = [layer.convolution for layer in self.layers]
+        if convolutions != sorted(convolutions, reverse=True):
+            raise error("convolutions before all other layers", "one after them", where="NeuralNet")
         image = self.image_shape
         if self.layers[0].convolution and (image is None or image[0] * image[1] != len(self.inputs)):
             raise error(f"an image of {len(self.inputs)} pixels", image, where="NeuralNet, image_shape")
         for number, (layer, shape) in enumerate(zip(self.layers, self.shapes, strict=True)):
             fan_in = shape[-1] if layer.convolution else math.prod(shape)
-            if layer.codes.shape[-2] != fan_in or min(shape) < 1 or (layer.convolution and len(shape) != 3):
+            if layer.codes.shape[-2] != fan_in or min(shape) < 1:
                 raise error(f"weights for inputs {shape}", layer.codes.shape, where=f"layer {number}")
 
     @cached_property

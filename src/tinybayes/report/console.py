@@ -1,7 +1,5 @@
 """Tables and trees for the terminal."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -10,7 +8,7 @@ from rich.tree import Tree
 
 from tinybayes.cost import bayes_net_cost
 from tinybayes.infer import Evaluation, Explanation
-from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 
 
 def bytes_text(bits: int) -> str:
@@ -72,17 +70,6 @@ def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:
     if len(nodes) > limit:
         tree.add(f"[dim]... and {len(nodes) - limit:,} more[/dim]")
     return tree
-
-
-def front_table(rows: Sequence[tuple[str, float, Cost]], title: str) -> Table:
-    """List models with their error and price."""
-    table = Table(title=title, title_justify="left")
-    for heading in ("model", "test error", "memory", "parameters", "operations"):
-        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
-    for name, wrong, cost in rows:
-        figures = (bytes_text(cost.bits), f"{cost.parameters:,}", f"{cost.operations:,}")
-        table.add_row(name, f"{100 * wrong:.2f} %", *figures)
-    return table
 
 
 def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -> Table:

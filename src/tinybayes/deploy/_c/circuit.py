@@ -179,8 +179,11 @@ def _program(circuit: Circuit) -> _Program:
             slots += 1
         slot.append(heapq.heappop(free))
         place[n] = parameters + indicators + slot[-1]
-    found = (np.array(begin), np.array(operand, dtype=np.int64), circuit.kind[inner] == PRODUCT)
-    return _Program(*found, np.array(slot, dtype=np.int64), max(slots, 1), int(place[-1]))
+    product = circuit.kind[inner] == PRODUCT
+    if not slot:  # a leaf alone: one step, a product of nothing else
+        begin, operand, product, slot, slots = [0, 1], [int(place[-1])], np.array([True]), [0], 1
+        place[-1] = parameters + indicators
+    return _Program(np.array(begin), np.array(operand), product, np.array(slot), slots, int(place[-1]))
 
 
 def _declarations(circuit: Circuit, name: str, states: int, arithmetic: str) -> dict[str, str]:
@@ -229,12 +232,10 @@ def _source(
     owner = np.repeat(np.arange(len(circuit.nodes)), np.diff(circuit.first_state))
     data += text.array("variable", text.unsigned(len(circuit.nodes)), owner)
     data += text.array("value", kind, np.arange(indicators) - circuit.first_state[owner])
-    steps = len(program.slot)
-    if steps:
-        data += text.array("begin", text.unsigned(int(program.begin[-1])), program.begin)
-        data += text.array("operand", text.unsigned(int(program.operand.max())), program.operand)
-        data += text.array("is_product", "uint8_t", program.product.astype(np.uint8))
-        data += text.array("slot", text.unsigned(program.slots), program.slot)
+    data += text.array("begin", text.unsigned(int(program.begin[-1])), program.begin)
+    data += text.array("operand", text.unsigned(int(program.operand.max())), program.operand)
+    data += text.array("is_product", "uint8_t", program.product.astype(np.uint8))
+    data += text.array("slot", text.unsigned(program.slots), program.slot)
     integer = arithmetic == "integer"
     read = "r.m = memory->m[k];\n    r.e = memory->e[k];" if integer else "r = memory->value[k];"
     write = "memory->m[k] = r.m;\n        memory->e[k] = r.e;" if integer else "memory->value[k] = r;"
@@ -270,10 +271,8 @@ static number operand_value(uint32_t k, const {kind} *x, {code}, const struct {n
 /* The probability of the evidence together with a state of the query. */
 static number evaluate(const {kind} *x, {code}, struct {name}_memory *memory)
 {{
-"""
-    if steps:
-        body += f"""    uint32_t n, i, k;
-    for (n = 0; n < {steps}U; ++n) {{
+    uint32_t n, i, k;
+    for (n = 0; n < {len(program.slot)}U; ++n) {{
         number r = operand_value(operand[begin[n]], x, state, memory);
         for (i = begin[n] + 1U; i < begin[n + 1]; ++i) {{
             const number s = operand_value(operand[i], x, state, memory);
@@ -282,9 +281,10 @@ static number evaluate(const {kind} *x, {code}, struct {name}_memory *memory)
         k = slot[n];
         {write}
     }}
-"""
-    body += f"    return operand_value({program.root}U, x, state, memory);\n}}\n\n"
-    body += f"""{declared["predict"]}
+    return operand_value({program.root}U, x, state, memory);
+}}
+
+{declared["predict"]}
 {{
     unsigned best = 0, s;
     number top = evaluate(x, 0, memory);

@@ -1,0 +1,128 @@
+"""Files at the edge of what is read: exact limits, places in messages, and what messages show of long lists."""
+
+import re
+
+import numpy as np
+import pytest
+from networks import classifier
+
+import zoo
+from tinybayes.deploy import load, measure, save, uai
+from tinybayes.deploy._boards import monitor
+from tinybayes.deploy.ac import read_ac
+from tinybayes.deploy.bif import read_bif, write_bif
+from tinybayes.deploy.c import to_c
+from tinybayes.deploy.clauses import parse_clauses
+from tinybayes.deploy.uai import read_uai_factors
+from tinybayes.deploy.uai_marginals import read_marginals
+from tinybayes.errors import FileError, TinybayesError
+from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
+
+
+def put(path, text):
+    path.write_text(text)
+    return path
+
+
+def bif_of(tables):
+    """Chain the nodes: each has the one before as its only parent, the first has the last."""
+    text = "network n {\n}\n"
+    for name in tables:
+        text += f"variable {name} {{\n  type discrete [ 2 ] {{ x, y }};\n}}\n"
+    return text
+
+
+def test_long_cycles_are_shortened(tmp_path):
+    names = [f"v{i:02}" for i in range(14)]
+    text = bif_of(names)
+    for i, name in enumerate(names):
+        text += f"probability ( {name} | {names[i - 1]} ) {{\n  (x) 0.5, 0.5;\n  (y) 0.5, 0.5;\n}}\n"
+    with pytest.raises(FileError) as caught:
+        read_bif(put(tmp_path / "a.bif", text))
+    shown = str(caught.value)
+    assert shown.count("->") == 10
+    assert shown.endswith("-> ...")
+
+
+def test_the_line_of_a_wrong_number_is_that_of_its_row(tmp_path):
+    text = bif_of(["a", "b"]) + "probability ( a ) {\n  table 0.5, 0.5;\n}\n"
+    text += "probability ( b | a ) {\n  (x) 0.5, 0.5;\n  (y) 0.5, half;\n}\n"
+    with pytest.raises(FileError, match=r"a\.bif:14: .*half"):
+        read_bif(put(tmp_path / "a.bif", text))
+    with pytest.raises(FileError, match=r"a\.bif:14: expected probabilities of 'b' between 0 and 1, got 1.5"):
+        read_bif(put(tmp_path / "a.bif", text.replace("0.5, half", "1.5, 0")))
+
+
+def test_impossible_entries_stay_so_when_rows_are_normalised(tmp_path):
+    book = Codebook((-np.inf, -1.0, -0.5))
+    net = BayesNet((Variable("a", (0, 1, 2)),), None, (CPD((), np.array([[0, 1, 2]]), book),))
+    write_bif(net, tmp_path / "a.bif", normalize=True)
+    found = np.exp(read_bif(tmp_path / "a.bif").cpds[0].log_parameters[0])
+    np.testing.assert_allclose(found, np.array([0, np.exp(-1), np.exp(-0.5)]) / (np.exp(-1) + np.exp(-0.5)))
+
+
+def test_states_that_read_alike_are_shown_ten_of_many(tmp_path):
+    net = BayesNet((Variable("a", (*range(12), "0")),), None, (CPD((), np.full((1, 13), -np.log(13)), Float(64)),))
+    with pytest.raises(TinybayesError, match=r"distinct as text, got \[0, 1, 2, 3, 4, 5, 6, 7, 8, 9\]"):
+        write_bif(net, tmp_path / "a.bif")
+
+
+def test_named_weights_are_shown_ten_of_many():
+    text = "".join(f"w{i} = 1\n" for i in range(12))
+    with pytest.raises(TinybayesError, match=r"named weight \(w0, .*, w8, w9\), got"):
+        parse_clauses(text + "other: a\n")
+
+
+@pytest.mark.parametrize("line", ["v 0 x", "v 0", "+ 0 x"])
+def test_circuits_show_the_words_that_are_no_numbers(tmp_path, line):
+    with pytest.raises(FileError, match=rf"whole numbers, got .*{re.escape(line[2:])}"):
+        read_ac(put(tmp_path / "a.ac", f"(2)\nv 0 0\n{line}\nEOF\n"))
+
+
+def test_headers_lie_within_the_file(tmp_path):
+    path = tmp_path / "m.tb"
+    path.write_bytes((100).to_bytes(8, "little") + b" " * 20)
+    with pytest.raises(FileError, match=r"a header within the file and .* got 28 bytes in all for a header of 100"):
+        load(path)
+    with pytest.raises(TinybayesError, match="metadata: expected content that JSON can hold"):
+        save(zoo.tan(), path, metadata={"a": np.inf})
+
+
+def test_markov_networks_up_to_their_limits(tmp_path, monkeypatch):
+    path = put(tmp_path / "a.uai", "MARKOV\n2\n2 3\n2\n2 0 1\n1 0\n6\n1 2 3 4 5 6\n2\n1 1\n")
+    monkeypatch.setattr(uai, "_MAX_STATES", 5)
+    monkeypatch.setattr(uai, "MAX_ENTRIES", 8)
+    assert len(read_uai_factors(path).factors) == 2
+    monkeypatch.setattr(uai, "MAX_ENTRIES", 7)
+    with pytest.raises(FileError, match="at most 7 numbers in all tables, got more with function 1"):
+        read_uai_factors(path)
+    monkeypatch.setattr(uai, "_MAX_STATES", 4)
+    with pytest.raises(FileError, match="at most 4 states of all variables, got 5"):
+        read_uai_factors(path)
+
+
+def test_marginals_of_three_variables_in_the_older_form(tmp_path):
+    found = read_marginals(put(tmp_path / "a.MAR", "MAR\n1\n3 2 0.5 0.5 1 1.0 1 1.0\n"))
+    assert [part.tolist() for part in found] == [[0.5, 0.5], [1.0], [1.0]]
+    assert read_marginals(put(tmp_path / "a.MAR", "MAR\n1 1 1.0000009\n"))[0].tolist() == [1.0000009]
+    with pytest.raises(FileError, match=r"a probability, got 1\.00001"):
+        read_marginals(put(tmp_path / "a.MAR", "MAR\n1 1 1.00001\n"))
+    with pytest.raises(FileError, match=r"a\.MAR:3: expected probabilities that sum to one, got 1.1"):
+        read_marginals(put(tmp_path / "a.MAR", "MAR\n1 2\n0.5\n0.6\n"))
+
+
+def test_what_is_read_from_a_header():
+    net = classifier("naive", Fixed(3, 1), states=[2, 3], classes=300)
+    probe = measure._probe(to_c(net, name="net"), "net")
+    assert (probe.element, probe.width, probe.label, probe.classes) == ("uint8_t", 2, "uint16_t", 300)
+
+
+def test_timings_have_enough_calls():
+    for rows in (1, 7, 100, 10_000):
+        for row_bytes in (1, 60, monitor.BLOCK, 3 * monitor.BLOCK):
+            block = min(rows, max(1, monitor.BLOCK // row_bytes))
+            found = monitor.repeats(rows, row_bytes)
+            enough = found * block >= monitor.CALLS and found * rows >= 16 * monitor.CALLS
+            fewer = (found - 1) * block < monitor.CALLS or (found - 1) * rows < 16 * monitor.CALLS
+            assert enough
+            assert fewer

@@ -1,0 +1,100 @@
+"""What training by gradient refuses, before any work is done, and the settings that it draws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_gradient import easy
+
+from tinybayes.errors import TinybayesError
+from tinybayes.learn import GradientOptions, chow_liu, learn_classifier
+from tinybayes.learn.candidates import fixed
+from tinybayes.learn.classifier import _configurations, hold_out
+from tinybayes.learn.hybrid import Configuration, train
+from tinybayes.learn.structures import naive_bayes
+from tinybayes.model import Codebook, Fixed, Float
+
+DATA = easy(rows=40)
+RUN = Configuration(candidates=fixed(chow_liu(DATA)))
+
+
+def refused(message, make):
+    with pytest.raises(TinybayesError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"number_format": Codebook((-1.0, 0.0))}, "configuration 1: expected a Float or Fixed format, got codebook2"),
+        ({"lam": -1.0}, "configuration 1, lam: expected a finite number that is not negative"),
+        ({"size_penalty": np.nan}, "configuration 1, size_penalty: expected a finite"),
+        ({"sharing": np.inf}, "configuration 1, sharing: expected a finite"),
+        ({"noise": 1.0}, "configuration 1, noise: expected a probability below 1"),
+        ({"noise": 0.5}, '"no extra parent" as first choice, got a fixed structure'),
+        ({"sharing": 1.0, "per_row": True}, "configuration 1, sharing: expected one structure for a mini-batch"),
+        ({"gamma": 0.0}, "configuration 1, gamma: expected a finite number above zero"),
+        ({"learning_rate": np.inf}, "configuration 1, learning_rate: expected a finite number above zero"),
+    ],
+)
+def test_settings_that_cannot_be_trained(change, message):
+    refused(message, lambda: train(DATA, [RUN, replace(RUN, **change)], epochs=1, batch_size=10))
+
+
+def test_data_that_cannot_be_trained_on():
+    unknown = replace(DATA, y=np.full(len(DATA), -1))
+    for data in (replace(DATA, y=None), unknown, replace(DATA, target=None, y=None)):
+        refused("data: expected rows with a class, got none", lambda data=data: train(data, [RUN], epochs=1))
+    refused("configurations: expected at least one", lambda: train(DATA, [], epochs=1))
+    refused("epochs: expected at least 1, got 0", lambda: train(DATA, [RUN], epochs=0))
+    refused("batch_size: expected at least 1, got 0", lambda: train(DATA, [RUN], epochs=1, batch_size=0))
+    narrow = replace(DATA, variables=DATA.variables[:-1], X=DATA.X[:, :-1])
+    wrong = Configuration(candidates=fixed(naive_bayes(narrow)))
+    refused(
+        f"candidates for {len(DATA.variables)} features, got {len(DATA.variables) - 1}",
+        lambda: train(DATA, [wrong], epochs=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("structure", "options", "message"),
+    [
+        ("chow-liu", {"n_configs": 0}, "n_configs: expected at least 1, got 0"),
+        ("chow-liu", {"bits": 0}, "bits: expected 1 to 16 bits, got 0"),
+        ("chow-liu", {"bits": 17}, "bits: expected 1 to 16 bits, got 17"),
+        ("differentiable", {"n_candidates": 0}, "n_candidates: expected at least 1, got 0"),
+        ("heuristic", {"image_shape": (1, 2)}, "structure 'heuristic': expected an image of"),
+        ("chow-liu", {"early_stopping": True, "validation_fraction": 1.0}, "a share between 0 and 1, got 1.0"),
+    ],
+)
+def test_options_that_are_none(structure, options, message):
+    given = GradientOptions(**({"epochs": 1, "batch_size": 20} | options))
+    refused(message, lambda: learn_classifier(DATA, structure=structure, training="hybrid", options=given))
+
+
+def test_a_format_is_given_once():
+    options = GradientOptions(epochs=1, bits=4)
+    refused(
+        "either number_format or bits, got both",
+        lambda: learn_classifier(DATA, training="hybrid", number_format=Fixed(2, 2), options=options),
+    )
+
+
+def test_settings_are_formats_times_random_draws():
+    def of(**options):
+        return _configurations(RUN, GradientOptions(**options), None, 7)
+
+    assert [c.number_format for c in of()] == [Float()]
+    assert [c.number_format for c in of(bits=(2, 3))] == [Fixed(2, 3)]
+    assert [c.number_format for c in of(bits=4)] == [Fixed(whole, 4 - whole) for whole in range(1, 7)]
+    many = of(n_configs=40, bits=4)
+    assert len(many) == 240
+    assert len({c.seed for c in many}) == len({c.lam for c in many}) == 40
+    assert all(10 <= c.lam <= 1000 and 0.1 <= c.gamma <= 100 and c.learning_rate in (3e-3, 3e-2) for c in many)
+    assert [c.lam for c in many] == [c.lam for c in of(n_configs=40, bits=4)]
+
+
+def test_too_few_rows_to_hold_some_out():
+    few = DATA.rows(slice(0, 2))
+    refused("enough rows to hold some out, got 2 rows", lambda: hold_out(few, 0.1, 0))
+    refused("a share between 0 and 1, got 0", lambda: hold_out(few, 0, 0))
