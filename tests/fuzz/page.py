@@ -22,7 +22,7 @@ priced and scored, and some are written and read again, which must give the same
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
 
-{machines}
+{machines}{notes}
 
     python tests/fuzz/run.py --processes 16 --count 1000000 -o tests/fuzz/results.json
 
@@ -62,8 +62,7 @@ def _models(found: dict[str, Any]) -> str:
         f"{found['models']:,} random models ({kinds}) were exported to C, built by {found['compiler']} with all "
         f"warnings as errors and `{found['flags']}`, and asked {found['rows']:,} rows: **{found['mismatches']} "
         f"mismatches** with Python in {found['seconds']:.0f} s. Integers are compared to the last bit, floats within "
-        "the bound that the code states. A row that cannot be under any class has no right label: only its scores are "
-        "compared."
+        "the bound that the code states."
     )
 
 
@@ -71,7 +70,8 @@ def page(results: dict[str, Any]) -> str:
     """Return the page."""
     readers = results["readers"]
     rows = "\n".join(_row(name, found) for name, found in readers.items())
-    return TEXT.format(rows=rows, machines=_machines(readers), models=_models(results["c_models"]))
+    notes = "".join(f"\n\nOf {name}: {found['note']}" for name, found in readers.items() if "note" in found)
+    return TEXT.format(rows=rows, machines=_machines(readers), notes=notes, models=_models(results["c_models"]))
 
 
 def main() -> None:
