@@ -54,6 +54,7 @@ seed, a share of every file.
 |---|---:|---:|---:|---:|---:|---:|
 {mutation}
 
+Parts are drawn more or less densely; if each counts by its size, **{weighted} %** of all possible mutants are killed.
 {about} Equivalent mutants are faults that cannot change any answer; each was read, and stands with its reason in
 `tests/mutation/equivalent.json`. The survivors, and the figures of every file, are in `tests/mutation/results.json`;
 most change how generated code is laid out, how much room it takes or how the fastest way is estimated, and no answer.
@@ -91,6 +92,13 @@ def _mutation_row(name: str, found: dict[str, Any]) -> str:
     return f"| {name} | {' | '.join(numbers)} | {found['killed_percent']} % |"
 
 
+def _weighted(found: dict[str, Any]) -> float:
+    """Return the share of all possible mutants that are killed, as the samples of the parts tell it."""
+    known = _read("mutation/results.json")["parts"]
+    parts = [found["parts"].get(name, part) for name, part in known.items()]
+    return sum(part["killed_percent"] * part["possible"] for part in parts) / sum(part["possible"] for part in parts)
+
+
 def page() -> str:
     """Return the text of the page."""
     coverage, mutation = _read("coverage.json"), _read("mutation/results.json")
@@ -107,7 +115,9 @@ def page() -> str:
     ]
     rooms = [_mutation_row(f"`{room}`", found) for room, found in mutation["parts"].items()]
     new = _read("mutation/fresh.json")
-    parts = ", ".join(f"{found['killed_percent']} % of `{part}`" for part, found in new["parts"].items())
+    parts = ", ".join(
+        f"{found['killed_percent']} % of {found['drawn']} of `{part}`" for part, found in new["parts"].items()
+    )
     kinds = f"{held} of {len(faults['faults'])} kinds of fault did no harm"
     figures = f"{lines} of {total['num_statements']:,} statements, {branches} of {total['num_branches']:,} branches"
     minutes = sum(mutation["seconds"].values()) / 60
@@ -118,8 +128,9 @@ def page() -> str:
         f"(coverage.py {coverage['coverage']}, {coverage['date']}).",
         rooms="\n".join(rows),
         mutation="\n".join([*rooms, _mutation_row("all", mutation["all"])]),
-        fresh=f"Of another, drawn afterwards with seed {new['seed']}, the same tests kill {parts}, equivalent mutants "
-        "not looked for.",
+        fresh=f"Of another, drawn afterwards with seed {new['seed']}, they kill {parts}; counted by size "
+        f"(`cost` as above) {_weighted(new):.0f} % of all possible ones. No equivalent mutants were looked for in it.",
+        weighted=f"{_weighted(mutation):.0f}",
         about=f"Of those killed, {mutation['timeouts']} were killed by a test that did not end. The run took "
         f"{minutes:.0f} minutes on two shared cores (Python {mutation['python']}, {mutation['date'][:10]}).",
     )
