@@ -27,8 +27,8 @@ priced and scored, and some are written and read again, which must give the same
     python tests/fuzz/run.py --processes 16 --count 1000000 -o tests/fuzz/results.json
 
 Every input is a function of the seed and its number, so that a finding, which is kept beside the results, can be made
-again. `tests/fuzz/fuzz_checks.py` runs some hundred inputs of every reader, and shows with planted faults that an escaped
-exception, a hang, a claim of memory and a crash are found. What fuzzing has found before is held by
+again. `tests/fuzz/fuzz_checks.py` runs some hundred inputs of every reader, and shows with planted faults that an
+escaped exception, a hang, a claim of memory and a crash are found. What fuzzing has found before is held by
 `tests/fuzz/test_findings.py`.
 
 ## Generated C
