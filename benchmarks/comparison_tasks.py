@@ -142,21 +142,23 @@ def tree(library: str, settings: Figures) -> Figures:
 
         variables = tuple(Variable(n, tuple(range(k))) for n, k in zip(names, states.tolist(), strict=True))
         data = Dataset(variables, None, X, None)
-        call: Callable[[], Any] = lambda: chow_liu(data)  # noqa: E731
-    elif library == "pgmpy":
+        return repeated(lambda: chow_liu(data), settings["seconds"])
+    if library == "pgmpy":
         os.environ["TQDM_DISABLE"] = "1"
         import pandas
         from pgmpy.estimators import TreeSearch
 
         frame = pandas.DataFrame(X, columns=names)
-        call = lambda: TreeSearch(frame, root_node="x0", n_jobs=1).estimate("chow-liu", show_progress=False)  # noqa: E731
-    else:
-        import torch
-        from pomegranate.bayesian_network import BayesianNetwork
 
-        tensor = torch.tensor(X, dtype=torch.int32)
-        call = lambda: BayesianNetwork(algorithm="chow-liu").fit(tensor)  # noqa: E731
-    return repeated(call, settings["seconds"])
+        def learn() -> object:
+            return TreeSearch(frame, root_node="x0", n_jobs=1).estimate("chow-liu", show_progress=False)
+
+        return repeated(learn, settings["seconds"])
+    import torch
+    from pomegranate.bayesian_network import BayesianNetwork
+
+    tensor = torch.tensor(X, dtype=torch.int32)
+    return repeated(lambda: BayesianNetwork(algorithm="chow-liu").fit(tensor), settings["seconds"])
 
 
 def cut_points(library: str, settings: Figures) -> Figures:

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +62,11 @@ class Ended:
 
 def import_everything() -> None:
     """Load all modules a command may need, without starting a thread."""
-    import jax  # noqa: F401
-    import onnx  # noqa: F401
-    import sklearn.ensemble
-    import sklearn.tree  # noqa: F401
-
-    import tinybayes.cli
-    import tinybayes.deploy.export
-    import tinybayes.learn.checkpoint
-    import tinybayes.learn.hybrid
-    import tinybayes.learn.learn_ac
-    import tinybayes.report.html
-    import tinybayes.report.progress
-    import tinybayes.search.explore
-    import tinybayes.search.trials  # noqa: F401
+    for name in ("jax", "onnx", "sklearn.ensemble", "sklearn.tree"):
+        import_module(name)
+    ours = "cli deploy.export learn.checkpoint learn.hybrid learn.learn_ac report.html report.progress search.explore"
+    for name in (*ours.split(), "search.trials"):
+        import_module(f"tinybayes.{name}")
 
 
 class Child:
@@ -160,7 +152,7 @@ def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
             os.close(reader)
             try:
                 answer = {"result": function(*arguments)}
-            except Exception:
+            except Exception:  # whatever it is, the parent tells it
                 answer = {"problem": traceback.format_exc()}
             with os.fdopen(writer, "w") as stream:
                 json.dump(answer, stream)

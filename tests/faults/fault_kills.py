@@ -211,7 +211,7 @@ def _models_whole(place: str) -> list[str]:
                         file.get_tensor(key)
             elif name.endswith(".html") and not content.rstrip().endswith(b"</html>"):
                 problems.append(f"{name} has no end")
-        except Exception as problem:
+        except Exception as problem:  # whatever a reader says, the file is not whole
             problems.append(f"{name} cannot be read: {problem}")
     return problems
 

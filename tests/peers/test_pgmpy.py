@@ -7,11 +7,9 @@ import os
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from exchanged import QUESTIONS, posterior, same_network, states, weather
 from others import BIF, UAI, answers, bif_answers, bif_file, small_networks, table, to_pgmpy, uai_answers
-from sklearn.datasets import load_digits
 
 import zoo
 from tinybayes import Float, Variable, chow_liu, marginals, maximum_likelihood, read_dataset, read_model, write_model
@@ -78,15 +76,6 @@ def test_posteriors_of_the_competitions(pgmpy, data_dir, name):
     """Built from our tables: its reader of UAI takes minutes, and knows no exponents."""
     net, row, ours = uai_answers(data_dir, name, "rand20")
     compare(pgmpy, to_pgmpy(net), row, ours, 1e-10)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    keep = [10, 19, 20, 28, 36, 43, 44]
-    data = read_dataset(pd.DataFrame((X[:, keep] // 4).astype(str)).assign(y=y.astype(str)), target="y")
-    codes = np.column_stack([data.X, data.y])
-    return data, pd.DataFrame(codes, columns=[f"x{v}" for v in range(codes.shape[1])])
 
 
 def pairs(structure):

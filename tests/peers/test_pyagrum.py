@@ -3,11 +3,10 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from exchanged import QUESTIONS, posterior, same_network, states, weather
 from others import BIF, UAI, answers, bif_answers, bif_file, largest_difference, small_networks, to_pyagrum, uai_answers
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 
 from tinybayes import (
     Float,
@@ -102,20 +101,10 @@ def test_probabilities_of_evidence(data_dir, name):
         assert logs == pytest.approx(math.log(inference.evidenceProbability()), rel=1e-9)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    """Rows with a class, as a data set and as the labels that pyAgrum takes."""
-    X, y = load_digits(return_X_y=True)
-    keep = [10, 19, 20, 28, 36, 43, 44]
-    data = read_dataset(pd.DataFrame((X[:, keep] // 4).astype(str)).assign(y=y.astype(str)), target="y")
-    codes = np.column_stack([data.X, data.y])
-    return data, pd.DataFrame(codes.astype(str), columns=[f"x{v}" for v in range(codes.shape[1])])
-
-
 @pytest.mark.parametrize("structure", [naive_bayes, chow_liu, lambda data: random_tan(data, seed=1)])
 @pytest.mark.parametrize("smoothing", [0.5, 1.0, 20.0])
 def test_parameters(digits, structure, smoothing):
-    data, frame = digits
+    data, frame = digits[0], digits[1].astype(str)
     net = maximum_likelihood(data, structure(data), smoothing=smoothing, number_format=Float(64))
     bn = to_pyagrum(net)
     learner = gum.BNLearner(frame, bn)
@@ -127,7 +116,7 @@ def test_parameters(digits, structure, smoothing):
 
 
 def test_mutual_information(digits):
-    data, frame = digits
+    data, frame = digits[0], digits[1].astype(str)
     learner = gum.BNLearner(frame)
     learner.useNoPrior()
     ours = conditional_mutual_information(data)

@@ -1,5 +1,6 @@
 """The command line. Each command calls the arrows of the package and shows what came out; it holds no logic."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -94,6 +95,9 @@ def options(
         raise typer.Exit
 
 
+REFUSED = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)  # by which standard output takes nothing more
+
+
 def main() -> NoReturn:
     """Run the command line; an error of the user's is one line on stderr and exit code 2."""
     _open_streams()
@@ -104,7 +108,7 @@ def main() -> NoReturn:
         sys.stderr.write(f"error: {message}\n")
         sys.exit(2)
     except OSError as problem:
-        if problem.filename is not None:  # not of what is printed
+        if problem.errno not in REFUSED or problem.filename is not None:  # not of what is printed
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not taken is not offered again at the end
         sys.stderr.write(f"error: expected an output that can be written to, got {problem.strerror or problem}\n")
@@ -116,4 +120,4 @@ def _open_streams() -> None:
     """Give a command that was begun with closed streams something to print to."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
