@@ -182,7 +182,7 @@ def test_a_killed_search_is_taken_up(tmp_path):
     command += ["--families", "closed-form,tied,tree,forest,fc", "--workers", "1", "--time", "60s"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal, until = place / "search.journal", time.monotonic() + 60
-    while time.monotonic() < until and not (journal.exists() and journal.read_text().count('"run"') >= 3):
+    while time.monotonic() < until and not (journal.exists() and whole_lines(journal).count('"run"') >= 3):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -196,6 +196,34 @@ def test_a_killed_search_is_taken_up(tmp_path):
     assert set(kept) <= {m["id"] for m in found.models}
     assert len({m["id"] for m in found.models}) == len(found.models)
     assert views.target.cardinality == 3
+
+
+def whole_lines(path):
+    return path.read_text().rpartition("\n")[0]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp_path, monkeypatch, stored):
+    views = make_views(iris(), "target")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpid", lambda: ended.pid)
+        before = Store(tmp_path, None, {"table": "t"}, Limits(), 0)
+        asked = before.ask("nb", kinds.distributions("nb", views), {"view": "mdlp"})
+    outcome = carry_out(views, [{**asked.setting, "seed": 0}], 20)[0]
+    patched = before.study if stored else before._asked[asked.number]
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(patched, "tell" if stored else "set_user_attr", killed)
+    with pytest.raises(KeyboardInterrupt):
+        before.tell(asked.number, outcome, 0)
+    after = Store(tmp_path, None, {"table": "t"}, Limits(), 0)
+    assert [trial.state.name for trial in after.study.trials] == ["COMPLETE" if stored else "FAIL"]
+    assert [trial.values for trial in after.study.trials if stored] == [run.objectives for run in after.runs.values()]
+    assert [run.error for run in after.runs.values()] == ([outcome.error] if stored else [])
 
 
 def read_frame_of(path):

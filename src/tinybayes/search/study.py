@@ -12,7 +12,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +56,11 @@ class Run:
     def operations(self) -> int:
         """Operations of a prediction."""
         return self.cost["operations"]
+
+    @property
+    def objectives(self) -> list[float]:
+        """What the search makes small: error, bits, operations."""
+        return [self.error, float(self.bits), float(self.operations)]
 
     @property
     def family(self) -> str:
@@ -122,8 +127,8 @@ class Store:
             )
             self._check(meaning)
             self.runs: dict[str, Run] = {}
-            self.read()
             self._clear_abandoned()
+            self.read()
         self._sampler = sampler
         self._asked: dict[int, optuna.Trial] = {}
 
@@ -146,13 +151,18 @@ class Store:
         return self.runs
 
     def _clear_abandoned(self) -> None:
-        """Fail the trials that a process of this machine left behind when it ended."""
+        """End the trials that a process of this machine left behind: complete if it had stored the run, else failed."""
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial.user_attrs.get("owner", "")
             machine, _, process = owner.rpartition(":")
             gone = machine == os.uname().nodename and not _alive(process)
             if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
-                self.study.tell(trial.number, state=TrialState.FAIL)
+                run = Run(**trial.user_attrs["run"]) if "run" in trial.user_attrs else None
+                with suppress(optuna.exceptions.UpdateFinishedTrialError):  # another search was faster
+                    if run is None:
+                        self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+                    else:  # it ended between the two writes of `tell`
+                        self.study.tell(trial.number, run.objectives, skip_if_finished=True)
 
     def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> Asked:
         """Draw a setting of a family, some of it fixed."""
@@ -213,11 +223,10 @@ class Store:
             [list(point) for point in outcome.history],
             outcome.model is not None,
         )
-        values = [run.error, float(run.bits), float(run.operations)]
         with self._reaching():
             asked = self._asked.pop(number)
             asked.set_user_attr("run", asdict(run))
-            self.study.tell(asked, values)
+            self.study.tell(asked, run.objectives)
         self.runs[run.key] = run
         return run
 
