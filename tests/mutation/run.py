@@ -36,7 +36,16 @@ BOARDS = ("deploy/_boards/", "deploy/measure.py")
 CODE = ("deploy/_c/", "deploy/_verilog/", "deploy/_names.py", "deploy/_net_p", "deploy/_onnx", "deploy/_plan.py")
 CODE += ("deploy/_rows.py", "deploy/_terms.py", "deploy/arduino.py", "deploy/c.py", "deploy/cpp.py")
 CODE += ("deploy/export.py", "deploy/micropython.py", "deploy/onnx.py", "deploy/verilog.py")
-HOSTS = ("test_c", "test_circuit_c", "test_devices", "test_edges", "test_net_c", "test_packing", "test_targets")
+HOSTS = (
+    "test_c",
+    "test_circuit_c",
+    "test_devices",
+    "test_edges",
+    "test_frugal",
+    "test_net_c",
+    "test_packing",
+    "test_targets",
+)
 FILES = (
     "test_bif",
     "test_bif_hostile",
