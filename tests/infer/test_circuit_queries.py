@@ -22,7 +22,7 @@ from tinybayes.infer import (
     most_probable,
     sample,
 )
-from tinybayes.infer.circuit import plan_of
+from tinybayes.infer._circuit_passes import plan_of
 from tinybayes.model import BayesNet, Circuit, Float, Variable
 
 
@@ -129,7 +129,11 @@ def test_the_hand_worked_circuit_node_by_node():
 def test_impossible_evidence_is_minus_infinity_or_an_error_and_never_nan():
     circuit = compile_circuit(zoo.sprinkler())
     wet_without_water = np.array([[0, 0, 1]])
-    for rows in (wet_without_water, np.repeat(wet_without_water, 20, axis=0)):
+    for rows in (
+        wet_without_water,
+        np.repeat(wet_without_water, 20, axis=0),
+        np.repeat(wet_without_water, 200, axis=0),
+    ):
         assert (log_evidence(circuit, rows) == -math.inf).all()
         for query in (marginals, most_probable, expected_counts):
             with pytest.raises(TinybayesError, match="row 0: expected evidence with a probability above zero"):
@@ -192,6 +196,40 @@ def test_rows_beyond_the_range_of_doubles_fall_back_to_log_space():
         for r, row in enumerate(rows):
             both = [flip[row[0]][s] * flip[s][row[2]] for s in (0, 1)]
             np.testing.assert_allclose(found[r, 2:4], np.array(both) / sum(both), rtol=1e-9)
+
+
+def long_chain(n, flip):
+    variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(n))
+    table = [[1 - flip, flip], [flip, 1 - flip]]
+    return BayesNet(variables, None, (zoo.cpd([0.5, 0.5]), *(zoo.cpd(table, [i]) for i in range(n - 1))))
+
+
+@pytest.mark.parametrize(("count", "kinds"), [(20, 1), (200, 1), (200, 2)])
+def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeypatch, count, kinds):
+    n, flip, rng = 3000, 0.1, np.random.default_rng(0)
+    net = long_chain(n, flip)
+    circuit = compile_circuit(net)
+    rows = (rng.integers(0, 2, (count, 1)) + (rng.random((count, n)) < flip).cumsum(axis=1)) % 2
+    rows[1::kinds] = (rows[1::kinds] + np.arange(n)) % 2 if kinds > 1 else rows[1::kinds]  # as unlikely as those likely
+    rows = np.where(rng.random(rows.shape) < 0.02, -1, rows).astype(np.int32)
+    plan = plan_of(circuit)
+    log, posterior, flow = np.empty(count), np.empty((count, 2 * n)), np.zeros(len(plan.log[3]))
+    rows_log(plan.log, plan.widest, rows, plan.first_state, log, posterior, np.ones(count), flow)
+    assert np.abs(log + n * math.log(2)).min() > 600  # what the scales of the plan do not make up for
+    asked = []
+
+    def counted(graph, widest, X, *rest):
+        asked.append(len(X))
+        rows_log(graph, widest, X, *rest)
+
+    monkeypatch.setattr("tinybayes.infer._circuit_passes.rows_log", counted)
+    np.testing.assert_allclose(log_evidence(circuit, rows), log, rtol=1e-12)
+    assert 0 < sum(asked) <= (16 * kinds if count > 64 else count)
+    np.testing.assert_allclose(marginals(circuit, rows), posterior, atol=1e-10)
+    terms = np.repeat(np.arange(len(flow)), np.diff(plan.first_entry))
+    entries = np.bincount(plan.entry, flow[terms], len(circuit.table))
+    np.testing.assert_allclose(expected_counts(circuit, rows), entries, rtol=1e-9)
+    assert sum(asked) <= (48 * kinds if count > 64 else 3 * count)
 
 
 def circuit_of(kind, below, leaf, states=(2, 2), parameters=(0.5,)):

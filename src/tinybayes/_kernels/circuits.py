@@ -165,7 +165,8 @@ def flow_block(plan, states, value, slope, kept, share, flow):
             for e in range(start, stop):
                 set_product(kept, e - start + 1, kept, e - start, value, child[e])
             for r in range(ROWS):
-                flow[t] += share[r] * kept[stop - start, r]
+                if share[r] != 0.0:  # without one the row may have left the range, and nothing times infinity is nan
+                    flow[t] += share[r] * kept[stop - start, r]
             after = len(kept) - 1
             set_row(kept, after, 1.0)
             for e in range(stop - 1, start - 1, -1):

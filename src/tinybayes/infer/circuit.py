@@ -4,25 +4,16 @@ Evidence is a row of codes, one for each variable and the class last, -1 where n
 observed is summed out. Time and memory are linear in the edges of the circuit.
 """
 
-import threading
-from dataclasses import dataclass
-
 import numpy as np
 
-from tinybayes._kernels.circuit_plan import log_coefficients, make_homes, make_plan, plan_sizes
-from tinybayes._kernels.circuits import each_row, many_rows, one_row
-from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, rows_log, up_log
-from tinybayes._kernels.lanes import ROWS
-from tinybayes._kernels.threads import for_blocks, thread_count
+from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, up_log
+from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
+from tinybayes.infer._circuit_passes import passes, plan_of, share_of
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 
-_FEW = 4  # rows that are passed one by one
-_LARGE = 4_000_000  # slots: above, the values of a block of rows would take more than half a gigabyte a thread
 _TINY = -500.0  # nats; the logarithm of the smallest double is -708
-_SHARES = 8  # of the rows, when flows are added up
-_NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
 
 
 def log_evidence(circuit: Circuit, X: np.ndarray) -> np.ndarray:
@@ -151,7 +142,7 @@ def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
         part = slice(start, stop)
         best_rows(plan.log, X[part], plan.first_state, plan.state_variable, rows[part], log_probability[part])
 
-    for_blocks(work, len(X), _share(len(X)))
+    for_blocks(work, len(X), share_of(len(X)))
     _possible(log_probability)
     return rows, log_probability
 
@@ -219,53 +210,6 @@ def expected_counts(circuit: Circuit, X: np.ndarray, weight: np.ndarray | None =
     return np.bincount(plan.entry, weights=flow[terms], minlength=len(circuit.table))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A circuit laid out for the kernels (`_kernels/circuit_plan.py` describes the arrays)."""
-
-    linear: tuple[np.ndarray, ...]
-    log: tuple[np.ndarray, ...]
-    widest: int
-    places: int
-    first_entry: np.ndarray
-    entry: np.ndarray
-    first_state: np.ndarray
-    state_variable: np.ndarray
-    scale: np.ndarray
-    buffers: threading.local
-
-
-def plan_of(circuit: Circuit) -> Plan:
-    """Return the plan of a circuit; it is kept with the circuit, which never changes."""
-    kept: Plan | None = circuit.__dict__.get("_plan")
-    if kept is None:
-        require(circuit, "decomposable", "smooth")
-        kept = circuit.__dict__["_plan"] = _make_plan(circuit)
-    return kept
-
-
-def _make_plan(circuit: Circuit) -> Plan:
-    first_state = circuit.first_state
-    graph, states = (circuit.kind, circuit.offsets, circuit.children), int(first_state[-1])
-    sizes = plan_sizes(*graph, states)
-    first_term, first_child, child, first_entry, entry = make_plan(*graph, circuit.leaf, states, *sizes)
-    logs = log_coefficients(first_entry, entry, circuit.log_parameters)
-    home, target, places = make_homes(first_term, first_child, child, states)
-    slots = np.arange(len(home), dtype=np.uint32)
-    log_plan = (first_term, first_child, child, logs)
-    linear = (first_term, first_child, child, np.exp(logs), target, home, slots)
-    widest = max(int(np.diff(first_child).max(initial=1)), 1)
-    cards = np.diff(first_state)
-    # Without evidence the posteriors are the probabilities of the states, which the scales make up for.
-    none, prior = np.full((1, len(cards)), -1, dtype=np.int32), np.empty((1, states))
-    rows_log(log_plan, widest, none, first_state, np.empty(1), prior, _NO_TERMS, _NO_TERMS)
-    with np.errstate(divide="ignore"):
-        scale = np.exp2(np.clip(np.rint(-np.log2(prior[0])), 0, 300))
-    scale[~((prior[0] > 0) & np.isfinite(scale))] = 1.0
-    variable = np.repeat(np.arange(len(cards)), cards)
-    return Plan(linear, log_plan, widest, places, first_entry, entry, first_state, variable, scale, threading.local())
-
-
 def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """Check shape and range of evidence; add a missing column of the class."""
     X = np.asarray(X)
@@ -283,70 +227,7 @@ def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
 def _passes(
     circuit: Circuit, X: np.ndarray, posterior: np.ndarray | None = None, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-probabilities of rows and the flows of terms; write posteriors where a place is given."""
-    plan, X = plan_of(circuit), checked_rows(circuit, X)
-    logs = np.empty(len(X))
-    if len(X) <= _FEW and weight is None:
-        _few_rows(plan, X, logs, posterior)
-        flow = _NO_TERMS
-    else:
-        flow = _many_rows(plan, X, logs, posterior, weight)
-    if (left := np.flatnonzero(np.isnan(logs))).size:  # they left the range of doubles, or are impossible
-        part, places, flows = np.empty(len(left)), _NO_ROWS, np.zeros_like(flow)
-        if posterior is not None:
-            places = np.empty((len(left), posterior.shape[1]))
-        rows_log(
-            plan.log,
-            plan.widest,
-            X[left],
-            plan.first_state,
-            part,
-            places,
-            _NO_TERMS if weight is None else weight[left],
-            flows,
-        )
-        logs[left] = part
-        flow = flow + flows
-        if posterior is not None:
-            posterior[left] = places
-    return logs, flow
-
-
-def _few_rows(plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray | None) -> None:
-    if not hasattr(plan.buffers, "value"):
-        plan.buffers.value, plan.buffers.slope = np.empty(len(plan.linear[0]) - 1), np.zeros(plan.places)
-    value, slope = plan.buffers.value, plan.buffers.slope
-    for r in range(len(X)):
-        place = _NO_TERMS if posterior is None else posterior[r]
-        row = (X[r], plan.first_state, plan.scale)
-        logs[r] = one_row(plan.linear, plan.widest, *row, value, slope, place, posterior is not None)
-
-
-def _many_rows(
-    plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray | None, weight: np.ndarray | None
-) -> np.ndarray:
-    share = _share(len(X)) if weight is None else max(-(-len(X) // _SHARES // ROWS) * ROWS, ROWS)
-    # One place for each share, added in their order: sums do not depend on which thread was first, nor on how many.
-    flows = np.zeros((0, 0) if weight is None else (-(-len(X) // share), len(plan.linear[3])))
-
-    def work(start: int, stop: int) -> None:
-        part, flow = slice(start, stop), _NO_TERMS if weight is None else flows[start // share]
-        weights = _NO_TERMS if weight is None else weight[part]
-        places = _NO_ROWS if posterior is None else posterior[part]
-        evidence = (X[part], plan.first_state, plan.scale, logs[part], places)
-        if weight is None and len(plan.linear[5]) > _LARGE:
-            each_row(plan.linear, plan.widest, plan.places, *evidence)
-            return
-        many_rows(plan.linear, plan.widest, plan.places, *evidence, weights, flow)
-
-    for_blocks(work, len(X), share)
-    return np.asarray(flows.sum(axis=0))
-
-
-def _share(rows: int) -> int:
-    """Return how many rows a thread takes at a time: whole blocks, and a few times as many shares as threads."""
-    shares = 4 * thread_count() if thread_count() > 1 else 1
-    return max(-(-rows // shares // ROWS) * ROWS, ROWS)
+    return passes(plan_of(circuit), checked_rows(circuit, X), posterior, weight)
 
 
 def _possible(logs: np.ndarray) -> np.ndarray:

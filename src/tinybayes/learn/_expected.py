@@ -11,7 +11,7 @@ from tinybayes._kernels.expectations import partition_and_counts
 from tinybayes._kernels.persistent import sweep_chains
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.infer.circuit import plan_of
+from tinybayes.infer._circuit_passes import plan_of
 from tinybayes.model import Circuit, Factor, LogLinear
 
 _MOST_ENTRIES = 2**24  # of a factor with a decision tree, written out

@@ -76,8 +76,9 @@ def count_tables(data: Data, families: Sequence[Sequence[int]]) -> list[np.ndarr
     list of ndarray
         For each family the (weighted) counts, with one axis for each of its nodes.
     """
-    shapes = [tuple(data.nodes[node].cardinality for node in family) for family in families]
-    sizes = [_cells(shape, family, data.nodes) for shape, family in zip(shapes, families, strict=True)]
+    nodes = data.nodes
+    shapes = [tuple(nodes[node].cardinality for node in family) for family in families]
+    sizes = [_cells(shape, family, nodes) for shape, family in zip(shapes, families, strict=True)]
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if offset[-1] > MAX_CELLS:
         raise error(

@@ -161,7 +161,7 @@ class BayesNet:
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Variable, ...]:
         """All variables; the class, if there is one, is the last."""
         return self.variables if self.target is None else (*self.variables, self.target)

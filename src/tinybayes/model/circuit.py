@@ -107,7 +107,7 @@ class Circuit:
         """Leave out what was computed from the fields and is kept beside them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Variable, ...]:
         """All variables; the class, if there is one, is the last."""
         return self.variables if self.target is None else (*self.variables, self.target)

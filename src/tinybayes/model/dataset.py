@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class Dataset:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Variable, ...]:
         """All variables; the class, if there is one, is the last."""
         return self.variables if self.target is None else (*self.variables, self.target)
