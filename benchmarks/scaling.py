@@ -28,7 +28,7 @@ from scaling_cases import AXES, CASES, COPIES, Case, Copy, quick
 from scaling_page import write_page
 from scaling_work import Size, Work
 
-REPEATS, ENOUGH = 5, 0.5  # calls, and seconds of calls, after which a point is not repeated
+REPEATS, ENOUGH = 5, 1.5  # calls, and seconds of calls, after which a point is not repeated
 PREPARE = 60.0  # seconds in which a table and a model must be made
 ROOM = 0.4  # share of the machine's memory that a table may take
 SMALL = (Size(256, 4, 3, 3), Size(1_000, 4, 200, 2), Size(1_000, 4, 2, 200), Size(100_000, 4, 3, 3))

@@ -72,6 +72,11 @@ ORDERS = (
     "the circuit grows as the theory says, but the search for an order of elimination looks at all variables in each "
     "step, on a matrix of them; beyond 4,000 variables a heuristic takes its place"
 )
+LONG = (
+    "rows of thousands of dependent variables leave the range of doubles; a few are passed in log space first, to find "
+    "scales for all"
+)
+NEW = "the file is put together in memory that is new to the process, which takes longer than copying"
 WIDE = Size(20_000, 20, 4, 4)
 CASES = [
     Case(
@@ -182,6 +187,7 @@ CASES = [
         "two passes over the edges for each row",
         base={"features": Size(1_000, 0, 3, 3), "states": Size(500, 5, 0, 2), "classes": Size(1_000, 10, 3, 0)},
         most={"rows": 1_000_000, "features": 2_000, "states": 300},
+        note={"features": LONG},
     ),
     Case(
         "circuit labels",
@@ -191,6 +197,7 @@ CASES = [
         "two passes over the edges for each row",
         base={"features": Size(1_000, 0, 3, 3), "classes": Size(1_000, 10, 3, 0)},
         most={"rows": 1_000_000, "features": 2_000, "classes": 300},
+        note={"features": LONG},
     ),
     Case(
         "to C",
@@ -206,6 +213,7 @@ CASES = [
         {"features": 1, "states": 1, "classes": 1},
         "each entry and each name is written once",
         base={"states": Size(0, 100), "classes": Size(0, 1000)},
+        note={"classes": NEW},
     ),
     Case(
         "load .tb",

@@ -2,7 +2,7 @@
 
 The scales of a plan keep the probability of a row near one as long as its variables are about independent. Long rows
 of dependent variables drift away from it, most of them alike: a few of them are passed in log space, which says how
-far, and the others once more with scales that make up for it. What still leaves the range is passed in log space.
+far, and all with scales that make up for it. What still leaves the range is passed in log space.
 """
 
 import threading
@@ -85,7 +85,7 @@ def passes(
     if len(X) <= FEW and weight is None:
         _few_rows(plan, X, logs, posterior)
     else:
-        flow = _pass(_linear(plan, plan.scale), X, logs, posterior, weight, flow)
+        flow = _pass(_linear(plan, _first_scale(plan, X)), X, logs, posterior, weight, flow)
         for _ in range(_ROUNDS):
             left = np.flatnonzero(np.isnan(logs))
             scale = _moved(plan, X[left]) if len(left) >= _MANY else None
@@ -117,9 +117,24 @@ def _in_logs(plan: Plan) -> Kernel:
     return run
 
 
+def _first_scale(plan: Plan, X: np.ndarray) -> np.ndarray:
+    """Return the scales of the plan, unless some rows show that all would leave the range under them."""
+    if len(X) < _MANY:
+        return plan.scale
+    logs = np.empty(ROWS)
+    _linear(plan, plan.scale)(_spread(X, ROWS), logs, NO_ROWS, NO_TERMS, NO_TERMS)
+    moved = _moved(plan, X) if np.isnan(logs).all() else None
+    return plan.scale if moved is None else moved
+
+
+def _spread(X: np.ndarray, count: int) -> np.ndarray:
+    """Return so many rows, from the first to the last."""
+    return X[np.linspace(0, len(X) - 1, count).astype(int)]
+
+
 def _moved(plan: Plan, X: np.ndarray) -> np.ndarray | None:
     """Return scales, powers of two, under which rows like these are near one; None if they seem to be impossible."""
-    some = X[np.linspace(0, len(X) - 1, _SOME).astype(int)]
+    some = _spread(X, _SOME)
     logs = np.empty(len(some))
     rows_log(plan.log, plan.widest, some, plan.first_state, logs, NO_ROWS, NO_TERMS, NO_TERMS)
     seen = some >= 0
