@@ -133,6 +133,16 @@ def test_parquet_whose_columns_are_described_wrongly(name):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("line", ["w = {}x", "{}x: a=1", "w = 1.{}x", "w = .{}x", "w = 1e{}x"])
+def test_a_long_word_that_is_nearly_a_number_takes_no_longer(tmp_path, line):
+    """A pattern that gave digits back took time with their square: minutes for these."""
+    put(tmp_path, "long.txt", "variable a 0 1\n" + line.format("7" * 100_000))
+    code = "import sys\nfrom tinybayes.deploy.clauses import read_clauses\nread_clauses(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(tmp_path / "long.txt")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "FileError" in done.stderr
+
+
 def test_levels_that_no_prediction_looks_at_are_not_written():
     """A constant table is a warning of compilers, and none may come."""
     form = Codebook((-2.0, -1.0, 0.0))

@@ -85,6 +85,31 @@ def test_the_budget_dims_and_names_the_best(browser, page):
     assert browser.js("return Tinybayes.state.chosen") == best(float("inf"))
 
 
+def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
+    address, front = page
+    browser.open(address)
+    assert not browser.find("#search-section").is_displayed()  # models that no search has found
+    models = [{**model, "seconds": 2.0, "file": None} for model in front["models"]]
+    address = write_page({**front, "models": models, "chosen": None, "budget": {}}, tmp_path / "search.html").as_uri()
+    browser.open(address)
+    assert browser.find("#search-section").is_displayed()
+    steps, marks = browser.js("return document.getElementById('search-plot').data")
+    assert marks["customdata"] == [model["id"] for model in models]
+    assert marks["x"] == [2.0 * (i + 1) for i in range(len(models))]
+    errors = [100 * model["validation_error"] for model in models]
+    least = [min(errors[: i + 1]) for i in range(len(errors))]
+    falls = [i for i in range(len(least)) if i == 0 or least[i] < least[i - 1]]
+    assert steps["x"] == [*(2.0 * (i + 1) for i in falls), 2.0 * len(models)]
+    assert steps["y"] == pytest.approx([*(least[i] for i in falls), least[-1]])
+    assert f"of {2 * len(models)} s" in browser.find("#search-key").text
+    browser.slide("bits", 0)
+    steps, marks = browser.js("return document.getElementById('search-plot').data")
+    cheapest = min(models, key=lambda model: (model["bits"], model["validation_error"]))
+    assert steps["y"][-1] == pytest.approx(100 * cheapest["validation_error"])
+    assert marks["marker"]["opacity"].count(0.8) == sum(model["bits"] <= cheapest["bits"] for model in models)
+    assert browser.complaints() == []
+
+
 def test_families_can_be_hidden(browser, page):
     browser.open(page[0])
     chip = browser.find('.chip[data-family="nb"]')

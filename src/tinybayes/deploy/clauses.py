@@ -27,7 +27,7 @@ from tinybayes.model.log_linear import NONE
 _NAME = re.compile(r"[^\W\d][\w.\-\[\]]*")
 _STATE = re.compile(r"[^\s=!|:#]+")
 _LITERAL = re.compile(r"(!?)\s*([^\s=!]+)\s*(?:(!?=)\s*([^\s=!]+))?")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")  # gives back nothing: long words take no longer
 _RESERVED = ("hard", "variable")
 
 

@@ -35,6 +35,7 @@ _MODEL: dict[str, Any] = {
     "file": None,
     "boards": None,
     "history": None,
+    "seconds": None,  # that it took, where models are in the order of a search
     "confusion": None,
     "reliability": None,
     "explanations": None,
@@ -119,6 +120,8 @@ def _checked_model(found: Any, where: str) -> dict[str, Any]:
         share = model[name]
         sound = share is None or (isinstance(share, float) and math.isnan(share))
         _need(sound or (_is_number(share) and 0 <= share <= 1), "a share from 0 to 1", share, f"{where}, {name}")
+    spent = model["seconds"]
+    _need(spent is None or (_is_number(spent) and spent >= 0), "seconds, not negative", spent, f"{where}, seconds")
     _need(isinstance(model["settings"] or {}, dict), "an object", model["settings"], f"{where}, settings")
     lists: dict[str, Callable[[Any], bool]] = {
         "boards": lambda item: isinstance(item, dict),

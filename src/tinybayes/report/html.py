@@ -21,7 +21,8 @@ from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.front import FAMILIES, checked_front, finite, model_path, read_front
 
 LIMIT = 5_900_000  # bytes of a page
-SCRIPTS = ("core.js", "plots.js", "front.js", "table.js", "graph.js", "heat.js", "odds.js", "model.js", "main.js")
+PARTS = ("core", "plots", "front", "search", "table", "graph", "heat", "odds", "model", "main")
+SCRIPTS = tuple(f"{part}.js" for part in PARTS)
 LIBRARY = "vendor/plotly-basic.min.js"
 
 

@@ -183,6 +183,7 @@ def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
         "file": None,
         "boards": None,
         "history": run.history or None,
+        "seconds": run.seconds,
     }
 
 

@@ -6,7 +6,7 @@
   T.state = {chosen: null, hidden: new Set(), limits: {bits: Infinity, operations: Infinity}, error: "validation_error", colour: "family", frontOnly: false, group: null};
   const range = {};
 
-  const errorOf = (model) => model[T.state.error];
+  const errorOf = T.errorOf = (model) => model[T.state.error];
   // What is not known fits only where there is no limit.
   T.fits = (model) => LIMITS.every((name) => (model[name] ?? Infinity) <= T.state.limits[name]);
   const inGroup = (model) => T.state.group === null || model.group === T.state.group;
@@ -40,6 +40,7 @@
     },
     show() {
       T.redraw(T.byId("front-plot"));
+      T.search.show();
       for (const name of LIMITS) {
         const limit = T.state.limits[name];
         const text = limit === Infinity ? "no limit" : name === "bits" ? T.size(limit) : T.count(limit);
@@ -129,8 +130,7 @@
   function picture() {
     const drawn = T.data.models.filter((model) => T.visible(model) && errorOf(model) !== null);
     drawn.sort((a, b) => (a.id === T.state.chosen) - (b.id === T.state.chosen));  // the chosen one on top
-    const floor = lowest();
-    const height = (model) => 100 * Math.max(errorOf(model), floor);
+    const height = T.height();
     const traces = [steps(drawn, height)];
     for (const onFront of [false, true]) traces.push(points(drawn.filter((model) => model.on_front === onFront), onFront, height));
     const chosen = drawn.filter((model) => model.id === T.state.chosen);
@@ -149,19 +149,20 @@
     const error = T.state.error === "test_error" ? "test error (%)" : "validation error (%)";
     return {traces, layout: {
       xaxis: T.axis(Object.assign({title: {text: "memory of the parameters (bits)"}, fixedrange: !fine}, logAxis(drawnAll((m) => Math.max(1, m.bits)), 1.35))),
-      yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.22))),
+      yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.3))),
       shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: `${T.state.error} ${T.state.group}`,
     }};
   }
 
   const drawnAll = (value) => T.data.models.filter((model) => inGroup(model) && errorOf(model) !== null).map(value);
   // Where no row was wrong, half of the smallest error there is stands for zero.
-  function lowest() {
+  T.height = function () {
     const positive = T.data.models.filter(inGroup).map(errorOf).filter((error) => error > 0);
-    return positive.length ? Math.min(...positive) / 2 : 0.001;
-  }
+    const floor = positive.length ? Math.min(...positive) / 2 : 0.001;
+    return (model) => 100 * Math.max(errorOf(model), floor);
+  };
 
-  function logAxis(values, room) {
+  const logAxis = T.logAxis = function (values, room) {
     const low = Math.min(...values) / room, high = Math.max(...values) * room;
     const at = (digits) => {
       const all = [];
@@ -174,7 +175,7 @@
     if (ticks.length < 3) ticks = at([1, 1.5, 2, 3, 4, 5, 6, 8]);
     if (ticks.length > 8) ticks = ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
     return {type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: ticks, ticktext: ticks.map(short)};
-  }
+  };
   function short(value) {
     const [divisor, suffix] = value >= 1e9 ? [1e9, "G"] : value >= 1e6 ? [1e6, "M"] : value >= 1e3 ? [1e3, "k"] : [1, ""];
     return +(value / divisor).toPrecision(3) + suffix;

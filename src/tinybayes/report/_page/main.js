@@ -26,9 +26,10 @@
     byId.clear();
     data.models.forEach((model) => byId.set(model.id, model));
     head(data);
-    for (const part of ["front", "table", "model"]) T.byId(`${part}-section`).hidden = !data.models.length;
+    for (const part of ["front", "table", "search", "model"]) T.byId(`${part}-section`).hidden = !data.models.length;
     if (!data.models.length) return;  // a search that has found nothing yet
     T.table.start();
+    T.search.start();
     T.front.start(Boolean(T.state.chosen));
     const shown = again && T.state.chosen && JSON.stringify(T.model(T.state.chosen));
     if (shown && shown === T.state.shown) { T.front.show(); return; }  // so that whoever looks at a model is left in peace
