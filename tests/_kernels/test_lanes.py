@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tinybayes._kernels import jit
-from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, set_product, set_row
+from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, at_least, set_product, set_row
+from tinybayes._kernels.underflow import FLAG, clear_underflow, underflow
 
 
 @jit
@@ -11,6 +12,7 @@ def steps(out, left, right, i, j):
     add_scaled(out, j, left, i, -2.0)
     set_product(out, 2, left, i, right, j)
     set_row(out, 3, 7.0)
+    at_least(out, 5, 0.5)
 
 
 @jit
@@ -29,6 +31,7 @@ def test_rows_are_combined_as_by_numpy(kind):
     wanted[j] += -2.0 * left[i]
     wanted[2] = left[i] * right[j]
     wanted[3] = 7.0
+    wanted[5] = np.maximum(wanted[5], 0.5)
     steps(out, left, right, kind(i), kind(j))
     np.testing.assert_allclose(out, wanted, rtol=1e-15)
 
@@ -40,3 +43,23 @@ def test_a_row_may_be_combined_with_itself():
     wanted[1] += 3 * wanted[1] * wanted[1]
     onto_themselves(matrix, 1)
     np.testing.assert_allclose(matrix, wanted, rtol=1e-15)
+
+
+@jit
+def multiplied(matrix):
+    clear_underflow()
+    set_product(matrix, 0, matrix, 1, matrix, 2)
+    return underflow()
+
+
+@pytest.mark.parametrize(
+    ("factors", "lost"),
+    [((1e-200, 1e-200), True), ((1e-160, 1e-155), True), ((1e-100, 1e-100), False), ((0, 1e-300), False)],
+)
+def test_the_processor_tells_what_is_too_small(factors, lost):
+    if not FLAG:
+        pytest.skip("nothing is known of this processor's flags")
+    matrix = np.ones((3, ROWS))
+    matrix[1, 5], matrix[2, 5] = factors
+    assert multiplied(matrix) == lost
+    assert not multiplied(np.ones((3, ROWS)))  # it is forgotten

@@ -198,6 +198,12 @@ def test_rows_beyond_the_range_of_doubles_fall_back_to_log_space():
             np.testing.assert_allclose(found[r, 2:4], np.array(both) / sum(both), rtol=1e-9)
 
 
+def entries_of(plan, flow, circuit):
+    """What flows through the terms, by entry of the circuit's table."""
+    terms = np.repeat(np.arange(len(flow)), np.diff(plan.first_entry))
+    return np.bincount(plan.entry, flow[terms], len(circuit.table))
+
+
 def long_chain(n, flip):
     variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(n))
     table = [[1 - flip, flip], [flip, 1 - flip]]
@@ -226,10 +232,53 @@ def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeyp
     np.testing.assert_allclose(log_evidence(circuit, rows), log, rtol=1e-12)
     assert 0 < sum(asked) <= (16 * kinds if count > 64 else count)
     np.testing.assert_allclose(marginals(circuit, rows), posterior, atol=1e-10)
-    terms = np.repeat(np.arange(len(flow)), np.diff(plan.first_entry))
-    entries = np.bincount(plan.entry, flow[terms], len(circuit.table))
-    np.testing.assert_allclose(expected_counts(circuit, rows), entries, rtol=1e-9)
+    np.testing.assert_allclose(expected_counts(circuit, rows), entries_of(plan, flow, circuit), rtol=1e-9)
     assert sum(asked) <= (48 * kinds if count > 64 else 3 * count)
+
+
+def dipping(n, unlikely, likely, begin):
+    """Evidence whose first part is too unlikely for a double, which the rest makes up for."""
+    row = np.full(n, -1)
+    change = np.arange(unlikely) % 2
+    row[begin : begin + unlikely] = change
+    row[begin + unlikely : begin + unlikely + likely] = change[-1]
+    return row
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("count", [1, 70])  # few rows, and enough to look for other scales
+def test_values_that_are_too_small_on_the_way_are_not_lost(mirrored, count):
+    n = 2400
+    circuit = compile_circuit(long_chain(n, 0.1))
+    X = np.array([dipping(n, u, int(2.74 * u), 50) for u in range(420, 490)], dtype=np.int32)
+    X = np.ascontiguousarray(X[:, ::-1] if mirrored else X)
+    plan = plan_of(circuit)
+    log, posterior, flow = np.empty(len(X)), np.empty((len(X), 2 * n)), np.zeros(len(plan.log[3]))
+    rows_log(plan.log, plan.widest, X, plan.first_state, log, posterior, np.ones(len(X)), flow)
+    parts = [X] if count > 1 else X[:, None]  # together, or one by one
+    found = np.concatenate([log_evidence(circuit, part) for part in parts])
+    np.testing.assert_allclose(found, log, rtol=1e-12)
+    found = np.concatenate([marginals(circuit, part) for part in parts])
+    np.testing.assert_allclose(found, posterior, atol=1e-9)
+    np.testing.assert_allclose(expected_counts(circuit, X), entries_of(plan, flow, circuit), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_class_whose_value_was_lost_is_not_taken_for_impossible(mirrored):
+    """Under one class neighbours agree, under the other they are independent: the evidence is as likely in both."""
+    n, flip = 3200, 0.1
+    agree = [[1 - flip, flip], [flip, 1 - flip]]
+    both = np.array([[agree[a] if c == 0 else [0.5, 0.5] for c in (0, 1)] for a in (0, 1)])  # by parent, then class
+    variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(n))
+    cpds = [zoo.cpd([[0.5, 0.5]] * 2, [n]), *(zoo.cpd(both.reshape(4, 2), [i, n]) for i in range(n - 1))]
+    net = BayesNet(variables, Variable("c", (0, 1)), (*cpds, zoo.cpd([0.5, 0.5])))
+    circuit = compile_circuit(net)
+    row = np.append(dipping(n, 800, 2180, 0)[:: -1 if mirrored else 1], -1)
+    log_odds = 799 * math.log(flip / 0.5) + 2180 * math.log((1 - flip) / 0.5)
+    want = 1 / (1 + math.exp(-log_odds))
+    assert 1e-20 < want < 1 - 1e-9
+    for rows in (1, 100):
+        assert marginals(circuit, np.tile(row, (rows, 1)))[-1, -2] == pytest.approx(want, rel=1e-6)
 
 
 def circuit_of(kind, below, leaf, states=(2, 2), parameters=(0.5,)):

@@ -97,6 +97,23 @@ def test_expectations_are_those_of_enumeration_and_the_gradient_that_of_differen
             assert counts[c] == pytest.approx(slope, abs=1e-7)
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("low", [480, 500, 510, 520, 600])
+def test_sums_that_are_too_small_on_the_way_are_not_lost(low, mirrored):
+    """A chain whose first factors make the sum smaller than any double, and whose others make up for it."""
+    weights, high = np.array([-2.3, -2.0, 2.1, 2.2]), 256
+    agree = np.arange(low + high) >= low
+    agree = 2 * (agree[::-1] if mirrored else agree).astype(int)
+    variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(low + high + 1))
+    factors = tuple(Factor((i, i + 1), 4 * i + np.arange(4)) for i in range(low + high))
+    classes = (agree[:, None] + [0, 1, 1, 0]).reshape(-1)
+    log_z, counts = ExactCounts(compile_log_linear(LogLinear(variables, factors, weights, classes)))(weights)
+    below, above = logsumexp(weights[:2]), logsumexp(weights[2:])
+    assert log_z == pytest.approx(np.log(2) + low * below + high * above, rel=1e-12)
+    shares = np.exp(weights - [below, below, above, above])
+    assert counts == pytest.approx(shares * [low, low, high, high], rel=1e-9)
+
+
 @settings(max_examples=25)
 @given(seed=SEEDS)
 def test_the_optimum_is_that_of_enumeration(seed):

@@ -4,25 +4,29 @@ The arrays are those of a plan (`circuit_plan.py`); the coefficients are made fr
 plan stays as it is while the weights change.
 """
 
-from tinybayes._kernels import jit
+import numpy as np
 
-LEAST, MOST = 1e-250, 1e250
+from tinybayes._kernels import jit
+from tinybayes._kernels.circuits import LEAST, MOST, SAME, bound_one, whole
+from tinybayes._kernels.underflow import clear_underflow, underflow
 
 
 @jit
-def partition_and_counts(plan, first_entry, entry, factor, coefficient, value, slope, counts):
-    """Return the value of the root without evidence; write the expected count of every parameter.
+def partition_and_counts(plan, first_state, first_entry, entry, factor, coefficient, value, slope, counts):
+    """Return the root without evidence, nan where doubles do not do; write the expected count of every parameter.
 
     Parameters are `factor`, not logarithms; `coefficient`, `value` and `slope` are scratch, of the terms, the slots and
-    the places. Nothing is written when the root leaves the range of doubles.
+    the places. Nothing is written when the root leaves the range of doubles. See `circuits.py` on what is lost on the
+    way.
     """
-    first_term, first_child, child, target, home, states = plan
+    first_term, first_child, child, target, home, used, states = plan
     for t in range(len(coefficient)):
         product = 1.0
         for k in range(first_entry[t], first_entry[t + 1]):
             product *= factor[entry[k]]
         coefficient[t] = product
     value[:states] = 1.0
+    clear_underflow()
     for v in range(states, len(home)):
         total = 0.0
         for t in range(first_term[v], first_term[v + 1]):
@@ -33,7 +37,12 @@ def partition_and_counts(plan, first_entry, entry, factor, coefficient, value, s
         value[v] = total
     root = value[len(home) - 1]
     if not LEAST < root < MOST:
-        return root
+        return np.nan
+    if underflow():
+        bound = np.empty(len(slope))
+        bound[:states] = 1.0
+        if not bound_one(first_term, first_child, target, coefficient, home, states, bound) < root * (1.0 + SAME):
+            return np.nan
     counts[:] = 0.0
     slope[:] = 0.0
     slope[home[len(home) - 1]] = 1.0 / root
@@ -64,4 +73,4 @@ def partition_and_counts(plan, first_entry, entry, factor, coefficient, value, s
                     flow *= value[child[e]]
             for k in range(first_entry[t], first_entry[t + 1]):
                 counts[entry[k]] += flow
-    return root
+    return root if whole(first_state, used, value, slope, 1.0) else np.nan

@@ -88,3 +88,16 @@ def set_row(typing_context, out, at, number):
         return context.get_dummy_value()
 
     return types.void(out, at, number), generate
+
+
+@intrinsic
+def at_least(typing_context, out, at, number):
+    """Raise what is smaller than a number to it: ``out[at] = max(out[at], number)``."""
+
+    def generate(context, builder, signature, args):
+        place, least = _row(context, builder, signature, args, 0), _spread(builder, args[2])
+        value = _load(builder, place)
+        builder.store(builder.select(builder.fcmp_ordered("<", value, least), least, value), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, at, number), generate

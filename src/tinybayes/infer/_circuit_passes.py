@@ -6,7 +6,7 @@ far, and all with scales that make up for it. What still leaves the range is pas
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ FEW = 4  # rows that are passed one by one
 _LARGE = 4_000_000  # slots: above, the values of a block of rows would take more than half a gigabyte a thread
 _SHARES = 8  # of the rows, when flows are added up
 _ROUNDS, _SOME, _MANY = 3, 8, 64  # how often other scales are tried, the rows that say which, and those it is worth for
+_LOW = -580.0  # the exponent of two of a small root that is still in the range
 _STEP = 300.0  # the largest exponent of two by which a scale is moved
 NO_ROWS, NO_TERMS = np.empty((0, 0)), np.empty(0)
 
@@ -64,12 +65,13 @@ def _make_plan(circuit: Circuit) -> Plan:
     home, target, places = make_homes(first_term, first_child, child, states)
     slots = np.arange(len(home), dtype=np.uint32)
     log_plan = (first_term, first_child, child, logs)
-    linear = (first_term, first_child, child, np.exp(logs), target, home, slots)
     widest = max(int(np.diff(first_child).max(initial=1)), 1)
     cards = np.diff(first_state)
     # Without evidence the posteriors are the probabilities of the states, which the scales make up for.
-    none, prior = np.full((1, len(cards)), -1, dtype=np.int32), np.empty((1, states))
+    none, prior = np.full((1, len(cards)), -1, dtype=np.int32), np.zeros((1, states))
     rows_log(log_plan, widest, none, first_state, np.empty(1), prior, NO_TERMS, NO_TERMS)
+    used = np.add.reduceat(prior[0], first_state[:-1]) > 0  # a variable need not be in the circuit
+    linear = (first_term, first_child, child, np.exp(logs), target, home, slots, used)
     with np.errstate(divide="ignore"):
         scale = np.exp2(np.clip(np.rint(-np.log2(prior[0])), 0, 300))
     scale[~((prior[0] > 0) & np.isfinite(scale))] = 1.0
@@ -85,15 +87,15 @@ def passes(
     if len(X) <= FEW and weight is None:
         _few_rows(plan, X, logs, posterior)
     else:
-        flow = _pass(_linear(plan, _first_scale(plan, X)), X, logs, posterior, weight, flow)
+        scale: np.ndarray | None = plan.scale if len(X) < _MANY else _scale_for(plan, X)
         for _ in range(_ROUNDS):
-            left = np.flatnonzero(np.isnan(logs))
-            scale = _moved(plan, X[left]) if len(left) >= _MANY else None
             if scale is None:
                 break
+            before = np.count_nonzero(np.isnan(logs))
             flow = flow + _pass(_linear(plan, scale), X, logs, posterior, weight, flow)
-            if np.isnan(logs).sum() > 0.9 * len(left):
-                break
+            left = np.flatnonzero(np.isnan(logs))
+            few = len(left) < _MANY or len(left) > 0.9 * before
+            scale = None if few else _scale_for(plan, X[left])
     return logs, flow + _pass(_in_logs(plan), X, logs, posterior, weight, flow)
 
 
@@ -117,23 +119,22 @@ def _in_logs(plan: Plan) -> Kernel:
     return run
 
 
-def _first_scale(plan: Plan, X: np.ndarray) -> np.ndarray:
-    """Return the scales of the plan, unless some rows show that all would leave the range under them."""
-    if len(X) < _MANY:
-        return plan.scale
-    logs = np.empty(ROWS)
-    _linear(plan, plan.scale)(_spread(X, ROWS), logs, NO_ROWS, NO_TERMS, NO_TERMS)
-    moved = _moved(plan, X) if np.isnan(logs).all() else None
-    return plan.scale if moved is None else moved
+def _scale_for(plan: Plan, X: np.ndarray) -> np.ndarray | None:
+    """Return scales under which some of these rows stay in the range of doubles, or None."""
+    some, logs = _spread(X, ROWS), np.empty(ROWS)
+    for scale in _scales(plan, X):
+        _linear(plan, scale)(some, logs, NO_ROWS, NO_TERMS, NO_TERMS)
+        if not np.isnan(logs).all():
+            return scale
+    return None
 
 
-def _spread(X: np.ndarray, count: int) -> np.ndarray:
-    """Return so many rows, from the first to the last."""
-    return X[np.linspace(0, len(X) - 1, count).astype(int)]
+def _scales(plan: Plan, X: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the scales of the plan, and others, powers of two, under which rows like these are near one, or less.
 
-
-def _moved(plan: Plan, X: np.ndarray) -> np.ndarray | None:
-    """Return scales, powers of two, under which rows like these are near one; None if they seem to be impossible."""
+    Less, because parts of the circuit that the evidence rules out may be much larger than the rest.
+    """
+    yield plan.scale
     some = _spread(X, _SOME)
     logs = np.empty(len(some))
     rows_log(plan.log, plan.widest, some, plan.first_state, logs, NO_ROWS, NO_TERMS, NO_TERMS)
@@ -141,10 +142,17 @@ def _moved(plan: Plan, X: np.ndarray) -> np.ndarray | None:
     scaled = np.where(seen, np.log2(plan.scale)[plan.first_state[:-1] + np.maximum(some, 0)], 0.0).sum(axis=1)
     possible = np.isfinite(logs) & seen.any(axis=1)
     if not possible.any():
-        return None
-    drift = np.median((logs / np.log(2.0) + scaled)[possible] / seen.sum(axis=1)[possible])
-    steps = np.diff(np.rint(-drift * np.arange(X.shape[1] + 1)))
-    return plan.scale * np.exp2(np.clip(steps, -_STEP, _STEP))[plan.state_variable]
+        return
+    counts = seen.sum(axis=1)[possible]
+    for aim in (0.0, _LOW):
+        drift = np.median(((logs / np.log(2.0) + scaled)[possible] - aim) / counts)
+        steps = np.diff(np.rint(-drift * np.arange(X.shape[1] + 1)))
+        yield plan.scale * np.exp2(np.clip(steps, -_STEP, _STEP))[plan.state_variable]
+
+
+def _spread(X: np.ndarray, count: int) -> np.ndarray:
+    """Return so many rows, from the first to the last."""
+    return X[np.linspace(0, len(X) - 1, count).astype(int)]
 
 
 def _pass(
@@ -193,7 +201,7 @@ def _few_rows(plan: Plan, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray
     for r in range(len(X)):
         place = NO_TERMS if posterior is None else posterior[r]
         row = (X[r], plan.first_state, plan.scale)
-        logs[r] = one_row(plan.linear, plan.widest, *row, value, slope, place, posterior is not None)
+        logs[r] = one_row(plan.linear, plan.widest, plan.places, *row, value, slope, place, posterior is not None)
 
 
 def share_of(rows: int) -> int:

@@ -23,19 +23,18 @@ class ExactCounts:
 
     def __init__(self, circuit: Circuit) -> None:
         plan = plan_of(circuit)
-        first_term, first_child, child, _, target, home, _ = plan.linear
+        first_term, first_child, child, _, target, home, _, used = plan.linear
         self._plan, self._classes = plan, len(circuit.table)
-        self._arrays = (first_term, first_child, child, target, home, int(plan.first_state[-1]))
+        self._arrays = (first_term, first_child, child, target, home, used, int(plan.first_state[-1]))
         self._scratch = np.empty(len(plan.first_entry) - 1), np.empty(len(home)), np.zeros(plan.places)
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return ``log Z`` and the expected count of each class."""
         plan, counts = self._plan, np.empty(self._classes)
         with np.errstate(over="ignore"):
-            root = partition_and_counts(
-                self._arrays, plan.first_entry, plan.entry, np.exp(weights), *self._scratch, counts
-            )
-        if 1e-250 < root < 1e250:
+            layout = (self._arrays, plan.first_state, plan.first_entry, plan.entry)
+            root = partition_and_counts(*layout, np.exp(weights), *self._scratch, counts)
+        if not math.isnan(root):
             return math.log(root), counts
         return self._in_logs(weights)
 
