@@ -22,7 +22,8 @@ from tinybayes.model import Circuit
 FEW = 4  # rows that are passed one by one
 _LARGE = 4_000_000  # slots: above, the values of a block of rows would take more than half a gigabyte a thread
 _SHARES = 8  # of the rows, when flows are added up
-_ROUNDS, _SOME, _MANY = 3, 8, 64  # how often other scales are tried, the rows that say which, and those it is worth for
+_ROUNDS, _SOME = 3, 8  # how often other scales are tried, and the rows that say which
+_MANY, _PROBED = 64, 512  # rows for which other scales are worth it, and for which a look at some of them beforehand is
 _LOW = -580.0  # the exponent of two of a small root that is still in the range
 _STEP = 300.0  # the largest exponent of two by which a scale is moved
 NO_ROWS, NO_TERMS = np.empty((0, 0)), np.empty(0)
@@ -87,7 +88,7 @@ def passes(
     if len(X) <= FEW and weight is None:
         _few_rows(plan, X, logs, posterior)
     else:
-        scale: np.ndarray | None = plan.scale if len(X) < _MANY else _scale_for(plan, X)
+        scale: np.ndarray | None = plan.scale if len(X) < _PROBED else _scale_for(plan, X)
         for _ in range(_ROUNDS):
             if scale is None:
                 break
