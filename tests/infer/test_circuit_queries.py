@@ -210,7 +210,7 @@ def long_chain(n, flip):
     return BayesNet(variables, None, (zoo.cpd([0.5, 0.5]), *(zoo.cpd(table, [i]) for i in range(n - 1))))
 
 
-@pytest.mark.parametrize(("count", "kinds"), [(20, 1), (200, 1), (200, 2)])
+@pytest.mark.parametrize(("count", "kinds"), [(20, 1), (200, 1), (200, 2), (600, 2)])
 def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeypatch, count, kinds):
     n, flip, rng = 3000, 0.1, np.random.default_rng(0)
     net = long_chain(n, flip)

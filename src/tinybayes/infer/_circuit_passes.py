@@ -95,8 +95,8 @@ def passes(
             before = np.count_nonzero(np.isnan(logs))
             flow = flow + _pass(_linear(plan, scale), X, logs, posterior, weight, flow)
             left = np.flatnonzero(np.isnan(logs))
-            few = len(left) < _MANY or len(left) > 0.9 * before
-            scale = None if few else _scale_for(plan, X[left])
+            in_vain = scale is not plan.scale and len(left) > 0.9 * before
+            scale = None if in_vain or len(left) < _MANY else _scale_for(plan, X[left])
     return logs, flow + _pass(_in_logs(plan), X, logs, posterior, weight, flow)
 
 
