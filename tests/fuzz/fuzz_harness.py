@@ -132,12 +132,22 @@ def _try(reader: Reader, data: bytes, directory: Path, memory: Memory, seconds: 
     except BaseException as problem:  # whatever escapes is what is looked for
         outcome = Finding(_kind(problem), traceback.format_exc(), -1)
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        _no_alarm()
     if time.perf_counter() - began > QUICK:
         grown = memory.grown()
         if grown > GROWTH and not isinstance(outcome, Finding):
             outcome = Finding("memory", f"{outcome}, and {grown >> 20} MiB more than before", -1)
     return outcome
+
+
+def _no_alarm() -> None:
+    """Stop the clock; an alarm that comes in this very moment is too late."""
+    while True:
+        try:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        except Hang:
+            continue
+        return
 
 
 def _kind(problem: BaseException) -> str:
