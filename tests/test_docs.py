@@ -78,7 +78,7 @@ class Shell:
         for process in reversed(self.beside):
             process.terminate()
         for process in self.beside:
-            process.wait(30)
+            process.communicate(timeout=30)  # which closes what it wrote to
 
     def run(self, line):
         words = shlex.split(line)
