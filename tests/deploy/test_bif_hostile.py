@@ -157,11 +157,12 @@ def test_a_small_gzip_of_a_large_file_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["/" * 200_000, "a/" * 100_000, "/**/" * 50_000, '"\\' * 100_000, "(" * 200_000])
 def test_hostile_text_takes_no_time(text, tmp_path):
+    """With the square of its length it would take minutes of the processor."""
     for content in (text, SMALL + text, swap("yes, no", text), swap("0.1, 0.9", text)):
         path = put(tmp_path, content)
-        start = time.perf_counter()
+        start = time.process_time()
         outcome(path)
-        assert time.perf_counter() - start < 2
+        assert time.process_time() - start < 20
 
 
 WORDS = ["network", "variable", "probability", "property", "type", "table", "default", "target", "a", *'{}()[];,|"=']
