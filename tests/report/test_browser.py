@@ -90,6 +90,7 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     browser.open(address)
     assert not browser.find("#search-section").is_displayed()  # models that no search has found
     models = [{**model, "seconds": 2.0, "file": None} for model in front["models"]]
+    models[3]["test_error"] = None
     address = write_page({**front, "models": models, "chosen": None, "budget": {}}, tmp_path / "search.html").as_uri()
     browser.open(address)
     assert browser.find("#search-section").is_displayed()
@@ -102,6 +103,10 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     assert steps["x"] == [*(2.0 * (i + 1) for i in falls), 2.0 * len(models)]
     assert steps["y"] == pytest.approx([*(least[i] for i in falls), least[-1]])
     assert f"of {2 * len(models)} s" in browser.find("#search-key").text
+    Select(browser.find("#error-kind")).select_by_value("test_error")
+    _, marks = browser.js("return document.getElementById('search-plot').data")
+    assert marks["customdata"] == [model["id"] for model in models if model["test_error"] is not None]
+    Select(browser.find("#error-kind")).select_by_value("validation_error")
     browser.slide("bits", 0)
     steps, marks = browser.js("return document.getElementById('search-plot').data")
     cheapest = min(models, key=lambda model: (model["bits"], model["validation_error"]))

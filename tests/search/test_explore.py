@@ -212,12 +212,12 @@ def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp
         before = Store(tmp_path, None, {"table": "t"}, Limits(), 0)
         asked = before.ask("nb", kinds.distributions("nb", views), {"view": "mdlp"})
     outcome = carry_out(views, [{**asked.setting, "seed": 0}], 20)[0]
-    patched = before.study if stored else before._asked[asked.number]
+    written = before.study if stored else before._asked[asked.number]
 
     def killed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(patched, "tell" if stored else "set_user_attr", killed)
+    monkeypatch.setattr(written, "tell" if stored else "set_user_attr", killed)
     with pytest.raises(KeyboardInterrupt):
         before.tell(asked.number, outcome, 0)
     after = Store(tmp_path, None, {"table": "t"}, Limits(), 0)

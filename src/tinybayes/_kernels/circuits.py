@@ -68,7 +68,7 @@ def bound_one(first_term, first_child, target, coefficient, home, states, value)
             term = 1.0
             for e in range(first_child[t], first_child[t + 1]):
                 term = max(term * value[target[e]], FLOOR)
-            total += coefficient[t] * term
+            total += max(coefficient[t], FLOOR) * term
         value[home[v]] = max(total, FLOOR)
     return value[home[len(home) - 1]]
 
@@ -151,7 +151,7 @@ def bound_block(first_term, first_child, target, coefficient, home, states, valu
             for e in range(first_child[t], first_child[t + 1]):
                 set_product(kept, 0, kept, 0, value, target[e])
                 at_least(kept, 0, FLOOR)
-            add_scaled(value, out, kept, 0, coefficient[t])
+            add_scaled(value, out, kept, 0, max(coefficient[t], FLOOR))
         at_least(value, out, FLOOR)
 
 

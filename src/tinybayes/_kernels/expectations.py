@@ -20,13 +20,13 @@ def partition_and_counts(plan, first_state, first_entry, entry, factor, coeffici
     way.
     """
     first_term, first_child, child, target, home, used, states = plan
+    clear_underflow()
     for t in range(len(coefficient)):
         product = 1.0
         for k in range(first_entry[t], first_entry[t + 1]):
             product *= factor[entry[k]]
         coefficient[t] = product
     value[:states] = 1.0
-    clear_underflow()
     for v in range(states, len(home)):
         total = 0.0
         for t in range(first_term[v], first_term[v + 1]):

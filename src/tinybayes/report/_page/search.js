@@ -6,7 +6,7 @@
   T.search = {
     start() {
       const {models} = T.data;
-      const known = models.length >= LEAST && models.every((model) => model.seconds !== null && T.errorOf(model) !== null);
+      const known = models.length >= LEAST && models.every((model) => model.seconds !== null);
       T.byId("search-section").hidden = !known;
       if (known) T.plot(T.byId("search-plot"), picture, {click: (point) => T.choose(point.customdata, true)});
     },
@@ -15,14 +15,15 @@
     },
   };
 
-  // Models with the time that was spent when they were done; of a batch all are done at once, so times may be equal.
+  // Models with the time that was spent up to them; that of a batch is shared out among its models.
   function timed() {
     let spent = 0;
     return T.data.models.map((model) => ({model, at: spent += model.seconds}));
   }
 
   function picture() {
-    const height = T.height(), all = timed(), shown = all.filter(({model}) => T.visible(model));
+    const height = T.height(), all = timed(), known = all.filter(({model}) => T.errorOf(model) !== null);
+    const shown = known.filter(({model}) => T.visible(model));  // not all models are measured on the test rows
     const end = Math.max(all[all.length - 1].at, 1e-3);
     const line = {x: [], y: []};
     let best = null;
@@ -47,7 +48,7 @@
     const steps = {x: line.x.map((x) => x / unit), y: line.y, mode: "lines", line: {shape: "hv", color: T.css("--mark"), width: 2}, hoverinfo: "skip"};
     return {traces: [steps, marks], layout: {
       xaxis: T.axis({title: {text: `time spent on models (${name})`}, range: [0, 1.02 * end / unit]}),
-      yaxis: T.axis(Object.assign({title: {text: "error (%)"}}, T.logAxis(T.data.models.map(height), 1.3))),
+      yaxis: T.axis(Object.assign({title: {text: "error (%)"}}, T.logAxis(known.map(({model}) => height(model)), 1.3))),
     }};
   }
 
