@@ -60,7 +60,7 @@ def read(name: str):
 
 
 def run(name: str) -> Figures:
-    from tinybayes.infer import compile_circuit, estimate
+    from tinybayes.infer import compile_circuit, estimate_width
     from tinybayes.infer.circuit import log_evidence, marginals, sample
 
     net = read(name)
@@ -74,7 +74,7 @@ def run(name: str) -> Figures:
     figures: Figures = {
         "network": name,
         "variables": len(net.nodes),
-        "width": estimate(net).treewidth,
+        "width": estimate_width(net).treewidth,
         "compile_s": compiling,
         "nodes": circuit.n_nodes,
         "edges": circuit.n_edges,

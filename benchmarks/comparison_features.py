@@ -56,7 +56,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
     "Other structures from data": {
         "tinybayes": partly(
             "circuits and networks of decision trees; no constraint tests",
-            "tinybayes:learn_ac",
+            "tinybayes:learn_circuit",
             "tinybayes:learn_tree_cpds",
         ),
         "pyAgrum": yes("hill climbing, tabu, MIIC, PC", "pyagrum:BNLearner"),

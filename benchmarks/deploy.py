@@ -36,8 +36,8 @@ from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scores import predict_codes
 from tinybayes.learn.classifier import GradientOptions, hold_out, learn_classifier
-from tinybayes.learn.maximum_likelihood import maximum_likelihood
-from tinybayes.learn.structures import naive_bayes
+from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
+from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.model import BayesNet, Dataset
 
 DATA = ("digits", "letter-codes", "letter", "satimage")

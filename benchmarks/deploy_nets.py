@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tinybayes.deploy import load, save
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.model import Dataset, NeuralNet, Variable
 
 

@@ -17,8 +17,8 @@ from harness import provenance
 
 from tinybayes import datasets
 from tinybayes._kernels.tree_parts import count_leaf
-from tinybayes.learn import _growing as pools
-from tinybayes.learn._growth import State
+from tinybayes.learn.circuits import _growing as pools
+from tinybayes.learn.circuits._growth import State
 
 PRICES = {"nltcs": 2, "msnbc": 2, "kdd": 3, "plants": 5, "baudio": 7, "msweb": 5, "book": 7, "tmovie": 7}
 HEAD = """# Counting leaves

@@ -38,15 +38,15 @@ HEAD = """| data | method | k_e | k_p | ours s | Libra s | ratio | splits | Libr
 def measure(data: str, method: str, edge_price: float, parameter_price: float) -> dict[str, object]:
     from tinybayes import datasets
     from tinybayes.infer.circuit import log_evidence
-    from tinybayes.learn.learn_ac import learn_ac
+    from tinybayes.learn.circuits.learn_ac import learn_circuit
 
     split = datasets.load(data)
-    learn_ac(split.train.rows(slice(0, 100)), edge_price=0.5, method=method)  # compiles, or reads compiled code
+    learn_circuit(split.train.rows(slice(0, 100)), edge_price=0.5, method=method)  # compiles, or reads compiled code
     prices = {"edge_price": edge_price, "parameter_price": parameter_price, "method": method}
     times = []
     while True:
         began = time.process_time()
-        found = learn_ac(split.train, **prices)
+        found = learn_circuit(split.train, **prices)
         times.append(time.process_time() - began)
         if sum(times) > 2 or len(times) == 5:
             break

@@ -79,13 +79,13 @@ def group(kind: str, rows: int, generator: np.random.Generator) -> pa.Table:
 
 def work(step: str, kind: str, path: str, warm: str, repeat: int) -> None:
     """Do one step in this process: once on the small file, then on the large one."""
-    from tinybayes.data import Rules, _table, open_dataset
+    from tinybayes.data import Discretization, _table, open_dataset
     from tinybayes.learn import learn_classifier
-    from tinybayes.learn.counts import remember
+    from tinybayes.learn.closed_form.counts import remember
 
     _table.SMALL = 0  # the small file is read as the large one is
     cuts = {"floats": "quantile", "floats-mdlp": "mdlp"}.get(kind)
-    rules = Rules(discretizer=cuts)
+    discretization = Discretization(discretizer=cuts)
 
     def scan(place: str) -> None:
         with pq.ParquetFile(place, pre_buffer=False) as file:
@@ -93,7 +93,7 @@ def work(step: str, kind: str, path: str, warm: str, repeat: int) -> None:
                 pass
 
     def learn(data: object) -> None:
-        data = open_dataset(data, target="y", rules=rules) if isinstance(data, str) else data
+        data = open_dataset(data, target="y", discretization=discretization) if isinstance(data, str) else data
         kept = remember(data) if step in ("both", "all") else data
         if step in ("chow-liu", "both", "all"):
             learn_classifier(kept, structure="chow-liu")
@@ -107,7 +107,7 @@ def work(step: str, kind: str, path: str, warm: str, repeat: int) -> None:
 
     scan(warm)
     learn(warm)
-    given = path if step in ("open", "all") else open_dataset(path, target="y", rules=rules)
+    given = path if step in ("open", "all") else open_dataset(path, target="y", discretization=discretization)
     pairs = [(timed(scan, path), timed(learn, given)) for _ in range(repeat)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {"scan": [pair[0] for pair in pairs], "step": [pair[1] for pair in pairs]}

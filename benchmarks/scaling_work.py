@@ -65,10 +65,10 @@ def dataset(size: Size) -> Any:
 
 def classifier(size: Size, structure: str, fixed: bool = False) -> Any:
     """Learn a classifier from few rows."""
-    from tinybayes import Fixed, learn_classifier, to_format
+    from tinybayes import Fixed, learn_classifier, quantize
 
     net = learn_classifier(dataset(size._replace(rows=max(1_000, size.states, size.classes))), structure=structure)
-    return to_format(net, Fixed(4, 4)) if fixed else net
+    return quantize(net, Fixed(4, 4)) if fixed else net
 
 
 def chain(size: Size) -> Any:
@@ -106,11 +106,11 @@ def mdlp(size: Size) -> Work:
 
 
 def learn_circuit(size: Size) -> Work:
-    from tinybayes import learn_ac
+    from tinybayes import learn_circuit
 
     data = dataset(size)
     price = size.rows / 300  # in proportion, so that the same splits pay
-    return Work(lambda: learn_ac(data, edge_price=price, parameter_price=price), data.X.nbytes)
+    return Work(lambda: learn_circuit(data, edge_price=price, parameter_price=price), data.X.nbytes)
 
 
 def compile_net(structure: str) -> Callable[[Size], Work]:

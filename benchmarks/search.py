@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from tinybayes.data import named
-from tinybayes.learn.net_sizes import hidden_units
-from tinybayes.learn.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.net_sizes import hidden_units
+from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.search.reproduce import provenance
 
 

@@ -23,8 +23,9 @@ def measure(data: str, structure: str, batch: int, configurations: int, epochs: 
     import jax
 
     from tinybayes import datasets
-    from tinybayes.learn import candidates, naive_bayes
-    from tinybayes.learn.hybrid import Configuration, train
+    from tinybayes.learn import naive_bayes
+    from tinybayes.learn.training import candidates
+    from tinybayes.learn.training.hybrid import Configuration, train
 
     rows, _ = datasets.load(data)
     space = candidates.fixed(naive_bayes(rows)) if structure == "naive" else candidates.subset(len(rows.variables), 8)

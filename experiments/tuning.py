@@ -12,9 +12,10 @@ import math
 from pathlib import Path
 
 from tinybayes import datasets
-from tinybayes.learn import candidates, chow_liu, naive_bayes
+from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.hybrid import Configuration, find_device, train
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.hybrid import Configuration, find_device, train
 
 PLACE = Path(__file__).parent / "tuning.json"
 COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rate", "structure_rate"]

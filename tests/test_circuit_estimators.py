@@ -21,7 +21,7 @@ from tinybayes import CircuitClassifier, CircuitDensity, TinybayesError
 from tinybayes.cost import circuit_cost
 from tinybayes.estimators import circuits
 from tinybayes.infer.circuit import log_evidence
-from tinybayes.learn.learn_ac import learn_ac
+from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import Dataset, Variable
 
 
@@ -71,7 +71,7 @@ def test_a_matrix_of_bits_keeps_its_states_and_is_learned_as_the_learner_does():
     density = CircuitDensity().fit(X)
     assert [v.states for v in density.circuit_.variables] == [(0, 1)] * 4
     variables = tuple(Variable(f"x{i}", (0, 1)) for i in range(4))
-    direct = learn_ac(Dataset(variables, None, X), edge_price=0.1)
+    direct = learn_circuit(Dataset(variables, None, X), edge_price=0.1)
     assert density.circuit_ == direct.circuit
     assert density.model_ == direct.net
     assert density.n_edges_ == direct.circuit.n_edges == circuit_cost(density.circuit_).edges
@@ -86,7 +86,7 @@ def test_every_option_reaches_the_learner():
     X = bits()
     variables = tuple(Variable(f"x{i}", (0, 1)) for i in range(4))
     options = {"edge_price": 0.02, "parameter_price": 0.7, "method": "greedy", "smoothing": 3.0, "max_edges": 70}
-    direct = learn_ac(Dataset(variables, None, X), **options)
+    direct = learn_circuit(Dataset(variables, None, X), **options)
     ours = CircuitDensity(0.02, 0.7, method="greedy", smoothing=3.0, max_edges=70).fit(X)
     assert ours.circuit_ == direct.circuit
     assert ours.n_edges_ <= 70

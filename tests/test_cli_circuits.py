@@ -14,7 +14,7 @@ from cli_host import fails, run
 from tinybayes import CircuitClassifier, CircuitDensity, load
 from tinybayes.cost import bayes_net_cost, circuit_cost
 from tinybayes.deploy.native import load_metadata
-from tinybayes.learn import _growth
+from tinybayes.learn.circuits import _growth
 from tinybayes.model import BayesNet, Circuit
 from tinybayes.report import progress
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from cli_host import fails, run
-from tinybayes import Fixed, bayes_net_cost, learn_classifier, load, read_dataset, save, to_format
+from tinybayes import Fixed, bayes_net_cost, learn_classifier, load, quantize, read_dataset, save
 from tinybayes.deploy.export import TARGETS, export
 from tinybayes.infer.integers import integer_log_joint
 from zoo import hand_circuit
@@ -20,8 +20,8 @@ def place(tmp_path_factory):
     data = read_dataset(frame, target="species")
     net = learn_classifier(data)
     save(net, folder / "floats.tb")
-    save(to_format(net, Fixed(3, 1)), folder / "iris-4 bits.tb", metadata={"trained": {"training_error": 0.0566}})
-    save(to_format(net, Fixed(3, 1)), folder / "7up.tb")
+    save(quantize(net, Fixed(3, 1)), folder / "iris-4 bits.tb", metadata={"trained": {"training_error": 0.0566}})
+    save(quantize(net, Fixed(3, 1)), folder / "7up.tb")
     save(hand_circuit(), folder / "circuit.tb")
     np.save(folder / "X.npy", data.X)
     return folder

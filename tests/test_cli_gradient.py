@@ -13,8 +13,9 @@ from cli_host import fails, run
 from tinybayes import load
 from tinybayes.cli import learning
 from tinybayes.deploy.native import load_metadata
-from tinybayes.learn import GradientOptions, gradient
+from tinybayes.learn import GradientOptions
 from tinybayes.learn import classifier as by_name
+from tinybayes.learn.training import gradient
 
 FIT = ("fit", "iris.csv", "--target", "species", "-o", "m.tb")
 HYBRID = (*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "2")

@@ -63,7 +63,10 @@ def test_other_models_and_files(folder):
     for p, q in zip(read_marginals(folder / "a.MAR"), read_marginals(folder / "b.MAR"), strict=True):
         np.testing.assert_allclose(p, q, atol=1e-12)
     assert run("infer", "pair.uai", cwd=folder).stdout.startswith("MAR\n2 2 0.3")
-    assert json.loads(run("infer", "rules.clauses", "--json", cwd=folder).stdout)["marginals"]["a"] == [0.0, 1.0]
+    assert json.loads(run("infer", "rules.clauses", "--json", cwd=folder).stdout)["marginals"]["a"] == [
+        0.0,
+        1.0,
+    ]
     shown = run("infer", "net.uai", "--method", "lw", "--seconds", "0.2", "-o", "c.MAR", cwd=folder).stderr
     for words in ("lw:", "independent ones", "Largest standard error", "Wrote c.MAR."):
         assert words in shown

@@ -35,12 +35,12 @@ def counted() -> Iterator[tuple[str, object, np.ndarray | None]]:
     weighted = tb.Dataset(data.variables, data.target, data.X, data.y, np.linspace(0.1, 2, len(data)))
     tan = tb.learn_classifier(weighted)
     yield "weighted", tan, data.X
-    yield "fixed point", tb.to_format(tan, tb.Fixed(3, 2)), data.X
+    yield "fixed point", tb.quantize(tan, tb.Fixed(3, 2)), data.X
     yield "quantile", tb.BayesNetClassifier(discretizer="quantile", n_bins=5).fit(X, y).model_, None
     yield "circuit classifier", tb.CircuitClassifier(ke=0.5).fit(X, text).circuit_, None
     density = tb.CircuitDensity(ke=0.2).fit(load_iris().data)
     yield "circuit density", density.circuit_, None
-    yield "greedy circuit", tb.learn_ac(data, edge_price=0.5, method="greedy").circuit, data.X
+    yield "greedy circuit", tb.learn_circuit(data, edge_price=0.5, method="greedy").circuit, data.X
     yield "decision trees", tb.learn_tree_cpds(data).net, data.X
     tied = tb.tie(tan, "auto", data=data)
     yield "tied", tied.net, data.X
@@ -58,7 +58,7 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
     from sklearn.datasets import load_digits, load_wine
 
     import tinybayes as tb
-    from tinybayes.learn.codebook import learn_codebook
+    from tinybayes.learn.training.codebook import learn_codebook
 
     X, y = load_wine(return_X_y=True)
     options = {"training": "hybrid", "epochs": 4, "batch_size": 30, "random_state": 5}
@@ -68,7 +68,9 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
     ):
         face = tb.BayesNetClassifier(structure, **options, **more).fit(X[:, :6], y)
         yield f"hybrid {structure}", face.model_, tb.read_dataset(X[:, :6], like=face.model_).X
-    data = tb.read_dataset(np.column_stack([X[:, :6].round(1), y]), target="x6", rules=tb.Rules(discretizer="mdlp"))
+    data = tb.read_dataset(
+        np.column_stack([X[:, :6].round(1), y]), target="x6", discretization=tb.Discretization(discretizer="mdlp")
+    )
     net = tb.learn_classifier(data, structure="naive")
     yield "trained codebook", learn_codebook(net, tb.tie(net, 5).net.cpds[0].format, data, epochs=3, seed=2), data.X
     dense = tb.QuantizedNetClassifier(bits=3, hidden=8, epochs=4, random_state=1).fit(X, y)

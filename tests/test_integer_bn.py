@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
 from tinybayes.learn import maximum_likelihood, naive_bayes
 from tinybayes.model import Dataset, Fixed, Variable
@@ -96,7 +96,7 @@ def test_parameters_and_errors_are_those_of_the_network(bn):
     data, new = toy(6, 60, (3, 5), 3), toy(7, 60, (3, 5), 3)
     form = Fixed(3, 1)
     problem = bn.Problem(data, form, 1.0)
-    net = to_format(maximum_likelihood(data, naive_bayes(data), smoothing=1.0), form)
+    net = quantize(maximum_likelihood(data, naive_bayes(data), smoothing=1.0), form)
     k = bn.closed_form(problem)
     assert len(k) == sum(cpd.table.size for cpd in net.cpds)
     assert sorted(k) == sorted(np.concatenate([cpd.table.reshape(-1) for cpd in net.cpds]))

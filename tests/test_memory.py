@@ -14,7 +14,7 @@ from tinybayes import (
     evaluate,
     learn_classifier,
     predict_codes,
-    to_format,
+    quantize,
 )
 from tinybayes.data.mdlp import mdlp_all
 from tinybayes.infer.scores import integer_scores
@@ -51,7 +51,7 @@ def peak(call):
     ("name", "share"), [("naive", 0.02), ("chow-liu", 0.9), ("labels", 0.12), ("evaluate", 0.5), ("integers", 0.75)]
 )
 def test_codes(data, tan, name, share):
-    fixed = to_format(tan, Fixed(3, 2))
+    fixed = quantize(tan, Fixed(3, 2))
     calls = {
         "naive": lambda: learn_classifier(data, structure="naive"),
         "chow-liu": lambda: learn_classifier(data),

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tinybayes import datasets
-from tinybayes.learn import candidates, chow_liu
-from tinybayes.learn.candidates import Candidates
-from tinybayes.learn.hybrid import Configuration, train
+from tinybayes.learn import chow_liu
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.candidates import Candidates
+from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.search.reproduce import provenance
 
 CASES = {"letter": (100, None), "satimage": (50, None), "usps": (100, 8)}

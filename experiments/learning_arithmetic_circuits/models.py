@@ -25,9 +25,9 @@ import numpy as np
 from tinybayes import TinybayesError, datasets
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.infer.elimination import estimate
+from tinybayes.infer.elimination import estimate_width
 from tinybayes.infer.likelihood import log_likelihood
-from tinybayes.learn.learn_ac import Grown, learn_ac, learn_tree_cpds
+from tinybayes.learn.circuits.learn_ac import Grown, learn_circuit, learn_tree_cpds
 from tinybayes.model import BayesNet, Dataset
 
 Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
@@ -51,7 +51,7 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
     if edge_price is None:
         return learn_tree_cpds(data, parameter_price=parameter_price, seconds=limit)
     prices = {"edge_price": edge_price, "parameter_price": parameter_price}
-    return learn_ac(data, **prices, method=learner, seconds=limit)
+    return learn_circuit(data, **prices, method=learner, seconds=limit)
 
 
 def read_runs(store: Path) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def describe(found: Grown, split: Any) -> dict[str, Any]:
 
 def compiled(net: BayesNet) -> dict[str, Any]:
     """Return the width of a network, and the size of a circuit compiled from it alone."""
-    width = estimate(net, "min-fill").treewidth
+    width = estimate_width(net, "min-fill").treewidth
     try:
         return {"treewidth": width, "compiled_edges": compile_circuit(net, max_edges=COMPILED).n_edges}
     except TinybayesError:

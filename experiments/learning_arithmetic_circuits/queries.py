@@ -20,7 +20,7 @@ from tinybayes import datasets
 from tinybayes.infer.circuit import conditional
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, gibbs
 from tinybayes.infer.queries import Queries, random_queries
-from tinybayes.learn.learn_ac import Grown, learn_ac
+from tinybayes.learn.circuits.learn_ac import Grown, learn_circuit
 from tinybayes.model import Dataset
 
 HERE = Path(__file__).parent
@@ -78,7 +78,7 @@ def circuit_of(name: str, data: Dataset, best: dict[str, Any], limit: float, kee
     prices = {"edge_price": best["edge_price"], "parameter_price": best["parameter_price"]}
     about = np.array([[round(1e6 * price) for price in prices.values()]])  # the first line says what they belong to
     if place.exists() and (known := np.load(place))[:1].tolist() == about.tolist():
-        return learn_ac(data, **prices, splits=known[1:], max_edges=1, seconds=1e-9)  # no split more
+        return learn_circuit(data, **prices, splits=known[1:], max_edges=1, seconds=1e-9)  # no split more
     found = learn(data, "quick", *prices.values(), limit)
     if keep:
         np.save(place, np.concatenate([about, found.splits]))

@@ -27,12 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes import bayes_net_cost, circuit_cost, datasets, evaluate, learn_ac, log_evidence, tie, tie_circuit
-from tinybayes.compress import to_format
-from tinybayes.learn import candidates, chow_liu
-from tinybayes.learn.codebook import learn_codebook
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.structures import naive_bayes
+from tinybayes import bayes_net_cost, circuit_cost, datasets, evaluate, learn_circuit, log_evidence, tie, tie_circuit
+from tinybayes.compress import quantize
+from tinybayes.learn import chow_liu
+from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.codebook import learn_codebook
+from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Fixed, Float
 from tinybayes.search.reproduce import provenance
 
@@ -56,17 +57,17 @@ def stored(
 ) -> Iterator[tuple[str, BayesNet]]:
     """Store a float network in so many bits an entry, in all ways."""
     formats = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
-    form = min(formats, key=lambda one: evaluate(to_format(net, one), rows).error)
+    form = min(formats, key=lambda one: evaluate(quantize(net, one), rows).error)
     distinct = len(np.unique(np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])))
     levels = min(2**bits, distinct)
     tied = min((tie(net, levels).net, tie(net, levels, counts=rows).net), key=lambda one: evaluate(one, rows).error)
     book = tied.cpds[0].format
     assert isinstance(book, Codebook)
-    yield "rounded", to_format(net, form)
+    yield "rounded", quantize(net, form)
     yield "codebook", tied
     yield "levels", learn_codebook(net, book, rows, reassign=False, **setting, **training)
     through = learn_codebook(net, as_book(form), rows, move_levels=False, **setting, **training)
-    yield "fixed point, trained", to_format(through, form)
+    yield "fixed point, trained", quantize(through, form)
     yield "codebook, trained", learn_codebook(net, book, rows, **setting, **training)
 
 
@@ -97,7 +98,7 @@ def circuits(data: str, done: list[Record]) -> Iterator[Record]:
     if any(r["data"] == data for r in done):
         return
     split = datasets.load(data)
-    circuit = learn_ac(split.train, edge_price=CIRCUITS[data]).circuit
+    circuit = learn_circuit(split.train, edge_price=CIRCUITS[data]).circuit
     assert circuit is not None  # since edges have a price
     assert split.valid is not None
     head = {"data": data, "edges": circuit.n_edges, "parameters": len(circuit.table)}

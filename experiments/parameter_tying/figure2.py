@@ -24,7 +24,7 @@ from learning import circuit_of, forward, learned
 
 from tinybayes import TinybayesError, hellinger, marginals, relearn, tie
 from tinybayes.deploy.uai import read_uai
-from tinybayes.learn.relearn import MAX_RELEARN_EDGES
+from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import BayesNet, Dataset, LogLinear
 from tinybayes.search.reproduce import provenance
 

@@ -38,9 +38,9 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from tinybayes import datasets
-from tinybayes.learn import candidates
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.structures import naive_bayes
+from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.reproduce import provenance
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tinybayes import datasets
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
-from tinybayes.learn import candidates, chow_liu
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.structures import naive_bayes
+from tinybayes.learn import chow_liu
+from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.model import BayesNet, Dataset, Fixed
 from tinybayes.search.reproduce import provenance
 
@@ -38,7 +39,7 @@ SETTINGS: dict[tuple[str, str], dict[str, float]] = {
 def rounded(net: BayesNet, test: Dataset, bits: int) -> dict[str, Any]:
     """Return the least test error of the network in a format with so many bits, and the format."""
     formats = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
-    errors = [evaluate(to_format(net, one), test).error for one in formats]
+    errors = [evaluate(quantize(net, one), test).error for one in formats]
     best = min(range(len(formats)), key=errors.__getitem__)
     return {"bits": bits, "integer": formats[best].integer, "error": round(errors[best], 6)}
 

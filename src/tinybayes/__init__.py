@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from tinybayes.compress import Tied, TiedCircuit, mean_log_likelihood, tie, tie_circuit, to_format
+    from tinybayes.compress import Tied, TiedCircuit, mean_log_likelihood, quantize, tie, tie_circuit
     from tinybayes.cost import bayes_net_cost, circuit_cost, model_cost, neural_net_cost
     from tinybayes.data import named as datasets
     from tinybayes.data.mdlp import MDLPDiscretizer
     from tinybayes.data.tables import open_dataset, read_dataset
-    from tinybayes.data.variables import Rules
+    from tinybayes.data.variables import Discretization
     from tinybayes.deploy import load, read_model, save, to_c, write_model
     from tinybayes.deploy.export import export, write_files
     from tinybayes.errors import FileError, TinybayesError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         compile_circuit,
         compile_log_linear,
         conditional,
-        estimate,
+        estimate_width,
         evaluate,
         expected_counts,
         explain,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tinybayes.learn import (
         Relearned,
         chow_liu,
-        learn_ac,
+        learn_circuit,
         learn_classifier,
         learn_tree_cpds,
         maximum_likelihood,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         relearn,
         relearn_rows,
     )
-    from tinybayes.learn.nets import NetConfiguration, train_nets
+    from tinybayes.learn.training.nets import NetConfiguration, train_nets
     from tinybayes.model import (
         CPD,
         BayesNet,
@@ -85,11 +85,11 @@ if TYPE_CHECKING:
     from tinybayes.search.explore import Exploration, explore
 
 _HOMES = {
-    "compress": ["Tied", "TiedCircuit", "mean_log_likelihood", "tie", "tie_circuit", "to_format"],
+    "compress": ["Tied", "TiedCircuit", "mean_log_likelihood", "tie", "tie_circuit", "quantize"],
     "cost": ["bayes_net_cost", "circuit_cost", "model_cost", "neural_net_cost"],
     "data.mdlp": ["MDLPDiscretizer"],
     "data.tables": ["open_dataset", "read_dataset"],
-    "data.variables": ["Rules"],
+    "data.variables": ["Discretization"],
     "deploy": ["load", "read_model", "save", "to_c", "write_model"],
     "deploy.export": ["export", "write_files"],
     "errors": ["FileError", "TinybayesError"],
@@ -105,7 +105,7 @@ _HOMES = {
         "compile_circuit",
         "compile_log_linear",
         "conditional",
-        "estimate",
+        "estimate_width",
         "evaluate",
         "expected_counts",
         "explain",
@@ -128,7 +128,7 @@ _HOMES = {
     "learn": [
         "Relearned",
         "chow_liu",
-        "learn_ac",
+        "learn_circuit",
         "learn_classifier",
         "learn_tree_cpds",
         "maximum_likelihood",
@@ -137,7 +137,7 @@ _HOMES = {
         "relearn",
         "relearn_rows",
     ],
-    "learn.nets": ["NetConfiguration", "train_nets"],
+    "learn.training.nets": ["NetConfiguration", "train_nets"],
     "model": [
         "CPD",
         "BayesNet",
@@ -173,6 +173,7 @@ __all__ = [
     "Cost",
     "Dataset",
     "DecisionTree",
+    "Discretization",
     "Explanation",
     "Exploration",
     "Factor",
@@ -189,7 +190,6 @@ __all__ = [
     "QuantizedNetClassifier",
     "Queries",
     "Relearned",
-    "Rules",
     "Structure",
     "Tied",
     "TiedCircuit",
@@ -205,7 +205,7 @@ __all__ = [
     "compile_log_linear",
     "conditional",
     "datasets",
-    "estimate",
+    "estimate_width",
     "evaluate",
     "expected_counts",
     "explain",
@@ -218,7 +218,7 @@ __all__ = [
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
-    "learn_ac",
+    "learn_circuit",
     "learn_classifier",
     "learn_tree_cpds",
     "load",
@@ -234,6 +234,7 @@ __all__ = [
     "neural_net_cost",
     "open_dataset",
     "predict_codes",
+    "quantize",
     "random_queries",
     "random_tan",
     "read_dataset",
@@ -245,7 +246,6 @@ __all__ = [
     "tie",
     "tie_circuit",
     "to_c",
-    "to_format",
     "train_nets",
     "with_target",
     "write_files",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from strategies import random_data
-from tinybayes import learn_ac
+from tinybayes import learn_circuit
 from tinybayes.compress import mean_log_likelihood, optimal_levels, tie, tie_circuit
 from tinybayes.cost import circuit_cost
 from tinybayes.errors import TinybayesError
@@ -29,7 +29,7 @@ def by_hand(circuit, data):
 def test_learned_circuits_are_tied_to_the_best_levels(seed, k, weighted):
     data = random_data(seed, weighted=weighted)
     assume(data.weight is None or data.weight.sum() > 0)
-    circuit = learn_ac(data, edge_price=0.05).circuit
+    circuit = learn_circuit(data, edge_price=0.05).circuit
     k = min(k, len(np.unique(circuit.log_parameters)))
     found = tie_circuit(circuit, k, data=data)
     assert found.levels <= k

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from strategies import folds, random_data
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.cost import bayes_net_cost
 from tinybayes.learn import chow_liu, learn_classifier, maximum_likelihood, naive_bayes
 from tinybayes.model import CPD, BayesNet, Codebook, Cost, Dataset, DecisionTree, Fixed, Float, Variable
@@ -31,7 +31,7 @@ def test_tan_by_hand():
 
 
 def test_a_codebook_is_paid_once():
-    net = to_format(learn_classifier(small(), structure="naive"), Codebook((-3.0, -2.0, -1.0, -0.5, -0.1)))
+    net = quantize(learn_classifier(small(), structure="naive"), Codebook((-3.0, -2.0, -1.0, -0.5, -0.1)))
     assert bayes_net_cost(net).bits == 24 * 3 + 5 * 32
 
 

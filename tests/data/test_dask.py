@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tinybayes.data import Rules, read_dataset
+from tinybayes.data import Discretization, read_dataset
 from tinybayes.data.dask import connect, open_dask
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
@@ -40,11 +40,16 @@ def frame(rows: int = 700, seed: int = 0) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("weight", [None, "weight"])
-@pytest.mark.parametrize("rules", [Rules(), Rules(keep_values=8), Rules(discretizer="quantile", n_bins=5)])
-def test_a_dask_frame_is_learned_as_the_table_in_memory(rules: Rules, weight: str | None) -> None:
+@pytest.mark.parametrize(
+    "discretization",
+    [Discretization(), Discretization(keep_values=8), Discretization(discretizer="quantile", n_bins=5)],
+)
+def test_a_dask_frame_is_learned_as_the_table_in_memory(discretization: Discretization, weight: str | None) -> None:
     table = frame() if weight else frame().drop(columns="weight")
-    whole = read_dataset(table, target="y", weight=weight, rules=rules)
-    lazy = open_dask(dd.from_pandas(table, npartitions=5, sort=False), target="y", weight=weight, rules=rules)
+    whole = read_dataset(table, target="y", weight=weight, discretization=discretization)
+    lazy = open_dask(
+        dd.from_pandas(table, npartitions=5, sort=False), target="y", weight=weight, discretization=discretization
+    )
     assert lazy.variables == whole.variables
     assert lazy.target == whole.target
     families = [(0, 5), (5,), (1, 5), (0, 3, 5), (4, 2), (0, 1, 2, 5)]
@@ -61,15 +66,17 @@ def test_a_dask_frame_is_learned_as_the_table_in_memory(rules: Rules, weight: st
 def test_cut_points_come_from_a_uniform_sample() -> None:
     generator = np.random.default_rng(1)
     table = pd.DataFrame({"x": np.sort(generator.random(20_000)), "y": generator.integers(0, 2, 20_000)})
-    rules = Rules(discretizer="quantile", n_bins=4, sample_rows=2000)
-    data = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", rules=rules)
-    again = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", rules=rules)
+    discretization = Discretization(discretizer="quantile", n_bins=4, sample_rows=2000)
+    data = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", discretization=discretization)
+    again = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", discretization=discretization)
     np.testing.assert_allclose(data.variables[0].edges, [0.25, 0.5, 0.75], atol=0.05)
     assert data.variables == again.variables
     assert (
         data.variables[0].edges
         != open_dask(
-            dd.from_pandas(table, npartitions=6, sort=False), target="y", rules=Rules(discretizer="quantile", n_bins=4)
+            dd.from_pandas(table, npartitions=6, sort=False),
+            target="y",
+            discretization=Discretization(discretizer="quantile", n_bins=4),
         )
         .variables[0]
         .edges

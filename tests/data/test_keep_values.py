@@ -1,18 +1,18 @@
-"""`Rules(keep_values=...)`: whole numbers of few values are states as they stand."""
+"""`Discretization(keep_values=...)`: whole numbers of few values are states as they stand."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tinybayes import TinybayesError
-from tinybayes.data import Rules, open_dataset
+from tinybayes.data import Discretization, open_dataset
 from tinybayes.data.variables import learn_variables, matrix_variables
 
-RULES = Rules(discretizer="quantile", n_bins=4, keep_values=4)
+RULES = Discretization(discretizer="quantile", n_bins=4, keep_values=4)
 
 
-def states(frame, rules=RULES):
-    variables, _ = learn_variables([(frame, None, None)], rules)
+def states(frame, discretization=RULES):
+    variables, _ = learn_variables([(frame, None, None)], discretization)
     return {v.name: (v.states if v.edges is None else len(v.edges)) for v in variables}
 
 
@@ -43,7 +43,7 @@ def test_few_whole_numbers_are_states_and_others_are_cut():
         "none": 0,
         "flag": (False, True),
     }
-    assert states(frame[["bit", "constant"]], Rules(discretizer="quantile")) == {"bit": 1, "constant": 0}
+    assert states(frame[["bit", "constant"]], Discretization(discretizer="quantile")) == {"bit": 1, "constant": 0}
 
 
 def test_batches_are_seen_as_one_table():
@@ -52,7 +52,7 @@ def test_batches_are_seen_as_one_table():
         pd.DataFrame({"a": [2, 1], "b": [2.5, 1.0], "c": [2, 3]}),
     )
     variables, _ = learn_variables(
-        [(first, None, None), (second, None, None)], Rules(discretizer="uniform", keep_values=3)
+        [(first, None, None), (second, None, None)], Discretization(discretizer="uniform", keep_values=3)
     )
     by_name = {v.name: v for v in variables}
     assert by_name["a"].states == (0, 1, 2)
@@ -63,16 +63,18 @@ def test_batches_are_seen_as_one_table():
 @pytest.mark.parametrize("keep", [0, 2, 3, 4])
 def test_the_fast_way_for_matrices_agrees(keep):
     X = np.array([[0, 1, 0], [1, 2, 0], [0, 3, 0], [1, 1, 0]])
-    rules = Rules(discretizer="quantile", n_bins=2, keep_values=keep)
-    fast = matrix_variables(X, None, rules)
+    discretization = Discretization(discretizer="quantile", n_bins=2, keep_values=keep)
+    fast = matrix_variables(X, None, discretization)
     frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])
-    slow, _ = learn_variables([(frame, None, None)], rules)
+    slow, _ = learn_variables([(frame, None, None)], discretization)
     assert fast == (slow if keep == 4 else None)
 
 
 def test_a_whole_table_and_bad_numbers():
-    data = open_dataset(pd.DataFrame({"a": [0, 1, 1], "y": ["p", "q", "p"]}), target="y", rules=Rules(keep_values=2))
+    data = open_dataset(
+        pd.DataFrame({"a": [0, 1, 1], "y": ["p", "q", "p"]}), target="y", discretization=Discretization(keep_values=2)
+    )
     assert data.variables[0].states == (0, 1)
     for bad in (-1, 1.5, "2"):
         with pytest.raises(TinybayesError, match="keep_values"):
-            Rules(keep_values=bad)
+            Discretization(keep_values=bad)

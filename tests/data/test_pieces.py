@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tinybayes.data import Rules, as_table, open_dataset, read_dataset
+from tinybayes.data import Discretization, as_table, open_dataset, read_dataset
 from tinybayes.data._arrow import ArrowEncoder
 from tinybayes.data.encode import encode_column
 from tinybayes.errors import TinybayesError
@@ -52,8 +52,8 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def test_batches_equal_the_table_in_memory(
     path: Path, cuts: dict, weight: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules, features = Rules(**cuts), [n for n in table().column_names if n not in ("weight", "y")]
-    options = {"target": "y", "features": features, "weight": weight, "rules": rules}
+    discretization, features = Discretization(**cuts), [n for n in table().column_names if n not in ("weight", "y")]
+    options = {"target": "y", "features": features, "weight": weight, "discretization": discretization}
     whole = read_dataset(path, **options)
     monkeypatch.setattr("tinybayes.data._table.SMALL", 40)
     monkeypatch.setattr("tinybayes.data._table.BLOCK", 1000)
@@ -79,8 +79,10 @@ def test_batches_equal_the_table_in_memory(
 @pytest.mark.usefixtures("tiny_blocks")
 def test_without_cuts_all_values_are_states(path: Path) -> None:
     features = ["byte", "gaps", "wide", "text", "coded", "flag", "empty"]
-    parts = open_dataset(path, target="y", features=features, rules=Rules(discretizer=None))
-    whole = open_dataset(table().to_pandas(), target="y", features=features, rules=Rules(discretizer=None))
+    parts = open_dataset(path, target="y", features=features, discretization=Discretization(discretizer=None))
+    whole = open_dataset(
+        table().to_pandas(), target="y", features=features, discretization=Discretization(discretizer=None)
+    )
     assert [set(v.states) for v in parts.variables] == [set(v.states) for v in whole.variables]
     assert parts.variables[:4] == whole.variables[:4]
 
@@ -100,7 +102,7 @@ def test_a_column_is_read_on_until_all_numbers_in_its_bounds_were_seen(tmp_path:
         return plain(group, names)
 
     object.__setattr__(source.pieces, "read", watched)
-    data = open_dataset(source, target="y", rules=Rules(discretizer=None))
+    data = open_dataset(source, target="y", discretization=Discretization(discretizer=None))
     assert [v.states for v in data.nodes] == [(0, 1, 2), (0, 1, 4), (0, 1)]
     assert len({group for group, names in read if "b" in names}) == 6
     assert len([group for group, names in read if "a" in names]) <= 2  # one for each thread
@@ -111,10 +113,10 @@ def test_cut_points_of_a_large_file_come_from_a_uniform_sample(tmp_path: Path) -
     generator = np.random.default_rng(2)
     numbers = np.sort(generator.random(6000))
     pq.write_table(pa.table({"x": numbers, "y": np.arange(6000) % 2}), tmp_path / "t.parquet", row_group_size=500)
-    rules = Rules(discretizer="quantile", n_bins=4, sample_rows=1500)
-    data = open_dataset(tmp_path / "t.parquet", target="y", rules=rules)
+    discretization = Discretization(discretizer="quantile", n_bins=4, sample_rows=1500)
+    data = open_dataset(tmp_path / "t.parquet", target="y", discretization=discretization)
     np.testing.assert_allclose(data.variables[0].edges, [0.25, 0.5, 0.75], atol=0.05)
-    assert data.variables == open_dataset(tmp_path / "t.parquet", target="y", rules=rules).variables
+    assert data.variables == open_dataset(tmp_path / "t.parquet", target="y", discretization=discretization).variables
 
     def batches():  # the same for frames that come one by one
         for start in range(0, 6000, 700):
@@ -122,7 +124,7 @@ def test_cut_points_of_a_large_file_come_from_a_uniform_sample(tmp_path: Path) -
                 {"x": numbers[start : start + 700], "y": np.arange(len(numbers[start : start + 700])) % 2}
             )
 
-    edges = open_dataset(batches, target="y", rules=rules).variables[0].edges
+    edges = open_dataset(batches, target="y", discretization=discretization).variables[0].edges
     np.testing.assert_allclose(edges, [0.25, 0.5, 0.75], atol=0.05)
 
 
@@ -130,13 +132,13 @@ def test_cut_points_of_a_large_file_come_from_a_uniform_sample(tmp_path: Path) -
 def test_infinity_is_refused_wherever_it_stands(tmp_path: Path) -> None:
     numbers = np.linspace(0, 1, 300)
     pq.write_table(pa.table({"x": numbers, "y": np.arange(300) % 2}), tmp_path / "good.parquet", row_group_size=50)
-    data = open_dataset(tmp_path / "good.parquet", target="y", rules=Rules(discretizer="quantile"))
+    data = open_dataset(tmp_path / "good.parquet", target="y", discretization=Discretization(discretizer="quantile"))
     numbers[220] = -np.inf
     pq.write_table(pa.table({"x": numbers, "y": np.arange(300) % 2}), tmp_path / "good.parquet", row_group_size=50)
     with pytest.raises(TinybayesError, match=r"column 'x'.*infinity"):
         count_tables(data, [(0, 1)])
     with pytest.raises(TinybayesError, match=r"column 'x'.*infinity"):
-        open_dataset(tmp_path / "good.parquet", target="y", rules=Rules(discretizer="quantile"))
+        open_dataset(tmp_path / "good.parquet", target="y", discretization=Discretization(discretizer="quantile"))
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64", "float32", "float64", "bool", "text"])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from tinybayes import Rules, evaluate, learn_classifier, open_dataset, read_dataset
+from tinybayes import Discretization, evaluate, learn_classifier, open_dataset, read_dataset
 from tinybayes.data import _table
 from tinybayes.data.readers import as_table
 from tinybayes.data.writers import write_frames
@@ -66,11 +66,11 @@ def test_large_tables_are_discretised_on_a_sample():
     table = frame(3000)
     exact = open_dataset(table, target="label", features=["number"])
     parts = as_table(table, rows_per_batch=100)
-    sampled = open_dataset(parts, target="label", features=["number"], rules=Rules(sample_rows=400))
+    sampled = open_dataset(parts, target="label", features=["number"], discretization=Discretization(sample_rows=400))
     assert exact.variables[0].edges
     assert sampled.variables[0].edges
     assert sampled.variables[0].edges != exact.variables[0].edges
-    again = open_dataset(parts, target="label", features=["number"], rules=Rules(sample_rows=400))
+    again = open_dataset(parts, target="label", features=["number"], discretization=Discretization(sample_rows=400))
     assert again.variables == sampled.variables
 
 
@@ -119,10 +119,16 @@ def test_scikit_learn_bunches():
         ({"target": "nope"}, "expected a column 'nope', got the columns number, count"),
         ({"target": "label", "weight": "text"}, "weight column 'text': expected finite numbers"),
         ({"target": "label", "features": []}, "at least one feature column"),
-        ({"target": "label", "rules": Rules(discretizer=None, max_states=50)}, "column 'number': expected at most 50"),
-        ({"target": "number", "rules": Rules(max_states=100)}, "column 'number': .* choose a column of classes"),
-        ({"target": "label", "rules": Rules(discretizer="best")}, "discretizer: expected 'mdlp'"),
-        ({"rules": Rules(discretizer="mdlp")}, "expected a class to discretise by"),
+        (
+            {"target": "label", "discretization": Discretization(discretizer=None, max_states=50)},
+            "column 'number': expected at most 50",
+        ),
+        (
+            {"target": "number", "discretization": Discretization(max_states=100)},
+            "column 'number': .* choose a column of classes",
+        ),
+        ({"target": "label", "discretization": Discretization(discretizer="best")}, "discretizer: expected 'mdlp'"),
+        ({"discretization": Discretization(discretizer="mdlp")}, "expected a class to discretise by"),
         ({"target": "number"}, "target 'number': expected classes, got measurements such as"),
         ({"like": read_dataset(frame(), target="label"), "target": "label"}, "either like, or target"),
     ],
@@ -162,7 +168,7 @@ def test_writing_is_complete_or_not_at_all(tmp_path):
 @pytest.mark.parametrize("options", [{"seed": -1}, {"sample_rows": 0}, {"max_states": None}, {"max_states": 2.5}])
 def test_rules_that_make_no_sense(options):
     with pytest.raises(TinybayesError, match=f"{next(iter(options))}: expected a whole number from"):
-        Rules(**options)
+        Discretization(**options)
 
 
 @pytest.mark.parametrize(
@@ -181,16 +187,22 @@ def test_a_column_has_one_role(columns):
 
 def test_numbers_that_cannot_be_states():
     """Infinity is refused whether numbers are cut or taken as states, and so are integers that doubles mix up."""
-    for rules in (Rules(), Rules(discretizer=None)):
+    for discretization in (Discretization(), Discretization(discretizer=None)):
         with pytest.raises(TinybayesError, match="column 'a', row 1: expected finite numbers"):
-            read_dataset(pd.DataFrame({"a": [1.5, np.inf], "t": ["p", "q"], "y": [0, 1]}), target="y", rules=rules)
+            read_dataset(
+                pd.DataFrame({"a": [1.5, np.inf], "t": ["p", "q"], "y": [0, 1]}),
+                target="y",
+                discretization=discretization,
+            )
         with pytest.raises(TinybayesError, match="column 'y', row 0: expected finite numbers"):
-            read_dataset(pd.DataFrame({"a": ["p", "q"], "y": [-np.inf, 1]}), target="y", rules=rules)
+            read_dataset(pd.DataFrame({"a": ["p", "q"], "y": [-np.inf, 1]}), target="y", discretization=discretization)
         with pytest.raises(TinybayesError, match="column 'y': expected numbers that differ in double precision"):
-            read_dataset(pd.DataFrame({"a": ["p", "q"], "y": [2**60, 2**60 + 1]}), target="y", rules=rules)
+            read_dataset(
+                pd.DataFrame({"a": ["p", "q"], "y": [2**60, 2**60 + 1]}), target="y", discretization=discretization
+            )
     table = pd.DataFrame({"a": [2**60, 2**60 + 1], "y": [0, 1]})
     with pytest.raises(TinybayesError, match="column 'a': expected numbers that differ"):
-        read_dataset(table, target="y", rules=Rules(discretizer=None))
+        read_dataset(table, target="y", discretization=Discretization(discretizer=None))
     assert read_dataset(table.astype({"a": str}), target="y").variables[0].cardinality == 2
 
 

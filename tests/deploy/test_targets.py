@@ -6,7 +6,7 @@ from networks import STRUCTURES, classifier, codebook, every_state, formats
 from targets_host import RUNNERS, Case, simulate
 
 from neural_nets import kinds, neural_net, rows_of
-from tinybayes import datasets, learn_classifier, to_format
+from tinybayes import datasets, learn_classifier, quantize
 from tinybayes.deploy._plan import plan
 from tinybayes.deploy.export import TARGETS, export, write_files
 from tinybayes.deploy.verilog import to_verilog
@@ -45,7 +45,7 @@ def grid():
 def digits():
     """A network that was learned, and real rows after those with every state."""
     train, test = datasets.load("digits")
-    net = to_format(learn_classifier(train, structure="chow-liu"), Fixed(3, 1))
+    net = quantize(learn_classifier(train, structure="chow-liu"), Fixed(3, 1))
     return Case("digits", net, np.vstack([every_state(net, rows=20), test.X[:100]]))
 
 

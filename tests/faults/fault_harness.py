@@ -64,7 +64,10 @@ def import_everything() -> None:
     """Load all modules a command may need, without starting a thread."""
     for name in ("jax", "onnx", "sklearn.ensemble", "sklearn.tree"):
         import_module(name)
-    ours = "cli deploy.export learn.checkpoint learn.hybrid learn.learn_ac report.html report.progress search.explore"
+    ours = (
+        "cli deploy.export learn.circuits.checkpoint learn.training.hybrid learn.circuits.learn_ac "
+        "report.html report.progress search.explore"
+    )
     for name in (*ours.split(), "search.trials"):
         import_module(f"tinybayes.{name}")
 

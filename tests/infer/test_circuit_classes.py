@@ -12,7 +12,7 @@ from tinybayes import TinybayesError, learn_classifier
 from tinybayes.deploy import save
 from tinybayes.infer import class_scores, evaluate, predict_codes
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.learn.learn_ac import learn_ac
+from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import CPD, BayesNet, Float, Variable
 from zoo import cpd
 
@@ -49,12 +49,12 @@ def test_classes_far_behind_and_impossible_rows_keep_their_scores():
 def test_a_circuit_without_a_class_is_refused():
     data = random_data(3, rows=50, features=3, classes=None)
     with pytest.raises(TinybayesError, match="class"):
-        class_scores(learn_ac(data).circuit, data.X)
+        class_scores(learn_circuit(data).circuit, data.X)
 
 
 def test_evaluate_and_predict_take_circuits(tmp_path):
     data = random_data(5, rows=80, features=3, classes=2)
-    save(learn_ac(data, edge_price=0.1).circuit, tmp_path / "m.tb")
+    save(learn_circuit(data, edge_price=0.1).circuit, tmp_path / "m.tb")
     header = [*(v.name for v in data.variables), data.target.name]
     classes = np.array(data.target.states)[data.y]
     lines = [",".join(map(str, (*row, c))) for row, c in zip(data.X.tolist(), classes, strict=True)]

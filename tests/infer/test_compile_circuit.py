@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit, estimate, is_decomposable, is_deterministic, is_smooth, log_evidence
+from tinybayes.infer import compile_circuit, estimate_width, is_decomposable, is_deterministic, is_smooth, log_evidence
 from tinybayes.infer.compile_circuit import _Compiler
 from tinybayes.infer.elimination import least_edges
 from tinybayes.model import BayesNet, Codebook, DecisionTree, Fixed, Float, Variable
@@ -134,7 +134,7 @@ def test_a_naive_bayes_with_many_features_compiles_in_a_moment():
     variables = tuple(Variable(f"f{i}", (0, 1, 2)) for i in range(n))
     cpds = [zoo.cpd(rng.dirichlet([1, 1, 1], 2), [n]) for _ in range(n)] + [zoo.cpd([0.4, 0.6])]
     net = BayesNet(variables, Variable("c", (0, 1)), tuple(cpds))
-    assert estimate(net).treewidth == 1
+    assert estimate_width(net).treewidth == 1
     circuit = compile_circuit(net)
     assert circuit.n_edges < 30 * n
     row = rng.integers(0, 3, (1, n + 1))
@@ -149,10 +149,10 @@ def test_estimates_know_the_width_of_known_graphs():
         (zoo.cpd([0.2, 0.3, 0.5]), *(zoo.cpd(np.full((3, 3), 1 / 3), [i]) for i in range(5))),
     )
     for order in ("search", "min-fill", "weighted-min-fill"):
-        found = estimate(chain, order)
+        found = estimate_width(chain, order)
         assert (found.treewidth, found.largest_clique) == (1, 9)
         assert compile_circuit(chain, order=order).n_edges <= found.edges
-    hub = estimate(chain, [2, 0, 1, 3, 4, 5])
+    hub = estimate_width(chain, [2, 0, 1, 3, 4, 5])
     assert hub.treewidth == 2
 
 
@@ -160,7 +160,7 @@ def test_estimates_know_the_width_of_known_graphs():
 def test_no_circuit_is_larger_than_its_estimate(seed):
     net = some_net(seed, zeros=0.0)
     for order in ("min-fill", "weighted-min-fill"):
-        assert compile_circuit(net, order=order, share_equal=False).n_edges <= estimate(net, order).edges
+        assert compile_circuit(net, order=order, share_equal=False).n_edges <= estimate_width(net, order).edges
 
 
 class _Counting(_Compiler):
@@ -181,7 +181,7 @@ class _Counting(_Compiler):
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.1, 0.6]))
 def test_no_circuit_needs_less_than_is_said_beforehand(seed, share, zeros):
     net = some_net(seed, zeros=zeros)
-    compiler = _Counting(net, estimate(net), 10**9, share)
+    compiler = _Counting(net, estimate_width(net), 10**9, share)
     assert compiler.run() >= compiler.promised
 
 
@@ -190,7 +190,7 @@ def test_without_zeros_and_equal_entries_the_number_of_edges_is_known_beforehand
     rng = np.random.default_rng(seed)
     variables = [Variable(f"v{i}", tuple(range(int(rng.integers(2, 5))))) for i in range(int(rng.integers(2, 8)))]
     net = zoo.random_net(rng, len(variables), target=False, formats=(Float(64),), variables=variables)
-    compiler = _Counting(net, estimate(net), 10**9, True)
+    compiler = _Counting(net, estimate_width(net), 10**9, True)
     assert compiler.run() == compiler.promised
 
 

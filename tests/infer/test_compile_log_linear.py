@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import oracle
 import zoo
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.deploy.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import (
@@ -102,7 +102,7 @@ def test_a_network_is_a_log_linear_model(seed, trees):
     assert model.log_weights(rows) == pytest.approx(logs, abs=1e-9)
     assert (model.features(rows) >= 0).all()
     check_against_enumeration(model, rows, logs)
-    tied = LogLinear.from_bayes_net(to_format(net, Codebook((-3.0, -1.0, -0.25))))
+    tied = LogLinear.from_bayes_net(quantize(net, Codebook((-3.0, -1.0, -0.25))))
     assert len(tied.weights) <= 3
     check_against_enumeration(tied, *enumerated(tied, lambda m, row: float(m.log_weights(np.array([row]))[0])))
 
@@ -110,7 +110,7 @@ def test_a_network_is_a_log_linear_model(seed, trees):
 def test_entries_of_different_codebooks_are_not_tied():
     net = zoo.sprinkler()
     books = [Codebook((-2.0, -1.0)), Codebook((-2.0, -1.0)), Codebook((-2.0, -0.5))]
-    parts = [to_format(net, book).cpds[node] for node, book in enumerate(books)]
+    parts = [quantize(net, book).cpds[node] for node, book in enumerate(books)]
     model = LogLinear.from_bayes_net(type(net)(net.variables, None, tuple(parts)))
     assert sorted(model.weights.tolist()) == [-2.0, -2.0, -1.0, -0.5]
     assert model.untied().weights.tolist() == model.feature_weights.tolist()

@@ -11,7 +11,7 @@ import oracle
 import zoo
 from strategies import random_data
 from tinybayes import Explanation, explain
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, compile_circuit
 from tinybayes.learn import learn_classifier
@@ -131,7 +131,7 @@ def test_refusals_say_what_to_do():
 
 def test_quantised_nets_are_explained_by_their_own_tables():
     data = random_data(3)
-    net = to_format(learn_classifier(data, structure="chow-liu"), Fixed(3, 1))
+    net = quantize(learn_classifier(data, structure="chow-liu"), Fixed(3, 1))
     for row in data.X[:10]:
         scores = np.sort(class_scores(net, row[None])[0])
         assert explain(net, row).total == scores[-1] - scores[-2]

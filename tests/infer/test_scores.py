@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import oracle
 from strategies import random_data
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks
 from tinybayes.learn import chow_liu, learn_classifier, maximum_likelihood, naive_bayes
@@ -83,7 +83,7 @@ def with_trees(data):
 @given(st.integers(0, 1000), st.sampled_from([Float(64), Fixed(4, 4)]))
 def test_tree_distributions_are_scored(seed, number_format):
     data = random_data(seed)
-    net = to_format(with_trees(data), number_format)
+    net = quantize(with_trees(data), number_format)
     np.testing.assert_allclose(class_scores(net, data.X), oracle.class_scores(net, data.X), rtol=1e-12)
 
 
@@ -143,7 +143,7 @@ def test_bad_codes_are_refused():
         with pytest.raises(TinybayesError, match=message):
             class_scores(net, X)
     with pytest.raises(TinybayesError, match="complete rows"):
-        integer_scores(to_format(net, Fixed(3, 3)), np.full_like(data.X, -1))
+        integer_scores(quantize(net, Fixed(3, 3)), np.full_like(data.X, -1))
     with pytest.raises(TinybayesError, match="one Fixed format"):
         integer_scores(net, data.X)
     with pytest.raises(TinybayesError, match="class variable"):

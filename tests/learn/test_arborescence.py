@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinybayes.learn.arborescence import best_parents
+from tinybayes.learn.training.arborescence import best_parents
 
 
 def acyclic(parent):

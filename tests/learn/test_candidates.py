@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from strategies import random_data
 from tinybayes.errors import TinybayesError
-from tinybayes.learn import candidates, chow_liu, naive_bayes
+from tinybayes.learn import chow_liu, naive_bayes
+from tinybayes.learn.training import candidates
 from tinybayes.model import Structure
 
 

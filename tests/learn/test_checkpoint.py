@@ -8,9 +8,9 @@ import pytest
 from test_learn_ac import dependent
 
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.learn import _growth, checkpoint
-from tinybayes.learn.checkpoint import Snapshot, learn_ac_resumable, read_checkpoint, write_checkpoint
-from tinybayes.learn.learn_ac import learn_ac
+from tinybayes.learn.circuits import _growth, checkpoint
+from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumable, read_checkpoint, write_checkpoint
+from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import Dataset
 
 
@@ -38,11 +38,11 @@ def stop_after(reports):
 def test_a_growth_that_was_interrupted_goes_on_as_if_nothing_had_happened(tmp_path, few_looks, method, seed):
     data = dependent(seed, rows=500, features=8)
     options = {"edge_price": 0.05, "parameter_price": 0.1, "method": method}
-    whole = learn_ac(data, **options)
+    whole = learn_circuit(data, **options)
     path = tmp_path / "c.ckpt"
     parts = []
     while not parts or not parts[-1].complete:
-        parts.append(learn_ac_resumable(data, path, **options, report=stop_after(3)))
+        parts.append(learn_circuit_resumable(data, path, **options, report=stop_after(3)))
         assert len(parts) < 500
     assert len(parts) > 3
     assert [len(p.splits) for p in parts] == sorted(len(p.splits) for p in parts)
@@ -55,22 +55,22 @@ def test_a_growth_that_was_interrupted_goes_on_as_if_nothing_had_happened(tmp_pa
 def test_without_an_interrupt_it_is_learn_ac(tmp_path):
     data = dependent(3, rows=300, features=6)
     path = tmp_path / "c"
-    found, plain = learn_ac_resumable(data, path, edge_price=0.2), learn_ac(data, edge_price=0.2)
+    found, plain = learn_circuit_resumable(data, path, edge_price=0.2), learn_circuit(data, edge_price=0.2)
     assert found.net == plain.net
     assert found.circuit == plain.circuit
     assert found.complete
-    again = learn_ac_resumable(data, path, edge_price=0.2)
+    again = learn_circuit_resumable(data, path, edge_price=0.2)
     assert again.net == plain.net
     assert again.looks <= found.looks
 
 
 def test_limits_may_change_between_runs(tmp_path):
     data = dependent(5, rows=400, features=8, binary=True)
-    whole = learn_ac(data, edge_price=0.05, method="greedy")
+    whole = learn_circuit(data, edge_price=0.05, method="greedy")
     options = {"edge_price": 0.05, "method": "greedy"}
-    small = learn_ac_resumable(data, tmp_path / "c", max_edges=whole.circuit.n_edges // 2, **options)
+    small = learn_circuit_resumable(data, tmp_path / "c", max_edges=whole.circuit.n_edges // 2, **options)
     assert small.circuit.n_edges <= whole.circuit.n_edges // 2
-    more = learn_ac_resumable(data, tmp_path / "c", **options)
+    more = learn_circuit_resumable(data, tmp_path / "c", **options)
     assert more.splits[: len(small.splits)].tolist() == small.splits.tolist()
     assert more.circuit.n_edges > small.circuit.n_edges
 
@@ -80,11 +80,11 @@ def test_it_is_written_now_and_then(tmp_path, few_looks, monkeypatch):
     written = []
     keep = checkpoint.write_checkpoint
     monkeypatch.setattr(checkpoint, "write_checkpoint", lambda *a: (written.append(len(a[1].splits)), keep(*a)))
-    learn_ac_resumable(data, tmp_path / "c", edge_price=0.05, every=0.0)
+    learn_circuit_resumable(data, tmp_path / "c", edge_price=0.05, every=0.0)
     assert len(written) > 3
     assert written == sorted(written)
     written.clear()
-    learn_ac_resumable(data, tmp_path / "d", edge_price=0.05, every=1e9)
+    learn_circuit_resumable(data, tmp_path / "d", edge_price=0.05, every=1e9)
     assert len(written) == 2  # at the first report and at the end
 
 
@@ -103,7 +103,7 @@ def test_it_is_written_now_and_then(tmp_path, few_looks, monkeypatch):
 def test_a_checkpoint_of_something_else_is_refused_and_left_alone(tmp_path, change, message):
     data = dependent(2, rows=200, features=5)
     path = tmp_path / "c.ckpt"
-    learn_ac_resumable(data, path)
+    learn_circuit_resumable(data, path)
     before = path.read_bytes()
     which = change.pop("data", None)
     if which == "rows":
@@ -114,30 +114,30 @@ def test_a_checkpoint_of_something_else_is_refused_and_left_alone(tmp_path, chan
         renamed = type(data.variables[0])("other", data.variables[0].states)
         data = Dataset((renamed, *data.variables[1:]), None, data.X)
     with pytest.raises(FileError, match=message):
-        learn_ac_resumable(data, path, **change)
+        learn_circuit_resumable(data, path, **change)
     assert path.read_bytes() == before
 
 
 def test_damaged_files_are_refused(tmp_path):
     data = dependent(2, rows=200, features=5)
     path = tmp_path / "c.ckpt"
-    learn_ac_resumable(data, path, edge_price=0.1)
+    learn_circuit_resumable(data, path, edge_price=0.1)
     sound = path.read_bytes()
     for bad in (b"", b"\0" * 100, sound[:50], sound[:-5], b"a,b\n1,2\n", sound.replace(b'"about"', b'"obout"')):
         path.write_bytes(bad)
         with pytest.raises(FileError, match=r"c\.ckpt: expected a checkpoint"):
-            learn_ac_resumable(data, path, edge_price=0.1)
+            learn_circuit_resumable(data, path, edge_price=0.1)
     path.unlink()
     path.mkdir()
     with pytest.raises(FileError, match=r"c\.ckpt"):
-        learn_ac_resumable(data, path, edge_price=0.1)
+        learn_circuit_resumable(data, path, edge_price=0.1)
 
 
 def test_splits_and_costs_that_cannot_be_are_refused(tmp_path, monkeypatch):
     data = dependent(2, rows=200, features=5)
     path, about = tmp_path / "c", {}
     monkeypatch.setattr(checkpoint, "write_checkpoint", lambda where, snapshot, a: about.update(a))
-    learn_ac_resumable(data, path)
+    learn_circuit_resumable(data, path)
     none = np.empty(0, np.int32)
     for snapshot, message in (
         (Snapshot(np.array([[0, 0]], np.int32), none.astype(np.int64), none, none), "splits of an earlier growth"),
@@ -146,7 +146,7 @@ def test_splits_and_costs_that_cannot_be_are_refused(tmp_path, monkeypatch):
     ):
         write_checkpoint(path, snapshot, about)
         with pytest.raises(TinybayesError, match=message):
-            learn_ac_resumable(data, path)
+            learn_circuit_resumable(data, path)
 
 
 def test_reading_gives_what_was_written(tmp_path):
@@ -161,7 +161,7 @@ def test_bad_options_leave_no_file(tmp_path):
     data = dependent(0)
     for options in ({"edge_price": -1.0}, {"method": "fast"}, {"smoothing": 0.0}, {"max_edges": 0}):
         with pytest.raises(TinybayesError):
-            learn_ac_resumable(data, tmp_path / "c", **options)
+            learn_circuit_resumable(data, tmp_path / "c", **options)
     with pytest.raises(FileError, match="directory"):
-        learn_ac_resumable(data, tmp_path / "no" / "c")
+        learn_circuit_resumable(data, tmp_path / "no" / "c")
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ import oracle
 from strategies import Pieces, random_data
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu, conditional_mutual_information
-from tinybayes.learn.chow_liu import maximum_spanning_tree
+from tinybayes.learn.closed_form.chow_liu import maximum_spanning_tree
 from tinybayes.model import Dataset, Variable
 
 
@@ -32,7 +32,7 @@ def test_memory_bound_and_batches_do_not_change_the_result(seed, cells):
     data = random_data(seed, features=6, weighted=True, missing=0.1)
     whole = conditional_mutual_information(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["tinybayes.learn.chow_liu"], "PAIR_CELLS", max(cells, 4 * 4 * 3))
+        patch.setattr(sys.modules["tinybayes.learn.closed_form.chow_liu"], "PAIR_CELLS", max(cells, 4 * 4 * 3))
         np.testing.assert_allclose(conditional_mutual_information(Pieces(data, 7)), whole, atol=1e-12)
 
 
@@ -41,8 +41,8 @@ def test_a_long_table_is_counted_piece_by_piece(seed, weighted, classes, cells):
     data = random_data(seed, features=6, weighted=weighted, missing=0.1, classes=classes)
     whole = conditional_mutual_information(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["tinybayes.learn.chow_liu"], "PIECE", 7)
-        patch.setattr(sys.modules["tinybayes.learn.chow_liu"], "PAIR_CELLS", max(cells, 4 * 4 * 3))
+        patch.setattr(sys.modules["tinybayes.learn.closed_form.chow_liu"], "PIECE", 7)
+        patch.setattr(sys.modules["tinybayes.learn.closed_form.chow_liu"], "PAIR_CELLS", max(cells, 4 * 4 * 3))
         np.testing.assert_array_equal(conditional_mutual_information(data), whole)
 
 

@@ -6,9 +6,10 @@ from test_gradient import easy
 
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
-from tinybayes.learn import GradientOptions, _epochs, chow_liu, learn_classifier
-from tinybayes.learn import hybrid as driver
+from tinybayes.learn import GradientOptions, chow_liu, learn_classifier
 from tinybayes.learn.classifier import hold_out
+from tinybayes.learn.training import _epochs
+from tinybayes.learn.training import hybrid as driver
 from tinybayes.model import Fixed
 
 SHORT = {"epochs": 12, "batch_size": 50, "learning_rate": 0.1}

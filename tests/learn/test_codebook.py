@@ -12,7 +12,7 @@ from tinybayes.compress import tie
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import learn_classifier
-from tinybayes.learn.codebook import _layout, _rows, learn_codebook
+from tinybayes.learn.training.codebook import _layout, _rows, learn_codebook
 from tinybayes.model import Codebook, Dataset, Fixed, Float, Variable
 
 

@@ -7,7 +7,7 @@ import oracle
 from strategies import Pieces, random_data
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import count_tables
-from tinybayes.learn import counts as counts_module
+from tinybayes.learn.closed_form import counts as counts_module
 from tinybayes.model import Dataset, Variable
 
 

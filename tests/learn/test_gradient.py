@@ -8,12 +8,13 @@ import pytest
 
 import oracle
 from strategies import random_data
-from tinybayes.compress import to_format
+from tinybayes.compress import quantize
 from tinybayes.infer import evaluate, integer_scores
-from tinybayes.learn import candidates, chow_liu, gradient, naive_bayes
-from tinybayes.learn._tables import table_space
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.losses import hybrid
+from tinybayes.learn import chow_liu, naive_bayes
+from tinybayes.learn.training import candidates, gradient
+from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.losses import hybrid
 from tinybayes.model import Dataset, Fixed, Float
 
 CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0, "learning_rate": 0.01}
@@ -192,7 +193,7 @@ def test_training_through_few_bits_beats_rounding_afterwards():
     tree, bits = candidates.fixed(chow_liu(data)), Fixed(3, -2)  # a single bit that stands for 0 or -4
     runs = [Configuration(candidates=tree, number_format=f, **CONFIGURATION) for f in (Float(), bits)]
     plain, aware = train(data, runs, epochs=120, batch_size=50, test=other)
-    rounded = evaluate(to_format(plain.net, bits), other).error
+    rounded = evaluate(quantize(plain.net, bits), other).error
     assert rounded > 0.3
     assert aware.test_error < 0.2
 

@@ -8,9 +8,9 @@ import pytest
 from test_arborescence import acyclic
 from test_gradient import CONFIGURATION, easy
 
-from tinybayes.learn import _epochs, candidates
-from tinybayes.learn import hybrid as driver
-from tinybayes.learn.hybrid import Configuration, train
+from tinybayes.learn.training import _epochs, candidates
+from tinybayes.learn.training import hybrid as driver
+from tinybayes.learn.training.hybrid import Configuration, train
 
 
 def interrupt():

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinybayes._kernels.tree_parts import count_leaf
-from tinybayes.learn import _growing as pools
-from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
+from tinybayes.learn.circuits import _growing as pools
+from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.model import Dataset, Variable
 
 
@@ -70,7 +70,7 @@ def test_the_growth_does_not_depend_on_the_way_of_counting(monkeypatch, method, 
     found = []
     for bits in (True, False):
         monkeypatch.setattr(pools, "_dense", lambda *_, bits=bits: bits)
-        found.append(learn_ac(data, edge_price=0.3, parameter_price=1.0, method=method))
+        found.append(learn_circuit(data, edge_price=0.3, parameter_price=1.0, method=method))
         found.append(learn_tree_cpds(data, parameter_price=2.0))
     assert len(found[0].splits) > 10
     for one, other in zip(found[:2], found[2:], strict=True):

@@ -16,9 +16,9 @@ from tinybayes._kernels.tree_parts import leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.learn import _growing as pools
-from tinybayes.learn._growth import State
-from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
+from tinybayes.learn.circuits import _growing as pools
+from tinybayes.learn.circuits._growth import State
+from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.model import Dataset, Variable
 
 
@@ -66,7 +66,7 @@ def assignments(net):
 def test_the_circuit_is_the_network_polynomial(seed, method, edge_price):
     """Theorem 1: for every assignment, and for partial ones, the circuit has the value of the network."""
     data = dependent(seed, rows=120, features=4)
-    found = learn_ac(data, edge_price=edge_price, parameter_price=0.2, method=method)
+    found = learn_circuit(data, edge_price=edge_price, parameter_price=0.2, method=method)
     circuit, net = found.circuit, found.net
     total = 0.0
     for row in assignments(net):
@@ -142,7 +142,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
     """An oracle that counts the edges of every valid split anew in every step finds the same splits."""
     data = dependent(seed, rows=150, features=5)
     prices = 0.3, 0.5
-    found = learn_ac(data, edge_price=prices[0], parameter_price=prices[1], method="greedy")
+    found = learn_circuit(data, edge_price=prices[0], parameter_price=prices[1], method="greedy")
     splits = []
     while True:
         state = best_score(data, prices, splits)
@@ -170,7 +170,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
 
 def test_the_score_is_what_it_says():
     data = dependent(3, rows=300, features=6)
-    found = learn_ac(data, edge_price=0.2, parameter_price=1.5)
+    found = learn_circuit(data, edge_price=0.2, parameter_price=1.5)
     net = found.net
     likelihood = sum(oracle.log_joint(net, row) for row in data.X.tolist())
     free = sum(cpd.table.shape[0] * (cpd.table.shape[1] - 1) for cpd in net.cpds)
@@ -201,7 +201,7 @@ def test_the_bayesian_score_is_the_marginal_likelihood():
         seen[x] += 1
     assert leaf_score(counts, 2.0, True) == pytest.approx(math.log(p))
     data = dependent(5, rows=200, features=4)
-    found = learn_ac(data, edge_price=0.1, bayesian=True)
+    found = learn_circuit(data, edge_price=0.1, bayesian=True)
     assert len(found.splits) > 0
     # What is reported is the sum over the leaves, whose counts are made here row by row.
     total = 0.0
@@ -220,7 +220,7 @@ def test_equal_rows_count_as_weights():
     data = dependent(2, rows=150, features=4)
     twice = Dataset(data.variables, None, np.vstack([data.X, data.X]))
     weighted = Dataset(data.variables, None, data.X, weight=np.full(len(data), 2.0))
-    one, other = (learn_ac(d, edge_price=0.4) for d in (twice, weighted))
+    one, other = (learn_circuit(d, edge_price=0.4) for d in (twice, weighted))
     assert one.splits.tolist() == other.splits.tolist()
     assert one.net == other.net
 
@@ -230,7 +230,7 @@ def test_a_class_is_one_more_variable():
     generator = np.random.default_rng(0)
     X = data.X.copy()
     X[:, 0] = np.where(generator.random(300) < 0.9, data.y % data.variables[0].cardinality, X[:, 0])
-    found = learn_ac(Dataset(data.variables, data.target, X, data.y), edge_price=0.1)
+    found = learn_circuit(Dataset(data.variables, data.target, X, data.y), edge_price=0.1)
     assert found.circuit.target == data.target
     rows = np.column_stack([X, data.y])[:20]
     wanted = [oracle.log_joint(found.net, row) for row in rows.tolist()]
@@ -240,7 +240,7 @@ def test_a_class_is_one_more_variable():
 @pytest.mark.parametrize("seed", range(4))
 def test_the_network_compiled_from_scratch_answers_alike(seed):
     data = dependent(seed, rows=200, features=6)
-    found = learn_ac(data, edge_price=0.1)
+    found = learn_circuit(data, edge_price=0.1)
     compiled = compile_circuit(found.net)
     generator = np.random.default_rng(seed)
     rows = np.where(generator.random((40, 6)) < 0.5, -1, data.X[:40])
@@ -249,20 +249,20 @@ def test_the_network_compiled_from_scratch_answers_alike(seed):
 
 def test_limits_and_resuming():
     data = dependent(7, rows=400, features=8, binary=True)
-    whole = learn_ac(data, edge_price=0.05)
-    small = learn_ac(data, edge_price=0.05, max_edges=whole.circuit.n_edges // 2)
+    whole = learn_circuit(data, edge_price=0.05)
+    small = learn_circuit(data, edge_price=0.05, max_edges=whole.circuit.n_edges // 2)
     assert small.circuit.n_edges <= whole.circuit.n_edges // 2
     assert whole.complete
     assert not small.complete
     assert len(small.splits) < len(whole.splits)
     # Greedy depends on the circuit alone, so that it goes on as if nothing had happened; quick also remembers costs.
-    greedy = learn_ac(data, edge_price=0.05, method="greedy")
-    resumed = learn_ac(data, edge_price=0.05, method="greedy", splits=greedy.splits[:5])
+    greedy = learn_circuit(data, edge_price=0.05, method="greedy")
+    resumed = learn_circuit(data, edge_price=0.05, method="greedy", splits=greedy.splits[:5])
     assert resumed.splits.tolist() == greedy.splits.tolist()
     assert resumed.net == greedy.net
     assert resumed.circuit.n_edges == greedy.circuit.n_edges
     assert resumed.growth.score == pytest.approx(greedy.growth.score)
-    again = learn_ac(data, edge_price=0.05, splits=whole.splits)
+    again = learn_circuit(data, edge_price=0.05, splits=whole.splits)
     assert again.splits[: len(whole.splits)].tolist() == whole.splits.tolist()
     assert again.growth.score >= whole.growth.score
 
@@ -270,7 +270,7 @@ def test_limits_and_resuming():
 def test_pools_grow_and_are_cleaned():
     """Many splits from tiny pools: what is dead is thrown away, and nothing changes."""
     data = dependent(11, rows=2000, features=9, binary=True)
-    found = learn_ac(data, edge_price=0.0, parameter_price=0.5)
+    found = learn_circuit(data, edge_price=0.0, parameter_price=0.5)
     rows = data.X[:40]
     assert found.circuit.n_edges > 2000
     wanted = [oracle.log_joint(found.net, row) for row in rows.tolist()]
@@ -285,7 +285,7 @@ def test_an_interrupt_returns_the_circuit_so_far():
         seen.append(growth)
         os.kill(os.getpid(), signal.SIGINT)
 
-    found = learn_ac(data, edge_price=0.001, method="greedy", report=report)
+    found = learn_circuit(data, edge_price=0.001, method="greedy", report=report)
     assert len(seen) == 1
     assert not found.complete
     assert found.circuit.n_edges == seen[0].edges
@@ -305,28 +305,28 @@ def test_an_interrupt_returns_the_circuit_so_far():
 )
 def test_bad_options(options, words):
     with pytest.raises(TinybayesError, match=words):
-        learn_ac(dependent(0), **options)
+        learn_circuit(dependent(0), **options)
 
 
 def test_bad_data():
     data = dependent(0)
     with pytest.raises(TinybayesError, match="at least one row"):
-        learn_ac(data.rows(slice(0, 0)))
+        learn_circuit(data.rows(slice(0, 0)))
     X = data.X.copy()
     X[3, 1] = -1
     with pytest.raises(TinybayesError, match="missing"):
-        learn_ac(Dataset(data.variables, None, X))
+        learn_circuit(Dataset(data.variables, None, X))
     wide = Dataset((Variable("w", tuple(range(80))),), None, np.arange(80)[:, None])
     with pytest.raises(TinybayesError, match="states"):
-        learn_ac(wide)
+        learn_circuit(wide)
 
 
 def test_constant_and_single_variables():
     data = Dataset((Variable("c", (0,)), Variable("b", (0, 1))), None, np.array([[0, 0], [0, 1], [0, 1]]))
-    found = learn_ac(data, edge_price=0.1)
+    found = learn_circuit(data, edge_price=0.1)
     assert evaluate(found.circuit, [-1, -1]) == pytest.approx(1.0)
     alone = Dataset((Variable("b", (0, 1)),), None, np.array([[0], [1], [1]]))
-    assert evaluate(learn_ac(alone).circuit, [1]) == pytest.approx(2.5 / 4)
+    assert evaluate(learn_circuit(alone).circuit, [1]) == pytest.approx(2.5 / 4)
 
 
 @pytest.mark.parametrize(
@@ -337,6 +337,6 @@ def test_nltcs_is_learned_as_the_reference_does(data_dir, method, edges, splits,
     from tinybayes import datasets
 
     split = datasets.load("nltcs")
-    found = learn_ac(split.train, edge_price=0.1, method=method)
+    found = learn_circuit(split.train, edge_price=0.1, method=method)
     assert (found.circuit.n_edges, len(found.splits)) == (edges, splits)
     assert log_evidence(found.circuit, split.test.X).mean() == pytest.approx(likelihood, abs=1e-4)

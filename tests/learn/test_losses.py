@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinybayes.learn.losses import conditional_loss, hybrid, large_margin, negative_log_likelihood
+from tinybayes.learn.training.losses import conditional_loss, hybrid, large_margin, negative_log_likelihood
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_candidates import chosen, is_ordered
 
-from tinybayes.learn import candidates
-from tinybayes.learn._tables import acyclic_mask, ordering_mask
-from tinybayes.learn.arborescence import best_parents
-from tinybayes.learn.candidates import Candidates
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training._tables import acyclic_mask, ordering_mask
+from tinybayes.learn.training.arborescence import best_parents
+from tinybayes.learn.training.candidates import Candidates
 
 
 @st.composite

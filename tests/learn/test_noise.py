@@ -7,9 +7,10 @@ import pytest
 from test_gradient import CONFIGURATION, easy, hyper, rows_of, states_of
 
 from tinybayes.errors import TinybayesError
-from tinybayes.learn import candidates, chow_liu, gradient, naive_bayes
-from tinybayes.learn._tables import table_space
-from tinybayes.learn.hybrid import Configuration, noisy, train
+from tinybayes.learn import chow_liu, naive_bayes
+from tinybayes.learn.training import candidates, gradient
+from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training.hybrid import Configuration, noisy, train
 
 NOISE = 0.3
 DRAWS = 2000

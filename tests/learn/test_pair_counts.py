@@ -9,7 +9,6 @@ import oracle
 from strategies import Pieces, random_data
 from tinybayes._kernels import pair_bits
 from tinybayes.learn import (
-    _pairs,
     chow_liu,
     conditional_mutual_information,
     count_tables,
@@ -17,9 +16,10 @@ from tinybayes.learn import (
     maximum_likelihood,
     naive_bayes,
 )
-from tinybayes.learn._joint import CELLS, Blocks, covering, plan_blocks
-from tinybayes.learn._pairs import Pairs, plan_counts
-from tinybayes.learn.counts import remember
+from tinybayes.learn.closed_form import pair_counts as _pairs
+from tinybayes.learn.closed_form.counts import remember
+from tinybayes.learn.closed_form.joint_counts import CELLS, Blocks, covering, plan_blocks
+from tinybayes.learn.closed_form.pair_counts import Pairs, plan_counts
 from tinybayes.model.dataset import Columns
 
 
@@ -57,7 +57,7 @@ def test_blocks_and_sets_count_as_row_by_row(seed, missing, weighted, rows):
 def test_tables_too_large_for_a_block_are_counted_beside_them(monkeypatch):
     data = random_data(4, features=6, missing=0.2)
     states = [v.cardinality for v in data.variables]
-    monkeypatch.setattr("tinybayes.learn._joint.CELLS", 20)
+    monkeypatch.setattr("tinybayes.learn.closed_form.joint_counts.CELLS", 20)
     families = [(0, 1, 6), (2, 6), (3, 4, 5, 6), (6,)]
     plan = plan_blocks(families, states, data.target.cardinality)
     assert plan.large
@@ -67,7 +67,7 @@ def test_tables_too_large_for_a_block_are_counted_beside_them(monkeypatch):
 
 
 def test_narrow_counts_are_added_before_they_overflow(monkeypatch):
-    monkeypatch.setattr("tinybayes.learn._joint.FLUSH", 10)
+    monkeypatch.setattr("tinybayes.learn.closed_form.joint_counts.FLUSH", 10)
     data = random_data(5)
     plan = plan_blocks([(0, 4), (1, 4)], [v.cardinality for v in data.variables], data.target.cardinality)
     np.testing.assert_array_equal(plan.table(plan(pieces(data, 7)), (0, 4)), oracle.counts(data, (0, 4)))

@@ -8,10 +8,10 @@ from test_gradient import easy
 
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import GradientOptions, chow_liu, learn_classifier
-from tinybayes.learn.candidates import fixed
 from tinybayes.learn.classifier import _configurations, hold_out
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.structures import naive_bayes
+from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training.candidates import fixed
+from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.model import Codebook, Fixed, Float
 
 DATA = easy(rows=40)

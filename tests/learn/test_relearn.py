@@ -17,9 +17,9 @@ from tinybayes.compress import tie
 from tinybayes.deploy.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_log_linear
-from tinybayes.learn._expected import Chains, ExactCounts
-from tinybayes.learn.relearn import relearn
-from tinybayes.learn.relearn_rows import relearn_rows
+from tinybayes.learn.ties._expected import Chains, ExactCounts
+from tinybayes.learn.ties.relearn import relearn
+from tinybayes.learn.ties.relearn_rows import relearn_rows
 from tinybayes.model import BayesNet, Codebook, Dataset, Factor, Float, LogLinear, Variable
 
 SEEDS = st.integers(0, 10**6)

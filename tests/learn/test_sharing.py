@@ -7,11 +7,12 @@ import pytest
 from test_gradient import CONFIGURATION, easy, hyper, random_data, rows_of, states_of
 
 from tinybayes.errors import TinybayesError
-from tinybayes.learn import candidates, chow_liu, gradient
-from tinybayes.learn._arrays import padded
-from tinybayes.learn._tables import table_space
-from tinybayes.learn.hybrid import Configuration, train
-from tinybayes.learn.losses import hybrid
+from tinybayes.learn import chow_liu
+from tinybayes.learn.training import candidates, gradient
+from tinybayes.learn.training._arrays import padded
+from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.losses import hybrid
 
 
 def written_out(start, rows, space, choices, h, rate, sharing):

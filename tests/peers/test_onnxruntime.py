@@ -14,8 +14,8 @@ from tinybayes import (
     class_scores,
     export,
     integer_log_joint,
+    quantize,
     to_c,
-    to_format,
 )
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -59,7 +59,7 @@ def test_compiled_c_and_onnx_agree(tmp_path, structure, form):
 def test_from_measurements(tmp_path, load, kind, structure):
     """The discretiser is part of both."""
     X, y = load(return_X_y=True)
-    net = to_format(BayesNetClassifier(structure).fit(X, y).model_, Fixed(4, 4))
+    net = quantize(BayesNetClassifier(structure).fit(X, y).model_, Fixed(4, 4))
     labels, _ = labels_and_codes(
         tmp_path, to_c(net, name="net", raw=kind), "net", net, X, kind if kind == "float" else "int32_t"
     )

@@ -23,7 +23,7 @@ from tinybayes import (
     sample,
     write_model,
 )
-from tinybayes.learn.chow_liu import conditional_mutual_information
+from tinybayes.learn.closed_form.chow_liu import conditional_mutual_information
 
 gum = pytest.importorskip("pyagrum")
 SMALL = small_networks()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 from sklearn.datasets import load_digits
 
-from tinybayes import learn_ac, learn_classifier, save, tie, to_format
+from tinybayes import learn_circuit, learn_classifier, quantize, save, tie
 from tinybayes.cost import model_cost
 from tinybayes.infer import predict_codes
 from tinybayes.infer.reliability import explained_rows, page_figures
@@ -55,12 +55,12 @@ def models(train):
     tree = learn_classifier(train, structure="chow-liu")
     found = [("nb", "naive Bayes, floats", {"structure": "naive", "bits": 32}, naive)]
     found += [
-        ("nb", f"naive Bayes, {a + b} bits", {"structure": "naive", "bits": a + b}, to_format(naive, Fixed(a, b)))
+        ("nb", f"naive Bayes, {a + b} bits", {"structure": "naive", "bits": a + b}, quantize(naive, Fixed(a, b)))
         for a, b in [(3, -1), (3, 0), (3, 1), (3, 3)]
     ]
     found.append(("tan", "tan, floats", {"structure": "chow-liu", "bits": 32}, tree))
     found += [
-        ("tan", f"tan, {a + b} bits", {"structure": "chow-liu", "bits": a + b}, to_format(tree, Fixed(a, b)))
+        ("tan", f"tan, {a + b} bits", {"structure": "chow-liu", "bits": a + b}, quantize(tree, Fixed(a, b)))
         for a, b in [(3, 0), (3, 1), (3, 3)]
     ]
     found.append(("tied", "tied tan, 8 levels", {"levels": 8}, tie(tree, 8).net))
@@ -69,7 +69,7 @@ def models(train):
             "circuit",
             "circuit, 2,000 edges",
             {"edge_price": 0.5},
-            learn_ac(train, edge_price=0.5, max_edges=2000).circuit,
+            learn_circuit(train, edge_price=0.5, max_edges=2000).circuit,
         )
     )
     found.append(("fc", "linear net, 4 bits", {"layers": [10], "bits": 4}, linear_net(train)))

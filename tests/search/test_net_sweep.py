@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neural_nets import neural_net
 from tinybayes.cost.neural_net import paper_cost
-from tinybayes.learn import net_sizes
+from tinybayes.learn.training import net_sizes
 from tinybayes.search.net_sweep import NetSweep, configuration, finalists, run_net_sweep, summary
 from tinybayes.search.store import read_store
 

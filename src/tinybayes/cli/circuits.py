@@ -14,7 +14,7 @@ from tinybayes.cli.learning import INTERRUPTED, read_rows
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.learn.learn_ac import Grown
+    from tinybayes.learn.circuits.learn_ac import Grown
     from tinybayes.model import Dataset
 
 
@@ -49,7 +49,7 @@ def learn_circuit(
 
     Ctrl-C ends the growth early: the circuit so far is saved, and the exit code is 130.
     """
-    from tinybayes.data.variables import Rules
+    from tinybayes.data.variables import Discretization
     from tinybayes.deploy.native import save
     from tinybayes.model import Dataset
 
@@ -59,8 +59,8 @@ def learn_circuit(
     if checkpoint is not None:
         check_output(checkpoint, "--checkpoint")
     cuts = {"none": None, "auto": "quantile" if target is None else "mdlp"}.get(discretizer, discretizer)
-    rules = Rules(discretizer=cuts, n_bins=bins, max_states=max_states, keep_values=bins)
-    rows = read_rows(table, target, weight, drop or [], rules, in_memory=True)
+    discretization = Discretization(discretizer=cuts, n_bins=bins, max_states=max_states, keep_values=bins)
+    rows = read_rows(table, target, weight, drop or [], discretization, in_memory=True)
     assert isinstance(rows, Dataset)
     options: dict[str, Any] = {"smoothing": smoothing, "seconds": seconds}
     options["parameter_price"] = float(trees_only) if parameter_cost is None else parameter_cost
@@ -104,15 +104,15 @@ def _check(
 
 def _grow(rows: "Dataset", options: dict[str, Any], trees_only: bool, checkpoint: Path | None) -> "Grown":
     """Learn; show how far it is when someone is watching."""
-    from tinybayes.learn.checkpoint import learn_ac_resumable
-    from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
+    from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable
+    from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
     from tinybayes.report.progress import growth_progress
 
     learn: Callable[..., Grown]
     if checkpoint is None:
-        learn = learn_tree_cpds if trees_only else learn_ac
+        learn = learn_tree_cpds if trees_only else learn_circuit
     else:
-        learn = partial(learn_ac_resumable, path=checkpoint)
+        learn = partial(learn_circuit_resumable, path=checkpoint)
     with growth_progress(watched_live()) as report:
         return learn(rows, **options, report=report)
 

@@ -13,10 +13,10 @@ from tinybayes.cli._console import Json, TableFile, check_output, print_json, sa
 from tinybayes.errors import error, near
 
 if TYPE_CHECKING:
-    from tinybayes.data.variables import Rules
+    from tinybayes.data.variables import Discretization
     from tinybayes.learn import GradientOptions
-    from tinybayes.learn.counts import Data
-    from tinybayes.learn.hybrid import Progress
+    from tinybayes.learn.closed_form.counts import Data
+    from tinybayes.learn.training.hybrid import Progress
     from tinybayes.model import BayesNet
 
 REPORT_ROWS = 1_000_000  # of which a report shows figures
@@ -80,7 +80,7 @@ def fit(
     Ctrl-C ends a training by gradient early: what it has learned by then is saved, and the exit code is 130.
     """
     from tinybayes.cost import bayes_net_cost
-    from tinybayes.data.variables import Rules
+    from tinybayes.data.variables import Discretization
     from tinybayes.deploy.native import save
     from tinybayes.infer import evaluate
     from tinybayes.learn import GradientOptions
@@ -112,8 +112,8 @@ def fit(
         device=device,
     )
     cuts = None if discretizer == "none" else discretizer
-    rules = Rules(discretizer=cuts, n_bins=bins, max_states=max_states, seed=seed)
-    rows = read_rows(table, target, weight, drop or [], rules, in_memory=by_gradient)
+    discretization = Discretization(discretizer=cuts, n_bins=bins, max_states=max_states, seed=seed)
+    rows = read_rows(table, target, weight, drop or [], discretization, in_memory=by_gradient)
     added = 1.0 if smoothing is None else smoothing
     net, end = _learn(rows, structure, training, added, seed, options)
     result = evaluate(net, rows)
@@ -140,7 +140,7 @@ def fit(
 
 def _report(net: "BayesNet", rows: "Data", path: Path, trained: dict[str, Any]) -> None:
     """Write the page of the model, with figures on the rows it was learned from, or on the first million of them."""
-    from tinybayes.learn.counts import batches
+    from tinybayes.learn.closed_form.counts import batches
     from tinybayes.model.dataset import concatenate
     from tinybayes.report.html import model_report
 
@@ -163,7 +163,13 @@ def _report(net: "BayesNet", rows: "Data", path: Path, trained: dict[str, Any]) 
 
 
 def read_rows(
-    table: Path, target: str | None, weight: str | None, drop: list[str], rules: "Rules", *, in_memory: bool
+    table: Path,
+    target: str | None,
+    weight: str | None,
+    drop: list[str],
+    discretization: "Discretization",
+    *,
+    in_memory: bool,
 ) -> "Data":
     """Open the table; learners that pass over it many times need it in memory."""
     from tinybayes.data.readers import as_table
@@ -174,7 +180,7 @@ def read_rows(
         if unknown:
             raise error("columns of the table", unknown, where="--drop", remedy=near(unknown[0], source.columns))
         features = [c for c in source.columns if c not in (target, weight, *drop)] if drop else None
-        data = open_dataset(source, target=target, features=features, weight=weight, rules=rules)
+        data = open_dataset(source, target=target, features=features, weight=weight, discretization=discretization)
         return data.in_memory() if in_memory else data
 
 

@@ -1,7 +1,7 @@
 """Model to smaller model."""
 
 from tinybayes.compress._likelihood import mean_log_likelihood
-from tinybayes.compress.fixed_point import to_format
+from tinybayes.compress.fixed_point import quantize
 from tinybayes.compress.levels import LevelPath, optimal_levels
 from tinybayes.compress.tie import Tied, tie
 from tinybayes.compress.tie_circuit import TiedCircuit, tie_circuit
@@ -12,7 +12,7 @@ __all__ = [
     "TiedCircuit",
     "mean_log_likelihood",
     "optimal_levels",
+    "quantize",
     "tie",
     "tie_circuit",
-    "to_format",
 ]

@@ -3,12 +3,12 @@
 from tinybayes.data.mdlp import MDLPDiscretizer
 from tinybayes.data.readers import Table, as_table, read_frame
 from tinybayes.data.tables import EncodedTable, open_dataset, read_dataset
-from tinybayes.data.variables import Rules
+from tinybayes.data.variables import Discretization
 
 __all__ = [
+    "Discretization",
     "EncodedTable",
     "MDLPDiscretizer",
-    "Rules",
     "Table",
     "as_table",
     "open_dataset",

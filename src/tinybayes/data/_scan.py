@@ -13,7 +13,7 @@ import pyarrow as pa
 from tinybayes._kernels.columns import any_infinite
 from tinybayes.data._arrow import TABLE, distinct, known_numbers, whole
 from tinybayes.data._table import Pieces
-from tinybayes.data.variables import Rules, Summary
+from tinybayes.data.variables import Discretization, Summary
 from tinybayes.errors import error
 from tinybayes.model import State, Variable
 
@@ -29,7 +29,7 @@ class Scanner:
         The types of the columns.
     features, target
         Their names.
-    rules, declared
+    discretization, declared
         As for `learn_variables`.
     bounds
         The range of columns of integers, where it is known.
@@ -40,11 +40,11 @@ class Scanner:
         schema: pa.Schema,
         features: Sequence[str],
         target: str | None,
-        rules: Rules,
+        discretization: Discretization,
         declared: Mapping[str, tuple[State, ...]],
         bounds: Bounds | None = None,
     ) -> None:
-        self.summary = Summary(rules, dict(declared), has_class=target is not None, target_name=target or "")
+        self.summary = Summary(discretization, dict(declared), has_class=target is not None, target_name=target or "")
         self.features, self.target, self.bounds = tuple(features), target, bounds or {}
         self.done: set[str] = set()
         self._met: dict[str, set[bytes]] = {}
@@ -88,7 +88,7 @@ class Scanner:
         """Return the columns of which some rows are needed: the numbers to cut, and the class."""
         if self.summary.discretizer is None:
             return []
-        most = self.summary.rules.keep_values
+        most = self.summary.discretization.keep_values
         cut = [name for name in self.features if name not in self.summary.declared and _is_number(schema.field(name))]
         cut = [n for n in cut if not (n in self.bounds and self.bounds[n][1] - self.bounds[n][0] < most)]
         return [*cut, *([self.target] if self.target is not None else [])] if cut else []
@@ -99,7 +99,7 @@ class Scanner:
             if pa.types.is_floating(column.type) and any_infinite(known_numbers(whole(column))):
                 remedy = "replace it, or leave the cell empty"
                 raise error("finite numbers", "infinity", where=f"column {name!r}", remedy=remedy)
-            if name in summary.cut or not summary.rules.keep_values:
+            if name in summary.cut or not summary.discretization.keep_values:
                 if name not in summary.states and column.null_count < len(column):
                     self._see(name, pd.Series([0.0]))
                 return
@@ -128,19 +128,21 @@ def scan_variables(
     pieces: Pieces,
     features: Sequence[str],
     target: str | None,
-    rules: Rules,
+    discretization: Discretization,
     declared: Mapping[str, tuple[State, ...]],
 ) -> tuple[tuple[Variable, ...], Variable | None]:
     """Find the features and the class in one pass over the pieces, on all cores."""
     total = sum(pieces.rows)
-    generator = np.random.default_rng(rules.seed)
-    few = total > rules.sample_rows
-    chosen = generator.choice(total, rules.sample_rows, replace=False, shuffle=False) if few else np.arange(total)
+    generator = np.random.default_rng(discretization.seed)
+    few = total > discretization.sample_rows
+    chosen = (
+        generator.choice(total, discretization.sample_rows, replace=False, shuffle=False) if few else np.arange(total)
+    )
     chosen.sort()
     first = np.concatenate([[0], np.cumsum(pieces.rows)])
 
     def work(groups: Iterator[int]) -> Summary:
-        scanner = Scanner(pieces.schema, features, target, rules, declared, pieces.bounds)
+        scanner = Scanner(pieces.schema, features, target, discretization, declared, pieces.bounds)
         for group in groups:
             own = chosen[slice(*np.searchsorted(chosen, first[group : group + 2]))] - first[group]
             _scan_piece(scanner, pieces, group, own)

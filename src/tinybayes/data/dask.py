@@ -20,7 +20,7 @@ from tinybayes.data._scan import Scanner
 from tinybayes.data._table import categories, plain, simple
 from tinybayes.data.encode import encode_column, encode_frame, row_weights
 from tinybayes.data.tables import choose_features
-from tinybayes.data.variables import Rules, Summary
+from tinybayes.data.variables import Discretization, Summary
 from tinybayes.errors import TinybayesError, error
 from tinybayes.model import Dataset, State, Variable
 from tinybayes.model.dataset import Columns
@@ -82,7 +82,7 @@ def open_dask(
     target: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
-    rules: Rules | None = None,
+    discretization: Discretization | None = None,
     client: "Client | str | os.PathLike[str] | None" = None,
 ) -> DaskTable:
     """Open a table on a Dask cluster: one pass finds its variables, later passes count.
@@ -91,8 +91,8 @@ def open_dask(
     ----------
     frame
         A Dask DataFrame, or a path (or pattern, or list) of Parquet files that the workers can read.
-    target, features, weight, rules
-        As for `open_dataset`. Cut points are found on a uniform sample of ``rules.sample_rows`` rows.
+    target, features, weight, discretization
+        As for `open_dataset`. Cut points are found on a uniform sample of ``discretization.sample_rows`` rows.
     client
         A `distributed.Client`, or what `connect` takes; by default the current client, else threads of this process.
 
@@ -108,11 +108,11 @@ def open_dask(
     if not isinstance(frame, frames.DataFrame):
         raise error("a Dask DataFrame, or paths of Parquet files", type(frame).__name__, where=WHERE)
     _check_workers(client)
-    rules = rules or Rules()
+    discretization = discretization or Discretization()
     frame = frame.rename(columns=str)
     chosen = choose_features(list(frame.columns), target, features, weight, WHERE)
     frame = frame[[*chosen, *(name for name in (target, weight) if name is not None)]]
-    work = _lazy(partial(_scan, chosen, target, weight, rules, _declared(frame)))
+    work = _lazy(partial(_scan, chosen, target, weight, discretization, _declared(frame)))
     parts = [work(part, number) for number, part in enumerate(frame.to_delayed())]
     summary = _compute(_tree(parts, _merge), client)
     if summary is None:
@@ -216,7 +216,7 @@ def _scan(
     features: Sequence[str],
     target: str | None,
     weight: str | None,
-    rules: Rules,
+    discretization: Discretization,
     declared: dict[str, tuple[State, ...]],
     part: pd.DataFrame,
     number: int,
@@ -225,14 +225,14 @@ def _scan(
     if not len(part):
         return None
     part = plain(part, WHERE)
-    priority = np.random.default_rng([rules.seed, number]).random(len(part))
-    rows = np.sort(np.argsort(priority, kind="stable")[: rules.sample_rows])
+    priority = np.random.default_rng([discretization.seed, number]).random(len(part))
+    rows = np.sort(np.argsort(priority, kind="stable")[: discretization.sample_rows])
     table = _as_arrow(part) if weight is None else None
     if table is not None:
-        scanner = Scanner(table.schema, features, target, rules, declared)
+        scanner = Scanner(table.schema, features, target, discretization, declared)
         scanner.add(table, rows)
         return scanner.finish(priority[rows])
-    summary = Summary(rules, dict(declared), has_class=target is not None, target_name=target or "")
+    summary = Summary(discretization, dict(declared), has_class=target is not None, target_name=target or "")
     of_class = None if target is None else part[target]
     summary.add(part[list(features)], of_class, None if weight is None else row_weights(part[weight]))
     return summary

@@ -13,7 +13,7 @@ from tinybayes.data._scan import scan_variables
 from tinybayes.data._table import Pieces
 from tinybayes.data.encode import encode_column, encode_frame, row_weights
 from tinybayes.data.readers import Table, as_table
-from tinybayes.data.variables import Part, Rules, learn_variables
+from tinybayes.data.variables import Discretization, Part, learn_variables
 from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import Columns, concatenate
@@ -101,7 +101,7 @@ def open_dataset(
     target: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
-    rules: Rules | None = None,
+    discretization: Discretization | None = None,
 ) -> EncodedTable:
     """Open a table of any size: one pass finds its variables, later passes encode batch after batch.
 
@@ -116,7 +116,7 @@ def open_dataset(
         Names of the feature columns; by default all others.
     weight
         Name of a column of row weights, which is then not a feature.
-    rules
+    discretization
         How columns become variables.
 
     Returns
@@ -132,9 +132,9 @@ def open_dataset(
             yield frame[chosen], of_class, None if weight is None else row_weights(frame[weight])
 
     if table.pieces is not None and weight is None:
-        found = scan_variables(table.pieces, chosen, target, rules or Rules(), table.declared)
+        found = scan_variables(table.pieces, chosen, target, discretization or Discretization(), table.declared)
         return EncodedTable(table, *found)
-    variables, class_variable = learn_variables(parts(), rules or Rules(), table.declared)
+    variables, class_variable = learn_variables(parts(), discretization or Discretization(), table.declared)
     return EncodedTable(table, variables, class_variable, weight)
 
 
@@ -162,23 +162,25 @@ def read_dataset(
     target: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
-    rules: Rules | None = None,
+    discretization: Discretization | None = None,
     like: Variables | None = None,
 ) -> Dataset:
     """Read a table into memory as a `Dataset`.
 
     Parameters
     ----------
-    source, target, features, weight, rules
+    source, target, features, weight, discretization
         As for `open_dataset`.
     like
         A model or a data set whose variables to read the table with, instead of finding new ones: a table to test a
         model on must be coded as the one it was learned from. The class may be missing in the table.
     """
     if like is None:
-        return open_dataset(source, target=target, features=features, weight=weight, rules=rules).in_memory()
-    if not (target is None and features is None and rules is None):
-        raise error("either like, or target, features and rules", "both", where="read_dataset")
+        return open_dataset(
+            source, target=target, features=features, weight=weight, discretization=discretization
+        ).in_memory()
+    if not (target is None and features is None and discretization is None):
+        raise error("either like, or target, features and discretization", "both", where="read_dataset")
     table = as_table(source)
     if weight is not None and weight not in table.columns:
         remedy = near(weight, table.columns)

@@ -19,7 +19,7 @@ Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, cla
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class Discretization:
     """How columns become variables.
 
     Parameters
@@ -54,7 +54,7 @@ class Rules:
 
 
 def learn_variables(
-    parts: Iterable[Part], rules: Rules, declared: Mapping[str, tuple[State, ...]] | None = None
+    parts: Iterable[Part], discretization: Discretization, declared: Mapping[str, tuple[State, ...]] | None = None
 ) -> tuple[tuple[Variable, ...], Variable | None]:
     """Find the features and the class in one pass over the parts of a table.
 
@@ -62,21 +62,23 @@ def learn_variables(
     states (sorted; declared categories in their declared order, whether seen or not). A column that is missing
     everywhere becomes a variable with the one state ``"any"``. Rows of weight zero are ignored.
     """
-    summary = Summary(rules, dict(declared or {}))
+    summary = Summary(discretization, dict(declared or {}))
     for part in parts:
         summary.add(*part)
     return summary.features(), summary.class_variable()
 
 
-def matrix_variables(X: np.ndarray, weight: np.ndarray | None, rules: Rules) -> tuple[Variable, ...] | None:
+def matrix_variables(
+    X: np.ndarray, weight: np.ndarray | None, discretization: Discretization
+) -> tuple[Variable, ...] | None:
     """Find the variables ``x0, x1, ...`` of a matrix of small whole numbers that are states as they stand.
 
-    The same as `learn_variables`, in one pass over the matrix; None where the matrix or the rules are others.
+    The same as `learn_variables`, in one pass over the matrix; None where the matrix or the discretization are others.
     """
     if X.dtype.kind not in "iu" or not X.size:
         return None
     lowest, highest = int(X.min()), int(X.max())
-    limit = rules.max_states if rules.discretizer is None else rules.keep_values
+    limit = discretization.max_states if discretization.discretizer is None else discretization.keep_values
     if highest - lowest >= min(LOOK_UP_RANGE, limit):
         return None
     seen = np.zeros((X.shape[1], highest - lowest + 1), dtype=bool)
@@ -136,7 +138,7 @@ def _plain(values: pd.Series) -> list[State]:
 class Summary:
     """What one pass over a table keeps: the states of every column, and a sample of its numbers."""
 
-    rules: Rules
+    discretization: Discretization
     declared: dict[str, tuple[State, ...]]
     states: dict[str, dict[State, None]] = field(default_factory=dict)
     numeric: dict[str, bool] = field(default_factory=dict)
@@ -183,12 +185,12 @@ class Summary:
         pieces = [*self.pieces, *other.pieces]
         self.pieces = [part for part in pieces if len(part[0])] or pieces[:1]
         self.priority = np.concatenate([self.priority, other.priority])
-        self._thin(2 * self.rules.sample_rows)
+        self._thin(2 * self.discretization.sample_rows)
 
     @property
     def discretizer(self) -> Discretizer:
-        """The rules' choice, with ``"auto"`` resolved."""
-        asked = self.rules.discretizer
+        """The discretization' choice, with ``"auto"`` resolved."""
+        asked = self.discretization.discretizer
         if isinstance(asked, str) and asked == "auto":
             return "mdlp" if self.has_class else None
         return asked
@@ -221,18 +223,18 @@ class Summary:
             seen.update(dict.fromkeys(distinct_values(column)))
             self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
         elif name not in self.cut:
-            seen.update(dict.fromkeys(distinct_values(column) if self.rules.keep_values else ()))
-            self._keep_or_cut(name, seen, cut=not self.rules.keep_values)
+            seen.update(dict.fromkeys(distinct_values(column) if self.discretization.keep_values else ()))
+            self._keep_or_cut(name, seen, cut=not self.discretization.keep_values)
 
     def _keep_or_cut(self, name: str, seen: dict[State, None], *, cut: bool) -> None:
-        if cut or len(seen) > self.rules.keep_values or not all(isinstance(value, int) for value in seen):
+        if cut or len(seen) > self.discretization.keep_values or not all(isinstance(value, int) for value in seen):
             self.cut.add(name)
             seen.clear()
             seen[0] = None  # marks that a number was seen
 
     def _limit(self, name: str, found: int, remedy: str) -> None:
-        if found > self.rules.max_states:
-            limit = f"at most {self.rules.max_states:,} distinct values"
+        if found > self.discretization.max_states:
+            limit = f"at most {self.discretization.max_states:,} distinct values"
             raise error(limit, f"{found:,}", where=f"column {name!r}", remedy=remedy)
 
     def sample(
@@ -244,16 +246,16 @@ class Summary:
     ) -> None:
         """Keep the batch; from the second on, keep the rows of smallest random priority."""
         if priority is None:
-            generator = np.random.default_rng([self.rules.seed, len(self.priority), len(self.pieces)])
+            generator = np.random.default_rng([self.discretization.seed, len(self.priority), len(self.pieces)])
             priority = generator.random(len(frame))
         self.pieces.append((frame, target, weight))
         self.priority = np.concatenate([self.priority, priority])
-        self._thin(2 * self.rules.sample_rows)
+        self._thin(2 * self.discretization.sample_rows)
 
     def _thin(self, most: int) -> None:
         """Of more rows than `most`, keep those of smallest priority; a table in one batch stays as it is."""
         if len(self.pieces) > 1 and len(self.priority) > most:
-            keep = np.sort(np.argsort(self.priority, kind="stable")[: self.rules.sample_rows])
+            keep = np.sort(np.argsort(self.priority, kind="stable")[: self.discretization.sample_rows])
             frame, target, weight = self._joined()
             self.priority = self.priority[keep]
             target = None if target is None else target.iloc[keep]
@@ -287,7 +289,7 @@ class Summary:
         """Return one variable for each column."""
         if not self.states:
             raise error("at least one feature column", "none", where="table")
-        self._thin(self.rules.sample_rows)  # else the last batches would have more than their share
+        self._thin(self.discretization.sample_rows)  # else the last batches would have more than their share
         frame, target, weight = self._joined()
         edges: dict[str, np.ndarray] = {}
         if self.discretizer is not None and len(frame.columns):
@@ -298,7 +300,7 @@ class Summary:
             # A column without a value in the first batches was kept too, and may turn out to hold states.
             names = [name for name in frame.columns if self.numeric[name] and not self._kept(name)]
             columns = [_numbers(frame[name]) for name in names]
-            cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.rules.n_bins)
+            cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.discretization.n_bins)
             edges = dict(zip(names, cuts, strict=True))
         return tuple(self._variable(name, edges) for name in self.states)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_consi
 
 from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
-from tinybayes.data.variables import Rules, learn_variables, matrix_variables
+from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
 
@@ -64,12 +64,16 @@ def class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dataset(
-    table: Any, sample_weight: Any, rules: Rules, classes: np.ndarray | None = None, codes: np.ndarray | None = None
+    table: Any,
+    sample_weight: Any,
+    discretization: Discretization,
+    classes: np.ndarray | None = None,
+    codes: np.ndarray | None = None,
 ) -> Dataset:
     """Find the variables of a validated table and encode it; without classes there is no target."""
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
     is_frame = isinstance(table, pd.DataFrame)
-    variables = None if is_frame else matrix_variables(table, weight, rules)
+    variables = None if is_frame else matrix_variables(table, weight, discretization)
     target = None if classes is None else Variable("class", tuple(classes.tolist()))
     if variables is None:
         frame = table if is_frame else _as_frame(table)
@@ -77,7 +81,7 @@ def dataset(
         if target is not None:
             target = Variable(_class_name(frame), target.states)
             of_class = pd.Series(codes, index=frame.index, name=target.name)
-        variables, _ = learn_variables([(frame, of_class, weight)], rules)
+        variables, _ = learn_variables([(frame, of_class, weight)], discretization)
     return Dataset(variables, target, encode(table, variables), codes, weight)
 
 

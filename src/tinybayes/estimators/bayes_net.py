@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.estimators._scored import ScoredClassifier
 from tinybayes.estimators._tables import class_codes, dataset, validated
 from tinybayes.learn.classifier import GradientOptions, learn_classifier
@@ -137,8 +137,8 @@ n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         """
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
-        rules = Rules(discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states)
-        data = dataset(table, sample_weight, rules, self.classes_, codes)
+        discretization = Discretization(discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states)
+        data = dataset(table, sample_weight, discretization, self.classes_, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
         by_gradient = self.training == "hybrid"

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._tables import (
     allow_states,
@@ -22,7 +22,7 @@ from tinybayes.estimators._tables import (
 )
 from tinybayes.infer import circuit as ask
 from tinybayes.infer.query_text import parse_query, state_code
-from tinybayes.learn.learn_ac import learn_ac
+from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.progress import growth_progress
 
@@ -63,7 +63,7 @@ class _CircuitEstimator(BaseEstimator):
         self.max_states = max_states
         self.verbose = verbose
 
-    def _rules(self, discretizer: str) -> Rules:
+    def _rules(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
         for name, value in (("ke", self.ke), ("kp", self.kp)):
             if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value >= 0):
@@ -72,12 +72,12 @@ class _CircuitEstimator(BaseEstimator):
             raise error("at least 2 bins", repr(self.n_bins), where="n_bins")
         asked = self.discretizer
         cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
-        return Rules(discretizer=cuts, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins)
+        return Discretization(discretizer=cuts, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins)
 
     def _grow(self, data: Dataset) -> None:
         data = complete_rows(data)
         with growth_progress(self.verbose) as report:
-            grown = learn_ac(
+            grown = learn_circuit(
                 data,
                 edge_price=self.ke,
                 parameter_price=self.kp,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from tinybayes.data.variables import Discretizer, Rules
+from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._scored import ScoredClassifier
 from tinybayes.estimators._tables import class_codes, dataset, validated
-from tinybayes.learn import net_sizes
+from tinybayes.learn.training import net_sizes
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
 
@@ -142,15 +142,15 @@ class QuantizedNetClassifier(ScoredClassifier):
         sample_weight : array-like, shape (n_samples,), optional
             Row weights.
         """
-        from tinybayes.learn.nets import NetConfiguration, train_nets
+        from tinybayes.learn.training.nets import NetConfiguration, train_nets
 
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
         # The cut points are those of the rows as they are: weights change what is learned, not how numbers are seen.
-        rules = Rules(
+        discretization = Discretization(
             discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins
         )
-        data = dataset(table, sample_weight, rules, self.classes_, codes)
+        data = dataset(table, sample_weight, discretization, self.classes_, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         run = NetConfiguration(
             kind=self.kind,

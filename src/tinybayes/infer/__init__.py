@@ -5,7 +5,7 @@ from tinybayes.infer.ask import Answer, as_circuit, ask
 from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, sample
 from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.infer.elimination import Estimate, estimate
+from tinybayes.infer.elimination import Estimate, estimate_width
 from tinybayes.infer.evaluate import Evaluation, evaluate
 from tinybayes.infer.explain import Contribution, Explanation, explain
 from tinybayes.infer.gibbs import GIBBS_SETTINGS, GibbsAnswers, gibbs
@@ -37,7 +37,7 @@ __all__ = [
     "compile_circuit",
     "compile_log_linear",
     "conditional",
-    "estimate",
+    "estimate_width",
     "evaluate",
     "expected_counts",
     "explain",

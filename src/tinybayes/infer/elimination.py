@@ -42,7 +42,7 @@ class Estimate:
     edges: int
 
 
-def estimate(net: BayesNet, order: str | Sequence[int] = "search") -> Estimate:
+def estimate_width(net: BayesNet, order: str | Sequence[int] = "search") -> Estimate:
     """Say beforehand what compiling a network will take at most.
 
     Parameters

@@ -1,13 +1,13 @@
 """Data to model: counts, closed-form parameters, structures, training by gradient, circuits, relearning."""
 
-from tinybayes.learn.chow_liu import chow_liu, conditional_mutual_information
+from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.learn.classifier import GradientOptions, learn_classifier
-from tinybayes.learn.counts import count_tables
-from tinybayes.learn.learn_ac import learn_ac, learn_tree_cpds
-from tinybayes.learn.maximum_likelihood import maximum_likelihood
-from tinybayes.learn.relearn import Relearned, Relearning, relearn
-from tinybayes.learn.relearn_rows import relearn_rows
-from tinybayes.learn.structures import naive_bayes, random_tan
+from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
+from tinybayes.learn.closed_form.counts import count_tables
+from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
+from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
+from tinybayes.learn.ties.relearn import Relearned, Relearning, relearn
+from tinybayes.learn.ties.relearn_rows import relearn_rows
 
 __all__ = [
     "GradientOptions",
@@ -16,7 +16,7 @@ __all__ = [
     "chow_liu",
     "conditional_mutual_information",
     "count_tables",
-    "learn_ac",
+    "learn_circuit",
     "learn_classifier",
     "learn_tree_cpds",
     "maximum_likelihood",

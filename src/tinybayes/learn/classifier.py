@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.chow_liu import chow_liu
-from tinybayes.learn.counts import Data, batches, remember
-from tinybayes.learn.maximum_likelihood import maximum_likelihood
-from tinybayes.learn.structures import naive_bayes, random_tan
+from tinybayes.learn.closed_form.chow_liu import chow_liu
+from tinybayes.learn.closed_form.counts import Data, batches, remember
+from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
+from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Structure
 from tinybayes.model.dataset import concatenate
 
 if TYPE_CHECKING:
-    from tinybayes.learn.candidates import Candidates
-    from tinybayes.learn.hybrid import Configuration, Progress
+    from tinybayes.learn.training.candidates import Candidates
+    from tinybayes.learn.training.hybrid import Configuration, Progress
 
 STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
     "naive": lambda data, seed: naive_bayes(data),
@@ -153,7 +153,7 @@ def _learn_by_gradient(
     report: "Callable[[Progress], None] | None",
 ) -> BayesNet:
     """Train the configurations that the options ask for; of several, return the best on held-out rows."""
-    from tinybayes.learn.hybrid import Configuration, noisy, train
+    from tinybayes.learn.training.hybrid import Configuration, noisy, train
 
     if not 0 <= options.structure_noise < 1:
         raise error("a probability below 1", options.structure_noise, where="structure_noise")
@@ -227,7 +227,7 @@ def _configurations(
 
 
 def _candidates(data: Dataset, structure: str, options: GradientOptions, seed: int) -> "Candidates":
-    from tinybayes.learn import candidates
+    from tinybayes.learn.training import candidates
 
     features, k = len(data.variables), options.n_candidates
     if structure in STRUCTURES:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tinybayes.infer import Marginals
-    from tinybayes.learn.hybrid import Progress
-    from tinybayes.learn.learn_ac import Growth
-    from tinybayes.learn.relearn import Relearning
+    from tinybayes.learn.circuits.learn_ac import Growth
+    from tinybayes.learn.ties.relearn import Relearning
+    from tinybayes.learn.training.hybrid import Progress
 
 
 @contextmanager

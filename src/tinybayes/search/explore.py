@@ -15,7 +15,7 @@ import pandas as pd
 from tinybayes.data.readers import read_frame
 from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.search import families as kinds
 from tinybayes.search.conclude import Exploration, conclude, heading
 from tinybayes.search.driver import Search

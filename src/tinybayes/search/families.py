@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinybayes.errors import error
-from tinybayes.learn import net_sizes
+from tinybayes.learn.training import net_sizes
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:

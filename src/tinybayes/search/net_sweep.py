@@ -21,9 +21,9 @@ from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
 from tinybayes.data.images import with_moved
 from tinybayes.errors import error
-from tinybayes.learn import net_sizes
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.nets import NetConfiguration, TrainedNet, train_nets
+from tinybayes.learn.training import net_sizes
+from tinybayes.learn.training.nets import NetConfiguration, TrainedNet, train_nets
 from tinybayes.model import Dataset
 from tinybayes.search.store import Runs, Tell, read_store
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from tinybayes.data import named
 from tinybayes.errors import FileError, error
-from tinybayes.learn import candidates
-from tinybayes.learn.candidates import Candidates
-from tinybayes.learn.chow_liu import chow_liu
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.hybrid import Configuration, noisy, train
-from tinybayes.learn.structures import naive_bayes, random_tan
+from tinybayes.learn.closed_form.chow_liu import chow_liu
+from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training.candidates import Candidates
+from tinybayes.learn.training.hybrid import Configuration, noisy, train
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.net_sweep import NetSweep
 from tinybayes.search.store import Runs, Tell, read_store
@@ -64,7 +64,7 @@ class Sweep:
     size_penalties
         Values of lambda_MS, taken in turn.
     noise, sharing, per_row, acyclic_from
-        See `tinybayes.learn.hybrid`: structure noise, common parts of tables, a structure for every row, when
+        See `tinybayes.learn.training.hybrid`: structure noise, common parts of tables, a structure for every row, when
         order-free TAN gets an ordering.
     epochs, batch_size
         Of the full training.

@@ -17,7 +17,7 @@ from tinybayes.search.families import Setting
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
-    from tinybayes.learn.hybrid import Configuration
+    from tinybayes.learn.training.hybrid import Configuration
 
 Model = BayesNet | Circuit | NeuralNet
 
@@ -119,7 +119,7 @@ def quality(model: Any, rows: Dataset) -> tuple[float, float]:
 
 
 def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) -> list[tuple[Any, ...]]:
-    from tinybayes.learn.nets import NetConfiguration, train_nets
+    from tinybayes.learn.training.nets import NetConfiguration, train_nets
 
     train, valid = views.rows("fine", all_seen=final)
     conv = settings[0]["family"] == "cnn"
@@ -141,7 +141,7 @@ def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) ->
 
 
 def _networks(views: Views, settings: Sequence[Setting], steps: int, final: bool) -> list[tuple[Any, ...]]:
-    from tinybayes.learn.hybrid import train
+    from tinybayes.learn.training.hybrid import train
 
     rows, valid = views.rows(settings[0]["view"], all_seen=final)
     runs = [_configuration(rows, setting) for setting in settings]
@@ -163,10 +163,10 @@ def _by_gradient(
 
 
 def _configuration(rows: Dataset, setting: Setting) -> "Configuration":
-    from tinybayes.learn import candidates
-    from tinybayes.learn.chow_liu import chow_liu
-    from tinybayes.learn.hybrid import Configuration, noisy
-    from tinybayes.learn.structures import naive_bayes
+    from tinybayes.learn.closed_form.chow_liu import chow_liu
+    from tinybayes.learn.closed_form.structures import naive_bayes
+    from tinybayes.learn.training import candidates
+    from tinybayes.learn.training.hybrid import Configuration, noisy
 
     if setting["family"] == "tan-learned":
         space = candidates.subset(len(rows.variables), setting["k"], seed=setting["seed"])
@@ -198,11 +198,11 @@ def _listed(views: Views, setting: Setting, patience: float, final: bool) -> tup
             return setting, tie(net, setting["levels"]).net, None, ()
         case "circuit":
             from tinybayes.compress import tie_circuit
-            from tinybayes.learn import learn_ac
+            from tinybayes.learn import learn_circuit
 
             assert train.y is not None
             whole = train.rows(np.flatnonzero((train.X >= 0).all(axis=1) & (train.y >= 0)))
-            grown = learn_ac(whole, edge_price=setting["edge_price"], seconds=patience)
+            grown = learn_circuit(whole, edge_price=setting["edge_price"], seconds=patience)
             assert grown.circuit is not None
             return setting, tie_circuit(grown.circuit, setting["levels"]).circuit, None, ()
     return (setting, *_baseline(train, setting), ())
@@ -210,12 +210,12 @@ def _listed(views: Views, setting: Setting, patience: float, final: bool) -> tup
 
 def _closed_form(train: Dataset, setting: Setting) -> BayesNet:
     """Learn by counting, and store in fixed point: of the formats of so many bits, the one with the fewest errors."""
-    from tinybayes.compress import to_format
+    from tinybayes.compress import quantize
     from tinybayes.learn import learn_classifier
 
     net = learn_classifier(train, structure=setting["structure"])
     bits = setting["bits"]
-    found = [to_format(net, Fixed(whole, bits - whole)) for whole in range(1, 7)]
+    found = [quantize(net, Fixed(whole, bits - whole)) for whole in range(1, 7)]
     return min(found, key=lambda candidate: quality(candidate, train)[0])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tinybayes.data.encode import encode_column, encode_frame
-from tinybayes.data.variables import Rules, learn_variables
+from tinybayes.data.variables import Discretization, learn_variables
 from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
@@ -134,8 +134,8 @@ def _variables(
     frame: pd.DataFrame, classes: pd.Series, view: str, max_states: int
 ) -> tuple[tuple[Variable, ...], Variable]:
     discretizer, bins = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}[view]
-    rules = Rules(discretizer=discretizer, n_bins=bins, max_states=max_states)
-    variables, target = learn_variables([(frame, classes, None)], rules)
+    discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=max_states)
+    variables, target = learn_variables([(frame, classes, None)], discretization)
     assert target is not None
     if view == "fine":
         variables = tuple(_finer(frame[v.name], v) for v in variables)

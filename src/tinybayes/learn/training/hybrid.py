@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn import _arrays as arrays
-from tinybayes.learn import _plan as plan
-from tinybayes.learn import gradient
-from tinybayes.learn._arrays import find_device
-from tinybayes.learn._epochs import Epochs, Progress, Tell, in_parts
-from tinybayes.learn._tables import acyclic_mask, network, ordering_mask, table_space
-from tinybayes.learn.candidates import Candidates, with_none
+from tinybayes.learn.training import _arrays as arrays
+from tinybayes.learn.training import _plan as plan
+from tinybayes.learn.training import gradient
+from tinybayes.learn.training._arrays import find_device
+from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
+from tinybayes.learn.training._tables import acyclic_mask, network, ordering_mask, table_space
+from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
 
 __all__ = ["Configuration", "Progress", "Trained", "find_device", "noisy", "train"]

@@ -12,8 +12,8 @@ import numpy as np
 from tinybayes._kernels.counts import add_counts
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.learn._joint import Blocks, table_layout
-from tinybayes.learn._pairs import Pairs, plan_counts
+from tinybayes.learn.closed_form.joint_counts import Blocks, table_layout
+from tinybayes.learn.closed_form.pair_counts import Pairs, plan_counts
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import Columns
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.counts import Data
+from tinybayes.learn.closed_form.counts import Data
 from tinybayes.model import Structure
 
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn import net_gradient as gradient
-from tinybayes.learn._net_inputs import KINDS
+from tinybayes.learn.training import net_gradient as gradient
+from tinybayes.learn.training.net_inputs import KINDS
 from tinybayes.model import Dataset
 
 if TYPE_CHECKING:
-    from tinybayes.learn.nets import NetConfiguration
+    from tinybayes.learn.training.nets import NetConfiguration
 
 NARROW = {"dense": 16, "conv": 4}  # layers are padded to this times a power of two, so that few shapes are compiled
 

@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from tinybayes.learn import gradient
-from tinybayes.learn.arborescence import best_parents
-from tinybayes.learn.candidates import Candidates
+from tinybayes.learn.training import gradient
+from tinybayes.learn.training.arborescence import best_parents
+from tinybayes.learn.training.candidates import Candidates
 from tinybayes.model import CPD, BayesNet, Dataset, NumberFormat
 
 

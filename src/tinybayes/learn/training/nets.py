@@ -14,13 +14,13 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import predict_codes
-from tinybayes.learn import _arrays as arrays
-from tinybayes.learn import _net_plan as plan
-from tinybayes.learn import net_gradient as gradient
-from tinybayes.learn._epochs import Epochs, Progress, Tell, in_parts
-from tinybayes.learn._net_inputs import columns
-from tinybayes.learn._net_integers import Trained, whole_layers
-from tinybayes.learn.net_sizes import image_side
+from tinybayes.learn.training import _arrays as arrays
+from tinybayes.learn.training import _net_plan as plan
+from tinybayes.learn.training import net_gradient as gradient
+from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
+from tinybayes.learn.training.net_inputs import columns
+from tinybayes.learn.training.net_integers import Trained, whole_layers
+from tinybayes.learn.training.net_sizes import image_side
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.model.neural_net import input_reach
 
@@ -45,7 +45,7 @@ class NetConfiguration:
     batch_norm
         Whether the sums of hidden layers are normalised.
     inputs
-        ``"standard"``, ``"shared"`` or ``"one-hot"``; see `tinybayes.learn.nets.columns`. By default "shared" for
+        ``"standard"``, ``"shared"`` or ``"one-hot"``; see `columns`. By default "shared" for
         convolutions and "standard" otherwise.
     learning_rate
         At the start; it falls by a factor of 10,000 over the run.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from tinybayes.learn.losses import hybrid
+from tinybayes.learn.training.losses import hybrid
 
 Array = jax.Array
 PAD = -1e30  # log-probability of a state that does not exist

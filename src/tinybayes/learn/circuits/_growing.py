@@ -1,4 +1,4 @@
-"""Pools and results of `learn_ac`: arrays for the kernels on one side, a network and a circuit on the other."""
+"""Pools and results of `learn_circuit`: arrays for the kernels on one side, a network and a circuit on the other."""
 
 from dataclasses import dataclass
 

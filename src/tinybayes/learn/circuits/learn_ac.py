@@ -15,14 +15,14 @@ from collections.abc import Callable
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn._growing import distinct_rows
-from tinybayes.learn._growth import Grown, Growth, State, check_options
+from tinybayes.learn.circuits._growing import distinct_rows
+from tinybayes.learn.circuits._growth import Grown, Growth, State, check_options
 from tinybayes.model import Dataset
 
-__all__ = ["Grown", "Growth", "learn_ac", "learn_tree_cpds"]
+__all__ = ["Grown", "Growth", "learn_circuit", "learn_tree_cpds"]
 
 
-def learn_ac(
+def learn_circuit(
     data: Dataset,
     *,
     edge_price: float = 0.1,
@@ -79,8 +79,8 @@ def learn_tree_cpds(
 ) -> Grown:
     """Learn a Bayesian network with decision trees, without regard to the price of inference.
 
-    The arguments are those of `learn_ac`. A multiplicative penalty kappa for each parameter, as some toolkits have it,
-    is a `parameter_price` of -log(kappa).
+    The arguments are those of `learn_circuit`. A multiplicative penalty kappa for each parameter, as some toolkits have
+    it, is a `parameter_price` of -log(kappa).
     """
     check_options(None, parameter_price, smoothing, None, seconds)
     state = State(distinct_rows(data), None, parameter_price, False, smoothing, bayesian, None)

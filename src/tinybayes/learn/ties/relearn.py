@@ -18,9 +18,9 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.log_linear import compile_log_linear
-from tinybayes.learn._ascent import Ascent, M, Options, Relearned, Relearning
-from tinybayes.learn._expected import Chains, ExactCounts
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.ties._ascent import Ascent, M, Options, Relearned, Relearning
+from tinybayes.learn.ties._expected import Chains, ExactCounts
 from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
 
 __all__ = ["MAX_RELEARN_EDGES", "Relearned", "Relearning", "relearn"]

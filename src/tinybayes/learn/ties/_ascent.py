@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from tinybayes.errors import error
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.model import BayesNet, LogLinear
 
 REACH = 30.0

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.counts import Data, count_tables
+from tinybayes.learn.closed_form.counts import Data, count_tables
 from tinybayes.model import CPD, BayesNet, Float, NumberFormat, Structure
 
 

@@ -1,4 +1,4 @@
-"""Growing circuits that survive the end of their process: checkpoints of `learn_ac`.
+"""Growing circuits that survive the end of their process: checkpoints of `learn_circuit`.
 
 A checkpoint holds the splits done so far, and the numbers of edges that candidates cost when they were last looked at,
 which the quick method relies on. The splits are repeated and the costs put back, so that the growth goes on as if it
@@ -21,8 +21,8 @@ from safetensors.numpy import save as safetensors_bytes
 from tinybayes._kernels.tree_parts import UNKNOWN
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.learn._growing import Rows, distinct_rows
-from tinybayes.learn._growth import Grown, Growth, State, check_options
+from tinybayes.learn.circuits._growing import Rows, distinct_rows
+from tinybayes.learn.circuits._growth import Grown, Growth, State, check_options
 from tinybayes.model import Dataset
 
 VERSION = "1"
@@ -39,7 +39,7 @@ class Snapshot:
     looked: np.ndarray
 
 
-def learn_ac_resumable(
+def learn_circuit_resumable(
     data: Dataset,
     path: str | os.PathLike[str],
     *,
@@ -52,13 +52,13 @@ def learn_ac_resumable(
     report: Callable[[Growth], None] | None = None,
     every: float = EVERY,
 ) -> Grown:
-    """Learn a circuit as `learn_ac` does, with a checkpoint in a file that is taken up again when it is there.
+    """Learn a circuit as `learn_circuit` does, with a checkpoint in a file that is taken up again when it is there.
 
     Parameters
     ----------
     data, edge_price, parameter_price, method, smoothing, max_edges, seconds, report
-        As for `learn_ac`. The limits may differ from those of the run that wrote the checkpoint; data, prices, method
-        and smoothing may not.
+        As for `learn_circuit`. The limits may differ from those of the run that wrote the checkpoint; data, prices,
+        method and smoothing may not.
     path
         The file. It is written at the first report, every few seconds and at the end, whole or not at all.
     every

@@ -1,4 +1,4 @@
-"""A growth in progress: the pools that the kernels of `learn_ac` work on, enlarged when they are full."""
+"""A growth in progress: the pools that the kernels of `learn_circuit` work on, enlarged when they are full."""
 
 import time
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT,
 from tinybayes._kernels.heap import Heap
 from tinybayes._kernels.tree_parts import UNKNOWN, Rules, Trees, find_gains
 from tinybayes.errors import error
-from tinybayes.learn import _growing as pools
-from tinybayes.learn._growing import Rows
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.circuits import _growing as pools
+from tinybayes.learn.circuits._growing import Rows
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.model import BayesNet, Circuit, Dataset
 
 LOOKS = 500  # candidates looked at before the first report

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn import gradient, net_gradient
+from tinybayes.learn.training import gradient, net_gradient
 from tinybayes.model import Dataset
 
 BLOCK = 512  # rows of a block when errors are measured

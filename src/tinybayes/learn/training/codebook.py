@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn._interrupts import interruptible
-from tinybayes.learn.losses import conditional_loss, hybrid, large_margin
+from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.training.losses import conditional_loss, hybrid, large_margin
 from tinybayes.model import BayesNet, Codebook, Dataset
 
 Array = jax.Array

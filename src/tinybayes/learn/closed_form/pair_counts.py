@@ -10,7 +10,7 @@ import numpy as np
 from tinybayes._kernels.counts import add_counts
 from tinybayes._kernels.pair_bits import add_pairs, has_wide_popcount
 from tinybayes.errors import error
-from tinybayes.learn._joint import FEW, ROOM, Blocks, plan_blocks, table_layout
+from tinybayes.learn.closed_form.joint_counts import FEW, ROOM, Blocks, plan_blocks, table_layout
 from tinybayes.model.dataset import Columns
 
 

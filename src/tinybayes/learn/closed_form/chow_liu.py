@@ -9,9 +9,9 @@ import numpy as np
 from tinybayes._kernels.pairs import add_bit_counts, add_row_counts, block_information, set_bits, xlogx_table
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.learn._joint import FEW, ROOM
-from tinybayes.learn.counts import Data, count_tables, labels, total
-from tinybayes.learn.structures import augmented
+from tinybayes.learn.closed_form.counts import Data, count_tables, labels, total
+from tinybayes.learn.closed_form.joint_counts import FEW, ROOM
+from tinybayes.learn.closed_form.structures import augmented
 from tinybayes.model import Dataset, Structure, Variable
 from tinybayes.model.dataset import Columns
 

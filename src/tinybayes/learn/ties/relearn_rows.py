@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from tinybayes.cost import cheapest_format
-from tinybayes.learn._ascent import Ascent, Options, Relearned, Relearning
-from tinybayes.learn.relearn import complete_rows
+from tinybayes.learn.ties._ascent import Ascent, Options, Relearned, Relearning
+from tinybayes.learn.ties.relearn import complete_rows
 from tinybayes.model import BayesNet, Dataset, LogLinear
 
 

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn import gradient
-from tinybayes.learn._tables import table_space
+from tinybayes.learn.training import gradient
+from tinybayes.learn.training._tables import table_space
 from tinybayes.model import Dataset, Fixed, Float
 
 if TYPE_CHECKING:
-    from tinybayes.learn.hybrid import Configuration
+    from tinybayes.learn.training.hybrid import Configuration
 
 
 def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
@@ -68,7 +68,7 @@ def check(data: Dataset, configurations: "Sequence[Configuration]", epochs: int,
         if not 0 <= c.noise < 1:
             raise error("a probability below 1", c.noise, where=f"{where}, noise")
         if c.noise and (c.candidates.parent[:, 0] >= 0).any():
-            remedy = "make the configuration with tinybayes.learn.hybrid.noisy"
+            remedy = "make the configuration with tinybayes.learn.training.hybrid.noisy"
             raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
         if c.sharing and c.per_row:
             remedy = "leave one of them out"

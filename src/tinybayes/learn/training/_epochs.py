@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tinybayes.learn import _arrays as arrays
-from tinybayes.learn._interrupts import interruptible
+from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.training import _arrays as arrays
 
 SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 

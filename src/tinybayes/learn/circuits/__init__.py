@@ -1,0 +1,1 @@
+"""Learning arithmetic circuits and networks of tree CPDs."""

@@ -1,0 +1,1 @@
+"""Relearning parameters under ties."""

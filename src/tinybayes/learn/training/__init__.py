@@ -1,0 +1,1 @@
+"""Training by gradient: one engine, and what it trains."""
