@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tinybayes"
 ROOMS = [
     "errors",
     "files",
+    "options",
     "_kernels",
     "model",
     "data",
