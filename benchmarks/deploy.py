@@ -29,8 +29,8 @@ from tinybayes.deploy import load as load_model
 from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, KIB
 from tinybayes.deploy._boards.monitor import Probe
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.measure import Measurement, measure_program
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores

@@ -26,8 +26,8 @@ import numpy as np
 from harness import provenance
 
 from tinybayes import hellinger, marginals, tie
-from tinybayes.deploy.uai import read_evidence, read_uai
-from tinybayes.deploy.uai_marginals import read_marginals
+from tinybayes.deploy.files.uai import read_evidence, read_uai
+from tinybayes.deploy.files.uai_marginals import read_marginals
 from tinybayes.errors import TinybayesError
 from tinybayes.model import CPD, BayesNet, Factor, Float, LogLinear, Variable
 

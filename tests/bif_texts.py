@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinybayes.deploy.bif import read_bif, write_bif
+from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.model import BayesNet
 
 DOG = """// the rows of dog-out are out of order; its parents have 2 and 3 states

@@ -13,7 +13,7 @@ import pytest
 from cli_host import fails, run
 from tinybayes import CircuitClassifier, CircuitDensity, load
 from tinybayes.cost import bayes_net_cost, circuit_cost
-from tinybayes.deploy.native import load_metadata
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn.circuits import _growth
 from tinybayes.model import BayesNet, Circuit
 from tinybayes.report import progress

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 from cli_host import fails, run
 from tinybayes import load
 from tinybayes.cli import learning
-from tinybayes.deploy.native import load_metadata
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn import GradientOptions
 from tinybayes.learn import classifier as by_name
 from tinybayes.learn.training import gradient

@@ -8,8 +8,8 @@ import pytest
 import zoo
 from cli_host import fails, run
 from tinybayes import marginals, save
-from tinybayes.deploy.uai import write_uai
-from tinybayes.deploy.uai_marginals import read_marginals, write_marginals
+from tinybayes.deploy.files.uai import write_uai
+from tinybayes.deploy.files.uai_marginals import read_marginals, write_marginals
 from tinybayes.infer import METHODS, compile_circuit
 
 

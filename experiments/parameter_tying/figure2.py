@@ -23,7 +23,7 @@ import numpy as np
 from learning import circuit_of, forward, learned
 
 from tinybayes import TinybayesError, hellinger, marginals, relearn, tie
-from tinybayes.deploy.uai import read_uai
+from tinybayes.deploy.files.uai import read_uai
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import BayesNet, Dataset, LogLinear
 from tinybayes.search.reproduce import provenance

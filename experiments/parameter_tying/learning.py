@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes import TinybayesError, compile_log_linear, relearn, relearn_rows, tie
-from tinybayes.deploy.uai import read_uai
+from tinybayes.deploy.files.uai import read_uai
 from tinybayes.learn.ties._expected import ExactCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear

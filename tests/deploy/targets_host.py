@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from c_host import FLAGS, compiler, state_type
 
-from tinybayes.deploy._plan import plan
 from tinybayes.deploy.export import export, write_files
+from tinybayes.deploy.programs._plan import plan
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, NeuralNet

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bif_texts import DOG, SMALL, again, put, table
 from mutate import Corpus, mutants
-from tinybayes.deploy.bif import read_bif
+from tinybayes.deploy.files.bif import read_bif
 from tinybayes.errors import FileError
 from tinybayes.model import BayesNet
 
@@ -144,7 +144,7 @@ def test_hostile_sizes_are_refused_before_memory_is_taken(children, tmp_path):
 
 
 def test_a_small_gzip_of_a_large_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tinybayes.deploy._network_text.MAX_BYTES", 2**20)
+    monkeypatch.setattr("tinybayes.deploy.files._network_text.MAX_BYTES", 2**20)
     (tmp_path / "bomb.bif.gz").write_bytes(gzip.compress(b" " * 2**24))
     tracemalloc.start()
     try:

@@ -5,9 +5,9 @@ import pytest
 from c_host import labels_and_codes, labels_and_scores
 from networks import STRUCTURES, classifier, codebook, every_state, formats
 
-from tinybayes.deploy._plan import plan
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.export import write_files
+from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint

@@ -8,7 +8,7 @@ import pytest
 from c_host import build
 from networks import classifier, codebook
 
-from tinybayes.deploy.c import to_c
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, conditional, integer_posterior
 from tinybayes.infer.integer_circuit import add, encode, multiply

@@ -10,7 +10,7 @@ from test_native_hostile import opened, sealed
 import oracle
 import zoo
 from tinybayes.deploy import load, read_model, read_network, save, write_model
-from tinybayes.deploy.ac import read_ac, write_ac
+from tinybayes.deploy.files.ac import read_ac, write_ac
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence
 from tinybayes.model import BayesNet, Codebook, Fixed, Float, Variable

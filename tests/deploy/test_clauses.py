@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zoo
-from tinybayes.deploy.clauses import parse_clauses, read_clauses
-from tinybayes.deploy.uai import read_uai, read_uai_factors, write_uai
+from tinybayes.deploy.files.clauses import parse_clauses, read_clauses
+from tinybayes.deploy.files.uai import read_uai, read_uai_factors, write_uai
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import log_partition, marginals
 from tinybayes.infer.log_linear import compile_log_linear

@@ -15,17 +15,18 @@ from test_circuit_c import run as run_circuit
 
 import neural_nets
 import zoo
-from tinybayes.deploy import bif, native, save
-from tinybayes.deploy import onnx as onnx_target
+from tinybayes.deploy import save
 from tinybayes.deploy._boards import toolchain
 from tinybayes.deploy._boards.boards import board
-from tinybayes.deploy._c.text import WIDTH
-from tinybayes.deploy._names import Names
-from tinybayes.deploy._plan import plan
-from tinybayes.deploy._terms import full_table, lay_out
-from tinybayes.deploy.bif import read_bif, write_bif
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.export import TARGETS, export
+from tinybayes.deploy.files import bif, native
+from tinybayes.deploy.files.bif import read_bif, write_bif
+from tinybayes.deploy.programs import onnx as onnx_target
+from tinybayes.deploy.programs._c.text import WIDTH
+from tinybayes.deploy.programs._names import Names
+from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs._terms import full_table, lay_out
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.model import CPD, BayesNet, Circuit, Fixed, Float, Inputs, Variable, with_target
@@ -87,9 +88,9 @@ def test_decision_trees_are_written_out_up_to_a_size(monkeypatch):
     net = zoo.tree_tan()
     node = next(number for number, cpd in enumerate(net.cpds) if cpd.tree is not None)
     assert full_table(net, node, net.cpds[node]).tolist() == zoo.tree_tan().cpds[1].table[[0, 1, 0, 2]].tolist()
-    monkeypatch.setattr("tinybayes.deploy._terms.MAX_ENTRIES", 12)
+    monkeypatch.setattr("tinybayes.deploy.programs._terms.MAX_ENTRIES", 12)
     assert full_table(net, node, net.cpds[node]).size == 12
-    monkeypatch.setattr("tinybayes.deploy._terms.MAX_ENTRIES", 11)
+    monkeypatch.setattr("tinybayes.deploy.programs._terms.MAX_ENTRIES", 11)
     with pytest.raises(TinybayesError, match=r"distribution of 'b': expected at most 11 entries.*compile the network"):
         full_table(net, node, net.cpds[node])
 

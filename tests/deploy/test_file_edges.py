@@ -7,14 +7,15 @@ import pytest
 from networks import classifier
 
 import zoo
-from tinybayes.deploy import load, measure, save, uai
+from tinybayes.deploy import load, measure, save
 from tinybayes.deploy._boards import monitor
-from tinybayes.deploy.ac import read_ac
-from tinybayes.deploy.bif import read_bif, write_bif
-from tinybayes.deploy.c import to_c
-from tinybayes.deploy.clauses import parse_clauses
-from tinybayes.deploy.uai import read_uai_factors
-from tinybayes.deploy.uai_marginals import read_marginals
+from tinybayes.deploy.files import uai
+from tinybayes.deploy.files.ac import read_ac
+from tinybayes.deploy.files.bif import read_bif, write_bif
+from tinybayes.deploy.files.clauses import parse_clauses
+from tinybayes.deploy.files.uai import read_uai_factors
+from tinybayes.deploy.files.uai_marginals import read_marginals
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
 

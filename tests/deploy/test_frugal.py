@@ -8,14 +8,14 @@ from c_host import SANITIZERS
 from networks import classifier
 from targets_host import Case, run_c
 
-import tinybayes.deploy._c.net as net_module
+import tinybayes.deploy.programs._c.net as net_module
 from neural_nets import neural_net, rows_of
-from tinybayes.deploy._c.net_inputs import Term, terms
-from tinybayes.deploy._c.net_kernels import Bank, _work
-from tinybayes.deploy._c.packing import Shape
-from tinybayes.deploy._net_plan import net_plan
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.export import export
+from tinybayes.deploy.programs._c.net_inputs import Term, terms
+from tinybayes.deploy.programs._c.net_kernels import Bank, _work
+from tinybayes.deploy.programs._c.packing import Shape
+from tinybayes.deploy.programs._net_plan import net_plan
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.model import Fixed, Float
 
 NARROW, WIDE, WHOLE = Shape(32, 8, 4, 5), Shape(32, 10, 5, 21), Shape(32, 32, 16, 0)

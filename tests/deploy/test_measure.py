@@ -19,9 +19,9 @@ from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy._boards.toolchain import PACKAGES
-from tinybayes.deploy._plan import plan
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.measure import measure, measure_program
+from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, integer_posterior
 from tinybayes.infer.integers import integer_log_joint

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 import zoo
-from tinybayes.deploy._native.tensors import pack_bits, unpack_bits
-from tinybayes.deploy.native import load, load_metadata, save
+from tinybayes.deploy.files._native.tensors import pack_bits, unpack_bits
+from tinybayes.deploy.files.native import load, load_metadata, save
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
 

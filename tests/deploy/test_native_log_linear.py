@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import zoo
 from tinybayes import tie
 from tinybayes.deploy import load, read_any, read_model, save, write_model
-from tinybayes.deploy.clauses import parse_clauses
+from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import Factor, LogLinear, Variable
 
@@ -56,7 +56,7 @@ def test_only_the_native_format_holds_them(tmp_path):
     ],
 )
 def test_wrong_fields_are_named(tmp_path, monkeypatch, change, message):
-    from tinybayes.deploy import native
+    from tinybayes.deploy.files import native
 
     model = LogLinear.from_bayes_net(zoo.sprinkler())
     content, tensors = native._KINDS["LogLinear"].pack(model)

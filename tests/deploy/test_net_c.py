@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from targets_host import Case, run_c
 
 from neural_nets import kinds, neural_net, rows_of
-from tinybayes.deploy._c.net_kernels import Kernel, net_banks
-from tinybayes.deploy._net_plan import net_plan
-from tinybayes.deploy.c import to_c
+from tinybayes.deploy.programs._c.net_kernels import Kernel, net_banks
+from tinybayes.deploy.programs._net_plan import net_plan
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import NeuralNet, Variable

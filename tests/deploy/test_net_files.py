@@ -13,7 +13,7 @@ from test_native_hostile import wrong
 from mutate import ModelFiles, opened, sealed
 from neural_nets import kinds, neural_net, rows_of
 from tinybayes.deploy import load, read_any, read_distribution, read_joint, read_model, read_network, save, write_model
-from tinybayes.deploy.native import load_metadata
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import NeuralNet

@@ -7,9 +7,9 @@ from targets_host import RUNNERS, Case, simulate
 
 from neural_nets import kinds, neural_net, rows_of
 from tinybayes import datasets, learn_classifier, quantize
-from tinybayes.deploy._plan import plan
 from tinybayes.deploy.export import TARGETS, export, write_files
-from tinybayes.deploy.verilog import to_verilog
+from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs.verilog import to_verilog
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint
@@ -178,7 +178,7 @@ def test_wide_tables_are_not_for_verilog(monkeypatch):
     net = classifier("tree", Fixed(3, 1), states=[300, 300, 2], classes=2, seed=1)
     with pytest.raises(TinybayesError, match="verilog: expected tables of at most 65,536 rows"):
         export(net, "verilog")
-    monkeypatch.setattr("tinybayes.deploy.verilog.MAX_ENTRIES", 10)
+    monkeypatch.setattr("tinybayes.deploy.programs.verilog.MAX_ENTRIES", 10)
     with pytest.raises(TinybayesError, match="verilog: expected at most 10 entries"):
         export(classifier("naive", Fixed(3, 1)), "verilog")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinybayes.deploy.uai_marginals import format_marginals, read_marginals, write_marginals
+from tinybayes.deploy.files.uai_marginals import format_marginals, read_marginals, write_marginals
 from tinybayes.errors import FileError
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import zoo
 from mutate import Corpus, mutants
-from tinybayes.deploy.bif import read_bif, write_bif
-from tinybayes.deploy.uai import read_uai, write_uai
-from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
+from tinybayes.deploy.files.bif import read_bif, write_bif
+from tinybayes.deploy.files.uai import read_uai, write_uai
+from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import BayesNet, Fixed, Float, Variable
 

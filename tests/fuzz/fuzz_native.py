@@ -16,8 +16,8 @@ import zoo
 from mutate import ModelFiles, change_json, change_tensor
 from neural_nets import neural_net
 from tinybayes.cost import neural_net_cost
-from tinybayes.deploy.clauses import parse_clauses
-from tinybayes.deploy.native import load, load_metadata, save
+from tinybayes.deploy.files.clauses import parse_clauses
+from tinybayes.deploy.files.native import load, load_metadata, save
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable

@@ -15,12 +15,12 @@ from bif_texts import DOG, SMALL
 from mutate import Corpus
 from tinybayes.cost import bayes_net_cost, circuit_cost
 from tinybayes.deploy import load, save
-from tinybayes.deploy.ac import read_ac, write_ac
-from tinybayes.deploy.bif import read_bif, write_bif
-from tinybayes.deploy.clauses import read_clauses
-from tinybayes.deploy.uai import read_evidence, read_uai, read_uai_factors, write_uai
-from tinybayes.deploy.uai_marginals import read_marginals, write_marginals
-from tinybayes.deploy.xmlbif import read_xmlbif, write_xmlbif
+from tinybayes.deploy.files.ac import read_ac, write_ac
+from tinybayes.deploy.files.bif import read_bif, write_bif
+from tinybayes.deploy.files.clauses import read_clauses
+from tinybayes.deploy.files.uai import read_evidence, read_uai, read_uai_factors, write_uai
+from tinybayes.deploy.files.uai_marginals import read_marginals, write_marginals
+from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, compile_circuit
 from tinybayes.infer.circuit import log_evidence

@@ -31,8 +31,8 @@ from run import machine, read_results, say, write_results  # noqa: E402
 
 import zoo  # noqa: E402
 from neural_nets import neural_net, rows_of  # noqa: E402
-from tinybayes.deploy._plan import plan  # noqa: E402
-from tinybayes.deploy.c import to_c  # noqa: E402
+from tinybayes.deploy.programs._plan import plan  # noqa: E402
+from tinybayes.deploy.programs.c import to_c  # noqa: E402
 from tinybayes.errors import TinybayesError  # noqa: E402
 from tinybayes.infer import class_scores, compile_circuit, integer_posterior, marginals  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402

@@ -10,9 +10,9 @@ import pytest
 
 from tinybayes.cli.explore import parse_size, parse_time
 from tinybayes.data.readers import read_frame
-from tinybayes.deploy.c import to_c
 from tinybayes.deploy.export import export
-from tinybayes.deploy.uai_marginals import read_marginals
+from tinybayes.deploy.files.uai_marginals import read_marginals
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer.scores import predict_codes
 from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumable, write_checkpoint
@@ -137,7 +137,7 @@ def test_parquet_whose_columns_are_described_wrongly(name):
 def test_a_long_word_that_is_nearly_a_number_takes_no_longer(tmp_path, line):
     """A pattern that gave digits back took time with their square: minutes for these."""
     put(tmp_path, "long.txt", "variable a 0 1\n" + line.format("7" * 100_000))
-    code = "import sys\nfrom tinybayes.deploy.clauses import read_clauses\nread_clauses(sys.argv[1])"
+    code = "import sys\nfrom tinybayes.deploy.files.clauses import read_clauses\nread_clauses(sys.argv[1])"
     command = [sys.executable, "-c", code, str(tmp_path / "long.txt")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert "FileError" in done.stderr

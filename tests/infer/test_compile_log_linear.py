@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from tinybayes.compress import quantize
-from tinybayes.deploy.clauses import parse_clauses
+from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import (
     compile_log_linear,

@@ -7,9 +7,9 @@ import pytest
 
 import zoo
 from tinybayes import CPD, BayesNet, Factor, Float, LogLinear, TinybayesError, Variable, compile_circuit, hellinger
-from tinybayes.deploy.clauses import parse_clauses
-from tinybayes.deploy.uai import read_evidence, read_uai, read_uai_factors
-from tinybayes.deploy.uai_marginals import read_marginals
+from tinybayes.deploy.files.clauses import parse_clauses
+from tinybayes.deploy.files.uai import read_evidence, read_uai, read_uai_factors
+from tinybayes.deploy.files.uai_marginals import read_marginals
 from tinybayes.infer import METHODS, Marginals, circuit, marginals
 from tinybayes.infer.sampling import tied
 from tinybayes.infer.sampling._problem import restrict

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 import oracle
 import zoo
 from tinybayes.compress import tie
-from tinybayes.deploy.clauses import parse_clauses
+from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_log_linear
 from tinybayes.learn.ties._expected import Chains, ExactCounts

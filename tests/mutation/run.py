@@ -33,9 +33,7 @@ from forks import Tests, run_mutants  # noqa: E402
 from mutants import Mutant, mutants, sample  # noqa: E402
 
 BOARDS = ("deploy/_boards/", "deploy/measure.py")
-CODE = ("deploy/_c/", "deploy/_verilog/", "deploy/_names.py", "deploy/_net_p", "deploy/_onnx", "deploy/_plan.py")
-CODE += ("deploy/_rows.py", "deploy/_terms.py", "deploy/arduino.py", "deploy/c.py", "deploy/cpp.py")
-CODE += ("deploy/export.py", "deploy/micropython.py", "deploy/onnx.py", "deploy/verilog.py")
+CODE = ("deploy/programs/", "deploy/export.py")
 HOSTS = (
     "test_c",
     "test_circuit_c",

@@ -14,7 +14,7 @@ import numpy as np
 import oracle
 import zoo
 from tinybayes import compile_circuit, marginals, read_model, sample
-from tinybayes.deploy.uai import read_evidence, read_uai
+from tinybayes.deploy.files.uai import read_evidence, read_uai
 
 BIF = ("alarm", "andes", "asia", "cancer", "child", "hailfinder", "hepar2", "insurance", "munin1", "pigs", "win95pts")
 # Evidence for the UAI networks: what takes pyAgrum seconds, so for the widest only values for 20 % of the variables.

@@ -13,7 +13,7 @@ from others import BIF, UAI, answers, bif_answers, bif_file, small_networks, tab
 
 import zoo
 from tinybayes import Float, Variable, chow_liu, marginals, maximum_likelihood, read_dataset, read_model, write_model
-from tinybayes.deploy.uai import read_uai_factors
+from tinybayes.deploy.files.uai import read_uai_factors
 
 os.environ["TQDM_DISABLE"] = "1"
 pytest.importorskip("pgmpy")

@@ -93,7 +93,7 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
 
 def _name_of(path: Path) -> str:
     """Make the name of a model of that of its file, where it can be one."""
-    from tinybayes.deploy._names import check_name, identifier
+    from tinybayes.deploy.programs._names import check_name, identifier
 
     if (path.parent.parent / "front.json").is_file():
         return "model"  # a search names its files by number
@@ -105,7 +105,7 @@ def _name_of(path: Path) -> str:
 
 def _note(path: Path) -> str:
     """Tell the error that was measured, if the file of the model has kept one."""
-    from tinybayes.deploy.native import load_metadata
+    from tinybayes.deploy.files.native import load_metadata
 
     if path.suffix != ".tb":
         return ""
@@ -143,8 +143,8 @@ def _table(files: "Files") -> object:
 def _measure(model: "Classifier", files: "Files", name: str, query: str | None) -> "list[Measurement]":
     import numpy as np
 
-    from tinybayes.deploy._rows import rows_with_every_state
     from tinybayes.deploy.measure import measure
+    from tinybayes.deploy.programs._rows import rows_with_every_state
     from tinybayes.model import Circuit
 
     variables = model.nodes if isinstance(model, Circuit) else model.variables

@@ -36,7 +36,7 @@ def infer(
     as_json: Json = False,
 ) -> None:
     """Estimate the posterior of every variable of a model: UAI marginals on standard output, figures beside them."""
-    from tinybayes.deploy.uai_marginals import format_marginals, read_marginals, write_marginals
+    from tinybayes.deploy.files.uai_marginals import format_marginals, read_marginals, write_marginals
     from tinybayes.infer import hellinger, marginals
     from tinybayes.infer.sampling.result import Budget
     from tinybayes.report.progress import sampling_progress
@@ -77,8 +77,8 @@ def infer(
 def read_any(path: Path) -> "Model":
     """Read whatever `marginals` can be asked about."""
     from tinybayes.deploy import read_joint
-    from tinybayes.deploy.clauses import read_clauses
-    from tinybayes.deploy.uai import read_uai_factors
+    from tinybayes.deploy.files.clauses import read_clauses
+    from tinybayes.deploy.files.uai import read_uai_factors
 
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".uai"):
@@ -87,7 +87,7 @@ def read_any(path: Path) -> "Model":
 
 
 def _case(path: Path | None) -> dict[int, int]:
-    from tinybayes.deploy.uai import read_evidence
+    from tinybayes.deploy.files.uai import read_evidence
 
     if path is None:
         return {}

@@ -81,7 +81,7 @@ def fit(
     """
     from tinybayes.cost import bayes_net_cost
     from tinybayes.data.variables import Discretization
-    from tinybayes.deploy.native import save
+    from tinybayes.deploy.files.native import save
     from tinybayes.infer import evaluate
     from tinybayes.learn import GradientOptions
 

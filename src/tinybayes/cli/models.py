@@ -78,7 +78,7 @@ def info(
     """Show the variables, the structure and the price of a model."""
     from tinybayes.cost import model_cost
     from tinybayes.deploy import read_model
-    from tinybayes.deploy.native import load_metadata
+    from tinybayes.deploy.files.native import load_metadata
     from tinybayes.model import Circuit, NeuralNet
     from tinybayes.report.circuits import circuit_card, describe_circuit
     from tinybayes.report.console import model_card

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tinybayes.deploy.arduino import to_arduino
-from tinybayes.deploy.c import to_c
-from tinybayes.deploy.cpp import to_cpp
-from tinybayes.deploy.micropython import to_micropython
-from tinybayes.deploy.onnx import to_onnx
-from tinybayes.deploy.verilog import to_verilog
+from tinybayes.deploy.programs.arduino import to_arduino
+from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.cpp import to_cpp
+from tinybayes.deploy.programs.micropython import to_micropython
+from tinybayes.deploy.programs.onnx import to_onnx
+from tinybayes.deploy.programs.verilog import to_verilog
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, Circuit, NeuralNet

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy.formats import Model
+from tinybayes.deploy.files.formats import Model
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 from tinybayes.report.circuits import describe_circuit
 from tinybayes.report.console import bytes_text

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinybayes.cost import model_cost
 from tinybayes.deploy import load
-from tinybayes.deploy.formats import Model
+from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.infer.reliability import explained_rows, page_figures

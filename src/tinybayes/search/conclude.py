@@ -157,7 +157,7 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
     if outcome is not None:
         cost, tested = outcome.cost.to_dict(), outcome.test_error
         if outcome.model is not None:
-            from tinybayes.deploy.native import save
+            from tinybayes.deploy.files.native import save
 
             file = f"models/{run.key}.tb"
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}

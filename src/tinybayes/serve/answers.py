@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy.formats import Model
+from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tinybayes.deploy import load
-from tinybayes.deploy.formats import Model
+from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import as_circuit
 from tinybayes.model import Circuit, LogLinear, NeuralNet

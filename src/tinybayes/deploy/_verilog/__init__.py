@@ -1,1 +1,0 @@
-"""Pieces of the Verilog exporter; `tinybayes.deploy.verilog` puts them together."""

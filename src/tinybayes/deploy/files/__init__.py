@@ -1,0 +1,1 @@
+"""Models as files, one module for each format."""

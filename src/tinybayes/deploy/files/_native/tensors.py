@@ -1,0 +1,122 @@
+"""Tensors of a model file: each holds the parts of many tables, one after the other, packed to the bit."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinybayes.deploy.files._native.fields import short
+from tinybayes.errors import FileError, error
+
+_SHORT_NAMES = {"float64": "F64", "float32": "F32", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8"}
+
+
+class Storage(NamedTuple):
+    """A tensor's name, the types it may have from narrow to wide, and the bits of a code where those are packed."""
+
+    name: str
+    dtypes: tuple[str, ...]
+    bits: int = 0
+
+    def pack(self, parts: list[np.ndarray]) -> np.ndarray:
+        """Join the parts into the tensor that is stored."""
+        joined = np.concatenate(parts)
+        if self.bits:
+            return pack_bits(joined, self.bits)
+        for dtype in self.dtypes[:-1]:
+            if np.iinfo(dtype).min <= joined.min() and joined.max() <= np.iinfo(dtype).max:
+                return joined.astype(dtype)
+        return joined.astype(self.dtypes[-1], copy=False)
+
+
+LEVELS = Storage("levels", ("float64",))  # of codebooks
+
+
+class Tensors:
+    """The tensors of a file, each handed out from its start to its end and not a number further.
+
+    Parameters
+    ----------
+    entries
+        Name, type, shape and bytes of each tensor, as safetensors gives them.
+    path
+        The file, for messages.
+    """
+
+    def __init__(self, entries: list[tuple[str, dict[str, Any]]], path: str) -> None:
+        self.path = path
+        self._packed = dict(entries)
+        self._whole: dict[Storage, np.ndarray] = {}
+        self._used: dict[Storage, int] = {}
+
+    def left(self, storage: Storage) -> int:
+        """Return how many entries are still to be had."""
+        if storage.name not in self._packed:
+            return 0
+        if storage not in self._whole:
+            self._whole[storage] = self._open(storage)
+            self._used[storage] = 0
+        return len(self._whole[storage]) - self._used[storage]
+
+    def take(self, storage: Storage, count: int, user: str) -> np.ndarray:
+        """Return the next entries, as a view; `user` says in the message who asked for them."""
+        left = self.left(storage)
+        if count > left:
+            expected = f"{short(count)} more entries for {user.removeprefix(self.path + ', ')}"
+            raise error(expected, left, where=self._place(storage.name), kind=FileError)
+        if count == 0:
+            return np.empty(0, storage.dtypes[0])
+        start = self._used[storage]
+        self._used[storage] = start + count
+        return self._whole[storage][start : start + count]
+
+    def finish(self) -> None:
+        """Raise unless every tensor was used up."""
+        sizes = {
+            storage.name: -(-used * storage.bits // 8) if storage.bits else used for storage, used in self._used.items()
+        }
+        for name, entry in self._packed.items():
+            if name not in sizes or entry["shape"] != [sizes[name]]:
+                expected = f"{sizes[name]} entries" if name in sizes else "no such tensor"
+                got = f"the shape {short(entry['shape'])}"
+                raise error(expected, got, where=self._place(name), kind=FileError)
+
+    def _open(self, storage: Storage) -> np.ndarray:
+        entry = self._packed[storage.name]
+        dtypes = {_SHORT_NAMES[dtype]: dtype for dtype in storage.dtypes}
+        if entry["dtype"] not in dtypes or len(entry["shape"]) != 1:
+            expected = f"one axis of {' or '.join(dtypes)}"
+            got = f"{entry['dtype']} with the shape {short(entry['shape'])}"
+            raise error(expected, got, where=self._place(storage.name), kind=FileError)
+        dtype = np.dtype(dtypes[entry["dtype"]])
+        array = np.frombuffer(entry["data"], dtype.newbyteorder("<")).astype(dtype, copy=False)
+        return unpack_bits(array, storage.bits) if storage.bits else array
+
+    def _place(self, name: str) -> str:
+        return f"{self.path}, tensor {short(name)}"
+
+
+def pack_bits(codes: np.ndarray, bits: int) -> np.ndarray:
+    """Write codes without gaps, the lowest bit first: eight codes fill as many octets as a code has bits."""
+    groups = np.zeros((-(-len(codes) // 8), 8), codes.dtype)
+    groups.reshape(-1)[: len(codes)] = codes
+    octets = np.zeros((len(groups), bits), np.uint8)
+    for column in range(8):
+        octet, shift = divmod(column * bits, 8)
+        value = groups[:, column].astype(np.uint64) << np.uint64(shift)
+        for part in range((shift + bits + 7) // 8):
+            octets[:, octet + part] |= (value >> np.uint64(8 * part)).astype(np.uint8)
+    return octets.reshape(-1)[: (len(codes) * bits + 7) // 8]
+
+
+def unpack_bits(octets: np.ndarray, bits: int) -> np.ndarray:
+    """Return as many codes as the octets hold, in the smallest unsigned type."""
+    groups = np.zeros((-(-len(octets) // bits), bits), np.uint8)
+    groups.reshape(-1)[: len(octets)] = octets
+    codes = np.empty((len(groups), 8), np.min_scalar_type(2**bits - 1))
+    for column in range(8):
+        octet, shift = divmod(column * bits, 8)
+        value = np.zeros(len(groups), np.uint64)
+        for part in range((shift + bits + 7) // 8):
+            value |= groups[:, octet + part].astype(np.uint64) << np.uint64(8 * part)
+        codes[:, column] = (value >> np.uint64(shift)) & np.uint64(2**bits - 1)
+    return codes.reshape(-1)[: 8 * len(octets) // bits]

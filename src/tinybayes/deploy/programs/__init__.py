@@ -1,0 +1,1 @@
+"""Models as programs, one module for each target."""

@@ -1,0 +1,1 @@
+"""Pieces of the C exporter; `tinybayes.deploy.programs.c` puts them together."""

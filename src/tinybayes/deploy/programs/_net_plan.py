@@ -1,0 +1,178 @@
+"""What every exporter of neural networks starts from: the interface, the facts, and layers without negative numbers.
+
+A device likes numbers that are never negative: they fit in narrow lanes, and zeros can be skipped. So values enter a
+layer as ``z``, weights as their codes ``k``, and with ``top = 2**bits - 1`` a sum is
+
+    factor * (2 * sum(k * z) - top * sum(z)) + bias
+
+where factor and bias have taken up everything that was left out of the values.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tinybayes.cost import model_cost
+from tinybayes.deploy.programs._plan import MAX_STATES, plain
+from tinybayes.errors import error
+from tinybayes.model import NeuralNet, Variable
+from tinybayes.model.neural_net import LARGEST, PEAK, Layer
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A layer on its way to a device.
+
+    Parameters
+    ----------
+    layer, shape
+        The layer, and the shape of what enters it.
+    codes
+        Of the weights, shape (terms, units); those of negated values are turned around.
+    factor, bias
+        See above.
+    peaks
+        The largest ``z`` of each term.
+    pad
+        The ``z`` of a value of zero, which surrounds an image.
+    scale, shift
+        Of the first layer: how a column becomes ``z = scale * value + shift``.
+    """
+
+    layer: Layer
+    shape: tuple[int, ...]
+    codes: np.ndarray
+    factor: int
+    bias: np.ndarray
+    peaks: np.ndarray
+    pad: int = 0
+    scale: np.ndarray | None = None
+    shift: np.ndarray | None = None
+
+    @property
+    def top(self) -> int:
+        """The largest code."""
+        return int(2**self.layer.bits - 1)
+
+    @property
+    def flags(self) -> bool:
+        """Whether all values are zero or one."""
+        return bool(self.peaks.max(initial=0) <= 1)
+
+
+@dataclass(frozen=True, eq=False)
+class NetPlan:
+    """A neural network on its way to a device."""
+
+    net: NeuralNet
+    score = "int32_t"
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+        return self.net.variables
+
+    @property
+    def target(self) -> Variable:
+        """The class variable."""
+        return self.net.target
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The layers without negative numbers."""
+        net, found = self.net, []
+        for i, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
+            if i:
+                found.append(_hidden(layer, shape, net.layers[i - 1].activation))
+            else:
+                found.append(_first_image(net) if layer.convolution else _first(net))
+        return tuple(found)
+
+    def facts(self, note: str = "") -> list[str]:
+        """Return lines for the comment at the top of generated files."""
+        net = self.net
+        lines = [f"A neural net of {len(net.variables)} features into {net.target.cardinality} classes, by tinybayes."]
+        lines += [f"Layers: {', '.join(map(_described, net.layers))}."]
+        lines += [f"Price: {model_cost(net)}."]
+        lines += [f"Scores times {net.scale:.6g} are log p(class | x), but for a constant of the row; they are exact."]
+        return [*lines, *([plain(note)] if note else []), f"Model {net_fingerprint(net)}."]
+
+
+def net_plan(net: NeuralNet) -> NetPlan:
+    """Lay out a network for export; raise when a device could not hold its codes."""
+    largest = max((*(v.cardinality for v in net.variables), net.target.cardinality))
+    if largest > MAX_STATES:
+        remedy = "merge states, or leave the column out"
+        raise error(f"at most {MAX_STATES:,} states of a variable", f"{largest:,}", where="export", remedy=remedy)
+    return NetPlan(net)
+
+
+def net_fingerprint(net: NeuralNet) -> str:
+    """Return a short hash of everything that a prediction depends on."""
+    digest = hashlib.sha256(repr((net.variables, net.target, net.scale, net.image_shape)).encode())
+    parts = [net.inputs.feature, net.inputs.state, net.inputs.multiplier, net.inputs.center]
+    for layer in net.layers:
+        digest.update(repr((layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after)).encode())
+        parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _described(layer: Layer) -> str:
+    kind = "convolution to " if layer.convolution else ""
+    return f"{kind}{layer.units} units of {layer.bits} bits"
+
+
+def column_peaks(net: NeuralNet) -> np.ndarray:
+    """Return the largest number of each column before its multiplier."""
+    top = np.array([v.cardinality - 1 for v in net.variables], dtype=np.int64)[net.inputs.feature]
+    return np.where(net.inputs.state >= 0, 1, top)
+
+
+def _first(net: NeuralNet) -> Stage:
+    """Fold centres into the bias, and signs of multipliers into the weights."""
+    layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
+    codes = np.where(multiplier[:, None] < 0, 2**layer.bits - 1 - layer.codes, layer.codes).astype(np.uint8)
+    bias = layer.bias - net.inputs.center.astype(np.int64) @ layer.weights
+    factor = math.gcd(*multiplier.tolist()) or 1
+    scale = np.abs(multiplier) // factor
+    peaks = scale * column_peaks(net)
+    return Stage(layer, net.shapes[0], codes, factor, bias, peaks, scale=scale, shift=np.zeros_like(scale))
+
+
+def _first_image(net: NeuralNet) -> Stage:
+    """Lift all pixels, and the zeros around them, by as much as the darkest is below zero."""
+    layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
+    center, top = net.inputs.center.astype(np.int64), multiplier * column_peaks(net)
+    lift = max(0, int((center - np.minimum(top, 0)).max()))
+    factor = math.gcd(lift, *multiplier.tolist(), *(lift - center).tolist()) or 1
+    scale, shift, pad = multiplier // factor, (lift - center) // factor, lift // factor
+    peak = max(pad, int((np.maximum(top, 0) // factor + shift).max()))
+    return _image(layer, net.shapes[0], factor, lift, pad, peak, scale=scale, shift=shift)
+
+
+def _hidden(layer: Layer, shape: tuple[int, ...], before: str) -> Stage:
+    """Take signs as 0 and 1 (in images, where there are zeros as well, as 0 and 2 around a 1)."""
+    signs = before == "sign"
+    if layer.convolution:
+        return _image(layer, shape, 1, int(signs), int(signs), 2 if signs else PEAK)
+    peaks = np.full(len(layer.codes), 1 if signs else PEAK)
+    bias = layer.bias.astype(np.int64) - (layer.weights.sum(axis=0) if signs else 0)
+    return Stage(layer, shape, layer.codes, 2 if signs else 1, bias, peaks)
+
+
+def _image(
+    layer: Layer, shape: tuple[int, ...], factor: int, lift: int, pad: int, peak: int, **first: np.ndarray
+) -> Stage:
+    codes = layer.codes.reshape(-1, layer.units)
+    weights = layer.weights.reshape(-1, layer.units).astype(np.int64)
+    bound = int(np.abs(weights).sum(axis=0).max()) * peak
+    if bound > LARGEST:
+        remedy = "use fewer bits, or smaller multipliers of the inputs"
+        raise error("sums below 2**31", f"{bound:,}", where="convolution", remedy=remedy)
+    bias = layer.bias - lift * weights.sum(axis=0)
+    return Stage(layer, shape, codes, factor, bias, np.full(len(codes), peak), pad, **first)

@@ -1,0 +1,1 @@
+"""Pieces of the Verilog exporter; `tinybayes.deploy.programs.verilog` puts them together."""

@@ -1,0 +1,243 @@
+"""Classifiers as Verilog-2001: a ROM for each table, a tree of adders for all classes, a tree of comparisons."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from tinybayes.deploy.programs._names import check_name
+from tinybayes.deploy.programs._plan import Plan, plain, plan
+from tinybayes.deploy.programs._rows import rows_with_every_state
+from tinybayes.deploy.programs._terms import Term
+from tinybayes.deploy.programs._verilog.netlist import Netlist
+from tinybayes.deploy.programs._verilog.testbench import Interface, testbench
+from tinybayes.errors import error
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.model import BayesNet, Fixed
+
+MAX_ROWS = 2**16  # of one table, and
+MAX_ENTRIES = 2**22  # of all of them: more belongs into a memory, not into logic
+
+_WORDS = """
+automatic buf bufif0 bufif1 casex casez cell cmos config deassign defparam design disable edge endcase endconfig
+endfunction endgenerate endmodule endprimitive endspecify endtable endtask event force forever fork function generate
+genvar highz0 highz1 ifnone incdir include inout instance join large liblist library localparam macromodule medium nand
+negedge nmos nor noshowcancelled notif0 notif1 pmos posedge primitive pull0 pull1 pulldown pullup
+pulsestyle_ondetect pulsestyle_onevent rcmos realtime release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared
+showcancelled small specify specparam strong0 strong1 supply0 supply1 table task tran tranif0 tranif1 tri tri0 tri1
+triand trior trireg use vectored wait wand weak0 weak1 wor xnor
+"""
+WORDS = frozenset(_WORDS.split())
+
+FUNCTIONS = """
+    // The codes of all classes as numbers of {size} bits.
+    function [{lanes}:0] widen;
+        input [{row}:0] codes;
+        integer c;
+        for (c = 0; c < {classes}; c = c + 1)
+            widen[c * {size} +: {size}] = {number};
+    endfunction
+
+    // Sums of all classes.
+    function [{lanes}:0] add;
+        input [{lanes}:0] a, b;
+        integer c;
+        for (c = 0; c < {classes}; c = c + 1)
+            add[c * {size} +: {size}] = a[c * {size} +: {size}] + b[c * {size} +: {size}];
+    endfunction
+
+    // Of two {{class, sum}} the one with the {best} sum; the first if they are equal.
+    function [{player}:0] best;
+        input [{player}:0] a, b;
+        best = {compare} ? b : a;
+    endfunction
+"""
+
+MINUS = """
+    function [{lanes}:0] minus;
+        input [{lanes}:0] a;
+        integer c;
+        for (c = 0; c < {classes}; c = c + 1)
+            minus[c * {size} +: {size}] = -a[c * {size} +: {size}];
+    endfunction
+"""
+
+
+def to_verilog(
+    net: BayesNet,
+    *,
+    name: str = "model",
+    raw: str = "none",
+    note: str = "",
+    pipelined: bool = False,
+    checks: int = 64,
+) -> dict[str, str]:
+    """Write a quantised classifier as a Verilog-2001 module, with a test bench that checks itself.
+
+    The scores are those of `tinybayes.infer.integer_log_joint`, bit for bit.
+
+    Parameters
+    ----------
+    net
+        The classifier, in one `Fixed` format or one `Codebook`.
+    name
+        The name of the module and of the file.
+    raw
+        Only ``"none"``: the module takes states.
+    note
+        A line for the comment at the top, such as the measured error.
+    pipelined
+        Give the module a clock. It then takes a row with every clock, and answers after as many as the comment says.
+    checks
+        How many rows the test bench runs through, at least; every state occurs in them. 0 for no test bench.
+
+    Returns
+    -------
+    dict of str
+        The texts by file name.
+    """
+    check_name(name, WORDS)
+    if raw != "none":
+        remedy = "leave --raw out, and give the module states"
+        raise error("no raw measurements in Verilog", repr(raw), where="raw", remedy=remedy)
+    found = plan(net)
+    if found.values is None:
+        remedy = "quantise the model: fit --training hybrid --bits 4, or tie --levels 16"
+        raise error("a model in fixed point or with a codebook", str(found.form), where="verilog", remedy=remedy)
+    module = _Module(found, pipelined)
+    files = {f"{name}.v": module.text(name, note)}
+    if checks:
+        rows = rows_with_every_state(found.terms.states, checks)
+        files[f"{name}_tb.v"] = testbench(name, module.ports(), rows, integer_log_joint(net, rows)[0])
+    return files
+
+
+class _Module:
+    """A module: what its parts are called and how wide they are, and their text."""
+
+    def __init__(self, found: Plan, pipelined: bool) -> None:
+        self.found, self.netlist = found, Netlist(pipelined)
+        terms = found.terms
+        _check_sizes(found)
+        self.classes, self.fixed = terms.classes, isinstance(found.form, Fixed)
+        self.codes = np.unique(np.concatenate([terms.rows.reshape(-1), terms.entries]))
+        self.bits = max(1, int(self.codes.max(initial=0)).bit_length())
+        self.size = found.reach.bit_length() + 1  # of a sum, with its sign
+        self.label = max(1, (terms.classes - 1).bit_length())
+        self.width = [max(1, (k - 1).bit_length()) for k in terms.states]  # of a feature
+        self.low = [0, *np.cumsum(self.width).tolist()]
+
+    def ports(self) -> Interface:
+        """Describe the ports; the latency is known when the text was written."""
+        latency = self.netlist.levels if self.netlist.pipelined else 0
+        return Interface(tuple(self.low[:-1]), max(1, self.low[-1]), self.label, self.size, latency)
+
+    def text(self, name: str, note: str) -> str:
+        """Write the module."""
+        net, lanes, size, terms = self.netlist, self.classes * self.size, self.size, self.found.terms
+        leaves = [f"widen(rom{i}({self._address(t)}))" for i, t in enumerate(terms.terms)]
+        leaves += [f"widen({{{self.classes}{{common{i}({self._address(t)})}}}})" for i, t in enumerate(terms.common)]
+        tables = net.level("t", lanes, leaves)
+        net.alias("total", lanes, net.tree("s", lanes, [*tables, f"{lanes}'h{self._start():x}"], "add({}, {})"))
+        ready = net.levels
+        players = [f"{{{self.label}'d{c}, total[{c * size} +: {size}]}}" for c in range(self.classes)]
+        net.alias("winner", self.label + size, net.tree("w", self.label + size, players, "best({}, {})"))
+        scores = net.delay("late", lanes, "minus(total)" if self.fixed else "total", net.levels - ready)
+        end = f"    assign label = winner[{size} +: {self.label}];\n    assign scores = {scores};\nendmodule\n"
+        return self._head(name, note) + self._roms() + self._functions() + "\n" + net.text() + end
+
+    def _start(self) -> int:
+        """Return the rows that are always added, the classes side by side."""
+        terms, worth = self.found.terms, self.found.worth
+        start = worth(terms.constant).sum(axis=0) + worth(terms.common_constant).sum()
+        start = -start if self.fixed else start
+        return sum((value % 2**self.size) << self.size * c for c, value in enumerate(start.tolist()))
+
+    def _address(self, term: Term) -> str:
+        """Write the features of a table side by side, which is an address without any multiplication."""
+        parts = [f"x[{self.low[f]} +: {self.width[f]}]" for f, _ in term.steps]
+        return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+
+    def _head(self, name: str, note: str) -> str:
+        lines, ports = self.found.facts(note), self.ports()
+        lines += ["x holds the states side by side:"]
+        for v, low, width in zip(self.found.net.variables, self.low, self.width, strict=False):
+            lines.append(f"  x[{low + width - 1}:{low}]  {plain(v.name)}, {v.cardinality} states")
+        lines += [
+            f"scores holds signed numbers of {self.size} bits; class c is scores[{self.size} * c +: {self.size}]."
+        ]
+        lines += [f"{c}: {plain(s)}" for c, s in enumerate(self.found.target.states)]
+        clock = ""
+        if self.netlist.pipelined:
+            clock = "    input wire clk,\n"
+            lines.append(f"A row with every clock; its answer is there after {ports.latency} clocks.")
+        return "".join(f"// {line}\n" for line in lines) + (
+            f"module {name} (\n{clock}    input wire [{ports.x - 1}:0] x,\n"
+            f"    output wire [{self.label - 1}:0] label,\n"
+            f"    output wire [{self.classes * self.size - 1}:0] scores\n);\n"
+        )
+
+    def _roms(self) -> str:
+        terms, out = self.found.terms, ""
+        for i, (term, rows) in enumerate(_parts(terms.terms, terms.rows)):
+            out += self._rom(f"rom{i}", term, rows)
+        for i, (term, entries) in enumerate(_parts(terms.common, terms.entries)):
+            out += self._rom(f"common{i}", term, entries[:, None])
+        return out
+
+    def _rom(self, name: str, term: Term, rows: np.ndarray) -> str:
+        """Write a function from an address to a row; addresses that no row of states has give zeros."""
+        width, at, shift = self.bits * rows.shape[1], np.zeros(len(rows), dtype=np.int64), 0
+        for f, stride in reversed(term.steps):
+            at += np.arange(len(rows)) // stride % self.found.terms.states[f] << shift
+            shift += self.width[f]
+        of = ", ".join(plain(self.found.net.variables[f].name) for f, _ in term.steps)
+        out = f"\n    // {of}\n    function [{width - 1}:0] {name};\n"
+        out += f"        input [{shift - 1}:0] at;\n        case (at)\n"
+        for address, row in zip(at.tolist(), rows.tolist(), strict=True):
+            word = sum(code << self.bits * c for c, code in enumerate(row))
+            out += f"            {shift}'d{address}: {name} = {width}'h{word:x};\n"
+        return out + f"            default: {name} = {width}'h0;\n        endcase\n    endfunction\n"
+
+    def _functions(self) -> str:
+        size, code = self.size, f"codes[c * {self.bits} +: {self.bits}]"
+        a, b = (f"{v}[{size - 1}:0]" if self.fixed else f"$signed({v}[{size - 1}:0])" for v in "ab")
+        out = FUNCTIONS.format(
+            lanes=self.classes * size - 1,
+            row=self.classes * self.bits - 1,
+            classes=self.classes,
+            size=size,
+            number=f"{{{size - self.bits}'b0, {code}}}" if self.fixed else f"level({code})",
+            player=self.label + size - 1,
+            best="smallest" if self.fixed else "largest",
+            compare=f"{b} {'<' if self.fixed else '>'} {a}",
+        )
+        if self.fixed:
+            return out + MINUS.format(lanes=self.classes * size - 1, classes=self.classes, size=size)
+        levels = "".join(
+            f"            {self.bits}'d{c}: level = {size}'h{int(self.found.worth(c)) % 2**size:x};\n"
+            for c in self.codes
+        )
+        return (
+            f"\n    // What a code adds to a score.\n    function [{size - 1}:0] level;\n"
+            f"        input [{self.bits - 1}:0] code;\n        case (code)\n{levels}"
+            f"            default: level = {size}'h0;\n        endcase\n    endfunction\n{out}"
+        )
+
+
+def _parts(terms: tuple[Term, ...], rows: np.ndarray) -> list[tuple[Term, np.ndarray]]:
+    """Return each table with its rows."""
+    ends = [*(t.first for t in terms), len(rows)]
+    return [(term, rows[a:b]) for term, (a, b) in zip(terms, pairwise(ends), strict=True)]
+
+
+def _check_sizes(found: Plan) -> None:
+    """Raise when there are too many rows to be logic."""
+    terms, remedy = found.terms, "export to C, which keeps tables in memory"
+    for term, rows in _parts(terms.terms, terms.rows) + _parts(terms.common, terms.entries):
+        if len(rows) > MAX_ROWS:
+            of = ", ".join(repr(found.net.variables[f].name) for f, _ in term.steps)
+            got = f"{len(rows):,} of {of}"
+            raise error(f"tables of at most {MAX_ROWS:,} rows", got, where="verilog", remedy=remedy)
+    entries = terms.rows.size + terms.entries.size
+    if entries > MAX_ENTRIES:
+        raise error(f"at most {MAX_ENTRIES:,} entries", f"{entries:,}", where="verilog", remedy=remedy)
