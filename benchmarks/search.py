@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from tinybayes.data import named
-from tinybayes.learn.training.net_sizes import hidden_units
+from tinybayes.learn.training.net_sizes import hidden_within
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.search.reproduce import provenance
 
@@ -27,9 +27,10 @@ def configurations(count: int, seed: int) -> list[NetConfiguration]:
     for number in range(count):
         bits, layers = int(generator.integers(1, 9)), int(generator.integers(2, 4))
         budget = 3822 * int(generator.integers(1, 9))
-        units = hidden_units(budget, inputs=16, classes=26, weight_bits=bits, layers=layers, batch_norm=True)
+        size = {"layers": layers, "weight_bits": bits, "inputs": 16, "classes": 26}
+        hidden = hidden_within(budget, "bits", image=None, batch_norm=True, **size)
         rate = float(generator.choice([3e-2, 3e-3, 3e-4]))
-        found.append(NetConfiguration(hidden=(units,) * (layers - 1), bits=bits, learning_rate=rate, seed=number))
+        found.append(NetConfiguration(hidden=hidden, bits=bits, learning_rate=rate, seed=number))
     return found
 
 

@@ -3,14 +3,9 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from neural_nets import neural_net
-from tinybayes.cost.neural_net import paper_cost
-from tinybayes.learn.training import net_sizes
+from tinybayes.learn.training.net_sizes import hidden_within
 from tinybayes.search.net_sweep import NetSweep, configuration, finalists, run_net_sweep, summary
 from tinybayes.search.store import read_store
 
@@ -106,69 +101,5 @@ def test_networks_of_a_sweep_are_as_large_as_naive_bayes():
     naive = 3 * sum(v.cardinality for v in train.variables) + 3
     sweep = replace(SMALL, budgets=(40,), smoothing=0.25)
     run = configuration(sweep, train, sweep.settings()[0], 7, None)
-    width = net_sizes.hidden_units(40 * naive, inputs=4, classes=3, weight_bits=2, layers=2, batch_norm=True)
-    assert (run.hidden, run.bits, run.seed, run.smoothing) == ((width,), 2, 7, 0.25)
-
-
-def nearest(price, budget, widths):
-    return min(widths, key=lambda width: (abs(price(width) - budget), width))
-
-
-sizes = st.fixed_dictionaries({"classes": st.integers(2, 8), "batch_norm": st.booleans()})
-
-
-@given(sizes, st.integers(1, 8), st.integers(2, 4), st.floats(1, 12))
-def test_units_from_bits_and_operations_come_nearest_the_budget(size, bits, layers, about):
-    """Real networks are built and priced; `about` so many units are asked for."""
-
-    def price(units, of):
-        hidden = (units,) * (layers - 1)
-        net = neural_net(hidden, bits=bits, classes=size["classes"])
-        return getattr(paper_cost(net, batch_norm=size["batch_norm"]), of)
-
-    common = {"inputs": 7, "layers": layers, **size}
-    for of, solve in (
-        ("bits", lambda amount: net_sizes.hidden_units(amount, weight_bits=bits, **common)),
-        ("operations", lambda amount: net_sizes.units_for_operations(amount, **common)),
-    ):
-        low, high = price(int(about), of), price(int(about) + 1, of)
-        budget = round(low + (high - low) * (about % 1))
-        found, best = solve(budget), nearest(lambda units, of=of: price(units, of), budget, range(1, 15))
-        # Prices of more layers bend upwards, so that the middle between two widths lies below that of their prices.
-        as_near = abs(price(found, of) - budget) == abs(price(best, of) - budget)
-        assert as_near or (layers > 2 and found == best + 1)
-        assert solve(price(5, of)) == 5
-
-
-@given(sizes, st.integers(1, 8), st.integers(1, 9))
-def test_channels_from_bits_and_operations_meet_exact_budgets(size, bits, channels):
-    image = (8, 6)
-    for convolutions in (1, 2):
-        hidden = (channels, 2 * channels)[:convolutions]
-        layers = tuple((c,) for c in hidden)
-        price = paper_cost(
-            neural_net(layers, bits=bits, classes=size["classes"], image=image), batch_norm=size["batch_norm"]
-        )
-        common = {"image": image, "convolutions": convolutions, **size}
-        assert net_sizes.channels(price.bits, weight_bits=bits, **common) == hidden
-        assert net_sizes.channels_for_operations(price.operations, **common) == hidden
-
-
-def test_budgets_too_small_give_the_smallest_network():
-    dense = {"inputs": 50, "classes": 10, "weight_bits": 8, "batch_norm": True}
-    assert [net_sizes.hidden_units(10, layers=layers, **dense) for layers in (2, 3, 5)] == [1, 1, 1]
-    assert net_sizes.channels(
-        10, image=(8, 8), classes=10, weight_bits=8, convolutions=2, batch_norm=False
-    ) == (1, 1)  # fmt: skip
-    smallest = net_sizes.smallest_bits(inputs=7, classes=3, weight_bits=4)
-    assert smallest == paper_cost(neural_net((1,), bits=4, classes=3), batch_norm=False).bits
-
-
-def test_the_root_is_that_of_the_polynomial_of_the_paper():
-    # b (L-2) x^2 + (b (n + C) + (L-1) beta) x + 32 C - T = 0
-    budget, b, layers, n, classes = 60_000, 3, 4, 40, 10
-    roots = np.roots([b * (layers - 2), b * (n + classes) + (layers - 1) * 64, 32 * classes - budget])
-    found = net_sizes.hidden_units(
-        budget, inputs=n, classes=classes, weight_bits=b, layers=layers, batch_norm=True
-    )  # fmt: skip
-    assert found == round(max(roots.real))
+    size = {"layers": 2, "weight_bits": 2, "inputs": 4, "classes": 3, "image": None, "batch_norm": True}
+    assert (run.hidden, run.bits, run.seed, run.smoothing) == (hidden_within(40 * naive, "bits", **size), 2, 7, 0.25)

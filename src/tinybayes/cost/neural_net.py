@@ -1,6 +1,9 @@
 """The price of a quantised neural network: as it is stored here, and as resource_efficient_bn_classifiers counts."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +13,7 @@ FLOAT = 32  # bits of a bias, and of each of the two numbers of a batch normalis
 
 
 def neural_net_cost(net: NeuralNet) -> Cost:
-    """Price a network as it is stored: weights in their bits, and the whole numbers that everything else became.
+    """Price a network as it is stored: weights in their bits, and the integers that everything else became.
 
     A bias takes 32 bits, a multiplier 16; where all units of a layer have the same multiplier it is paid once, and
     biases that are all zero cost nothing. Multipliers of the inputs take 16 bits each, unless all are equal; so do
@@ -30,44 +33,72 @@ def neural_net_cost(net: NeuralNet) -> Cost:
         if len(np.unique(table)) > 1:
             bits += 16 * len(table)
             parameters += len(table)
-    return Cost(bits=bits, parameters=parameters) + arithmetic(net, batch_norm=any_scaled(net))
+    operations = paper_cost(net, batch_norm=_scaled(net))
+    return replace(operations, bits=bits, parameters=parameters)
+
+
+class LayerSize(NamedTuple):
+    """The size of one layer, by which networks are priced."""
+
+    weights: int
+    units: int
+    positions: int = 1  # pixels at which a convolution is evaluated
+
+
+def layer_sizes(hidden: Sequence[int], *, inputs: int, classes: int, image: tuple[int, int] | None) -> list[LayerSize]:
+    """Return the layers of a network with so many hidden units; with an image they are channels of convolutions."""
+    sizes, entering = [], inputs
+    if image is not None:
+        rows, columns, channels = *image, 1
+        for units in hidden:
+            sizes.append(LayerSize(9 * channels * units, units, rows * columns))
+            rows, columns, channels = rows // 2, columns // 2, units
+        entering = rows * columns * channels
+    else:
+        for units in hidden:
+            sizes.append(LayerSize(entering * units, units))
+            entering = units
+    return [*sizes, LayerSize(entering * classes, classes)]
+
+
+def layers_cost(
+    sizes: Sequence[LayerSize], bits: Sequence[int], *, batch_norm: bool, unit_bits: int = 2 * FLOAT
+) -> Cost:
+    """Price layers as the paper does: 32 bits a class for the bias, and 64 a hidden unit for batch normalisation.
+
+    Multiply-accumulates count as multiplications; each bias, and with batch normalisation each hidden value, is one
+    addition. Pooling and activations are free; 1-bit weights and signs count like all others.
+    """
+    *hidden, last = sizes
+    scaled = hidden if batch_norm else []
+    units = sum(layer.units for layer in scaled)
+    return Cost(
+        bits=sum(layer.weights * b for layer, b in zip(sizes, bits, strict=True))
+        + FLOAT * last.units
+        + unit_bits * units,
+        parameters=sum(layer.weights for layer in sizes) + last.units + 2 * units,
+        multiplications=sum(layer.positions * layer.weights for layer in sizes),
+        additions=sum(layer.positions * layer.units for layer in [*scaled, last]),
+        comparisons=last.units - 1,
+    )
 
 
 def paper_cost(net: NeuralNet, *, batch_norm: bool) -> Cost:
-    """Price a network as the paper does: 32 bits a class for the bias, and 64 a hidden unit for batch normalisation."""
-    hidden = sum(layer.units for layer in net.layers[:-1])
-    classes = net.target.cardinality
-    weights = sum(layer.codes.size for layer in net.layers)
-    bits = sum(layer.codes.size * layer.bits for layer in net.layers) + FLOAT * classes
-    bits += 2 * FLOAT * hidden if batch_norm else 0
-    parameters = weights + classes + (2 * hidden if batch_norm else 0)
-    return Cost(bits=bits, parameters=parameters) + arithmetic(net, batch_norm=batch_norm)
+    """Price a network as the paper does: 32 bits a class for the bias, and 64 a hidden unit for batch normalisation.
 
-
-def arithmetic(net: NeuralNet, *, batch_norm: bool) -> Cost:
-    """Count the operations of a prediction: multiply-accumulates, one for each bias and, scaled, each hidden value.
-
-    An indicator is not multiplied with: the weights of the state that was seen are added. Pooling and activations are
-    free, as in the paper; 1-bit weights and signs count like all others.
+    An indicator is not multiplied with: the weights of the state that was seen are added.
     """
-    additions = multiplications = 0
-    for number, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
-        if layer.convolution:
-            places = shape[0] * shape[1]
-            multiplications += places * layer.codes.size
-        else:
-            places = 1
-            if number == 0:
-                indicators = np.unique(net.inputs.feature[net.inputs.state >= 0])
-                multiplications += int((net.inputs.state < 0).sum()) * layer.units
-                additions += len(indicators) * layer.units
-            else:
-                multiplications += math.prod(shape) * layer.units
-        if layer is net.layers[-1] or batch_norm:
-            additions += places * layer.units
-    return Cost(additions=additions, multiplications=multiplications, comparisons=net.target.cardinality - 1)
+    sizes = [
+        LayerSize(layer.codes.size, layer.units, math.prod(shape[:2]) if layer.convolution else 1)
+        for layer, shape in zip(net.layers, net.shapes, strict=True)
+    ]
+    cost = layers_cost(sizes, [layer.bits for layer in net.layers], batch_norm=batch_norm)
+    indicators = net.inputs.state >= 0
+    units = 0 if net.layers[0].convolution else net.layers[0].units
+    seen = len(np.unique(net.inputs.feature[indicators]))
+    return cost + Cost(additions=seen * units, multiplications=-int(indicators.sum()) * units)
 
 
-def any_scaled(net: NeuralNet) -> bool:
+def _scaled(net: NeuralNet) -> bool:
     """Tell whether hidden units have biases of their own, as batch normalisation leaves them."""
     return any(bool(layer.bias.any()) for layer in net.layers[:-1])

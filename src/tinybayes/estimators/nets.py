@@ -1,7 +1,7 @@
 """Quantised neural networks for scikit-learn."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -10,7 +10,7 @@ from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._scored import ScoredClassifier
 from tinybayes.estimators._tables import class_codes, dataset, validated
-from tinybayes.learn.training import net_sizes
+from tinybayes.learn.training.net_sizes import hidden_within, image_side
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
 
@@ -189,22 +189,23 @@ class QuantizedNetClassifier(ScoredClassifier):
             return (self.hidden,) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
         if not budgets:
             return (8, 16)[: self.layers] if self.kind == "conv" else (64,) * (self.layers - 1)
-        return min(self._within(data, "bits"), self._within(data, "ops"), key=sum)
-
-    def _within(self, data: Dataset, price: str) -> tuple[int, ...]:
-        budget = self.budget_bits if price == "bits" else self.budget_ops
-        if budget is None:
-            return (10**9,)
         assert data.target is not None
-        common: dict[str, Any] = {"classes": data.target.cardinality, "batch_norm": self.batch_norm}
-        if price == "bits":
-            common["weight_bits"] = self.bits
-        if self.kind == "conv":
-            image = self.image_shape or net_sizes.image_side(len(data.variables))
-            channels = net_sizes.channels if price == "bits" else net_sizes.channels_for_operations
-            return channels(budget, image=image, convolutions=self.layers, **common)
-        if self.layers < 2:
-            return ()
-        states = sum(v.cardinality for v in data.variables) if self.inputs == "one-hot" else len(data.variables)
-        units = net_sizes.hidden_units if price == "bits" else net_sizes.units_for_operations
-        return (units(budget, inputs=states, layers=self.layers, **common),) * (self.layers - 1)
+        prices: tuple[tuple[Literal["bits", "operations"], int | None], ...]
+        prices = (("bits", self.budget_bits), ("operations", self.budget_ops))
+        conv, states = self.kind == "conv", [v.cardinality for v in data.variables]
+        image = (self.image_shape or image_side(len(states))) if conv else None
+        widths = [
+            hidden_within(
+                budget,
+                price,
+                layers=self.layers,
+                weight_bits=self.bits,
+                inputs=sum(states) if self.inputs == "one-hot" else len(states),
+                classes=data.target.cardinality,
+                image=image,
+                batch_norm=self.batch_norm,
+            )
+            for price, budget in prices
+            if budget is not None
+        ]
+        return min(widths, key=sum)

@@ -22,7 +22,7 @@ from tinybayes.data import named
 from tinybayes.data.images import with_moved
 from tinybayes.errors import error
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.training import net_sizes
+from tinybayes.learn.training.net_sizes import hidden_within
 from tinybayes.learn.training.nets import NetConfiguration, TrainedNet, train_nets
 from tinybayes.model import Dataset
 from tinybayes.search.store import Runs, Tell, read_store
@@ -249,26 +249,19 @@ def configuration(
     states, classes = [v.cardinality for v in data.variables], data.target.cardinality
     naive = sum(states) * classes + classes if sweep.price == "bits" else len(states) * classes
     amount = naive * setting["budget"]
-    common = {"classes": classes, "batch_norm": setting["batch_norm"]}
-    bits = setting["bits"] or 32
-    hidden: tuple[int, ...]
-    if sweep.kind == "conv":
-        if image is None:
-            raise error("images", sweep.data, where=f"sweep {sweep.name}")
-        size = {"image": image, "convolutions": setting["layers"], **common}
-        if sweep.price == "bits":
-            hidden = net_sizes.channels(amount, weight_bits=bits, **size)
-        else:
-            hidden = net_sizes.channels_for_operations(amount, **size)
-    else:
-        inputs = sum(states) if sweep.inputs == "one-hot" else len(states)
-        size = {"inputs": inputs, "layers": setting["layers"], **common}
-        if setting["layers"] == 1:
-            hidden = ()
-        elif sweep.price == "bits":
-            hidden = (net_sizes.hidden_units(amount, weight_bits=bits, **size),) * (setting["layers"] - 1)
-        else:
-            hidden = (net_sizes.units_for_operations(amount, **size),) * (setting["layers"] - 1)
+    conv = sweep.kind == "conv"
+    if conv and image is None:
+        raise error("images", sweep.data, where=f"sweep {sweep.name}")
+    hidden = hidden_within(
+        amount,
+        "bits" if sweep.price == "bits" else "operations",
+        layers=setting["layers"],
+        weight_bits=setting["bits"] or 32,
+        inputs=sum(states) if sweep.inputs == "one-hot" else len(states),
+        classes=classes,
+        image=image if conv else None,
+        batch_norm=setting["batch_norm"],
+    )
     return NetConfiguration(
         kind=sweep.kind,
         hidden=hidden,

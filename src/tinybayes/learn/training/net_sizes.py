@@ -1,59 +1,57 @@
 """How wide a network may be under a budget, as resource_efficient_bn_classifiers derives it (sections V-C and V-D).
 
 The hidden layers of a dense network have equally many units; the second convolution of two has twice the channels of
-the first. Each function solves for the real number that meets the budget exactly, and rounds.
+the first. The width is the real number that meets the budget exactly, rounded.
 """
 
 import math
+from typing import Literal
 
+from tinybayes.cost.neural_net import layer_sizes, layers_cost
 from tinybayes.errors import error
 
-FLOAT = 32  # bits of a bias and of each parameter of a batch normalisation
 
-
-def hidden_units(bits: int, *, inputs: int, classes: int, weight_bits: int, layers: int, batch_norm: bool) -> int:
-    """Return the hidden units of a dense network with `layers` weight matrices, within about so many bits."""
-    b, beta, rest = weight_bits, 2 * FLOAT * batch_norm, bits - FLOAT * classes
-    if layers == 2:
-        return _rounded(rest / ((inputs + classes) * b + beta))
-    return _rounded(_root(b * (layers - 2), b * (inputs + classes) + (layers - 1) * beta, rest))
-
-
-def channels(
-    bits: int, *, image: tuple[int, int], classes: int, weight_bits: int, convolutions: int, batch_norm: bool
+def hidden_within(
+    budget: int,
+    price: Literal["bits", "operations"],
+    *,
+    layers: int,
+    weight_bits: int,
+    inputs: int,
+    classes: int,
+    image: tuple[int, int] | None,
+    batch_norm: bool,
 ) -> tuple[int, ...]:
-    """Return the channels of one or two convolutions, within about so many bits."""
-    b, beta, rest = weight_bits, 2 * FLOAT * batch_norm, bits - FLOAT * classes
-    once, twice = _halved(image, 1), _halved(image, 2)
-    if convolutions == 1:
-        return (_rounded(rest / ((9 + once * classes) * b + beta)),)
-    x = _root(18 * b, b * (9 + 2 * twice * classes) + 3 * beta, rest)
-    return _rounded(x), _rounded(2 * x)
+    """Return the hidden units of the network that takes about so many bits, or operations a prediction.
 
+    Parameters
+    ----------
+    budget, price
+        How much, and of what.
+    layers
+        Weight matrices of a dense network, of which one has no hidden layer; with an image, convolutions.
+    weight_bits, inputs, classes, image, batch_norm
+        The rest of the network; an image makes it convolutional.
+    """
+    ratio = (1, 2)[:layers] if image is not None else (1,) * (layers - 1)
+    if not ratio:
+        return ()
 
-def units_for_operations(operations: int, *, inputs: int, classes: int, layers: int, batch_norm: bool) -> int:
-    """Return the hidden units of a dense network that takes about so many operations a prediction."""
-    rest = operations - classes
-    if layers == 2:
-        return _rounded(rest / (inputs + classes + batch_norm))
-    return _rounded(_root(layers - 2, inputs + classes + (layers - 1) * batch_norm, rest))
+    def spent(width: int) -> int:
+        sizes = layer_sizes([width * r for r in ratio], inputs=inputs, classes=classes, image=image)
+        return int(getattr(layers_cost(sizes, [weight_bits] * len(sizes), batch_norm=batch_norm), price))
 
-
-def channels_for_operations(
-    operations: int, *, image: tuple[int, int], classes: int, convolutions: int, batch_norm: bool
-) -> tuple[int, ...]:
-    """Return the channels of one or two convolutions that take about so many operations a prediction."""
-    pixels, once, twice = image[0] * image[1], _halved(image, 1), _halved(image, 2)
-    rest = operations - classes
-    if convolutions == 1:
-        return (_rounded(rest / ((9 + batch_norm) * pixels + once * classes)),)
-    x = _root(18 * once, (9 + batch_norm) * pixels + 2 * once * batch_norm + 2 * twice * classes, rest)
-    return _rounded(x), _rounded(2 * x)
+    # Prices are polynomials of the width of degree two at most: three of them tell the coefficients.
+    none, one, two = (spent(width) for width in range(3))
+    square = (two - 2 * one + none) // 2
+    width = _root(square, one - none - square, budget - none)
+    return tuple(max(1, round(width * r)) for r in ratio)
 
 
 def smallest_bits(*, inputs: int, classes: int, weight_bits: int) -> int:
     """Return the bits of the smallest dense network: one hidden unit, no batch normalisation."""
-    return FLOAT * classes + (inputs + classes) * weight_bits
+    sizes = layer_sizes([1], inputs=inputs, classes=classes, image=None)
+    return layers_cost(sizes, [weight_bits] * 2, batch_norm=False).bits
 
 
 def image_side(features: int) -> tuple[int, int]:
@@ -65,17 +63,8 @@ def image_side(features: int) -> tuple[int, int]:
     return side, side
 
 
-def _halved(image: tuple[int, int], times: int) -> int:
-    """Return the pixels that are left after pooling so often."""
-    return (image[0] >> times) * (image[1] >> times)
-
-
-def _root(square: float, linear: float, total: float) -> float:
+def _root(square: int, linear: int, total: int) -> float:
     """Return the positive root of ``square x^2 + linear x - total``."""
     if total <= 0:
         return 0.0
-    return (math.sqrt(linear**2 + 4 * square * total) - linear) / (2 * square)
-
-
-def _rounded(x: float) -> int:
-    return max(1, round(x))
+    return (math.sqrt(linear**2 + 4 * square * total) - linear) / (2 * square) if square else total / linear
