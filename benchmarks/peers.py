@@ -86,10 +86,10 @@ class Ours(Contender):
         return self.model.predict(self.rows.X_test)
 
     def save(self, path: Path) -> dict[str, int]:
-        from tinybayes import bayes_net_cost, save
+        from tinybayes import model_cost, save
 
         save(self.model.model_, path)
-        return {"priced_bytes": bayes_net_cost(self.model.model_).bytes}
+        return {"priced_bytes": model_cost(self.model.model_).bytes}
 
 
 class OursCoded(Ours):
@@ -117,10 +117,10 @@ class OursCoded(Ours):
         return self.codes(self.net, self.test.X)
 
     def save(self, path: Path) -> dict[str, int]:
-        from tinybayes import bayes_net_cost, save
+        from tinybayes import model_cost, save
 
         save(self.net, path)
-        return {"priced_bytes": bayes_net_cost(self.net).bytes}
+        return {"priced_bytes": model_cost(self.net).bytes}
 
 
 class Categorical(Contender):

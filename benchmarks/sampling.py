@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from harness import provenance
 
-from tinybayes import hellinger, marginals, tie
+from tinybayes import marginals, tie
 from tinybayes.deploy.files.uai import read_evidence, read_uai
 from tinybayes.deploy.files.uai_marginals import read_marginals
 from tinybayes.errors import TinybayesError
+from tinybayes.infer import hellinger
 from tinybayes.model import CPD, BayesNet, Factor, Float, LogLinear, Variable
 
 GOAL = 0.003

@@ -148,7 +148,7 @@ def ask_circuit(asked: str) -> Callable[[Size], Work]:
 
 
 def write_c(size: Size) -> Work:
-    from tinybayes import to_c
+    from tinybayes.deploy import to_c
 
     net = classifier(size, "naive", fixed=True)
     return Work(lambda: to_c(net), 0)
@@ -184,7 +184,7 @@ def estimator(step: str, kind: str, structure: str = "naive") -> Callable[[Size]
 
 def discretizer(step: str) -> Callable[[Size], Work]:
     def make(size: Size) -> Work:
-        from tinybayes import MDLPDiscretizer
+        from tinybayes.data import MDLPDiscretizer
 
         X, y = table("float64 matrix", size)
         face = MDLPDiscretizer(dtype=np.int8)

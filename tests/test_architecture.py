@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import tinybayes
+
 SOURCE = Path(__file__).parent.parent / "src" / "tinybayes"
 ROOMS = [
     "errors",
@@ -69,3 +71,15 @@ def test_importing_the_package_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_public_names_are_few_and_type_checkers_see_the_same_ones():
+    tree = ast.parse((SOURCE / "__init__.pyi").read_text())
+    stub = {f"{n.module}.{a.name}" for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    homes = {f"{home}.{name}" for name, home in tinybayes._HOME_OF.items()}
+    rooms = {f"tinybayes.{name}" for name in tinybayes._ROOMS}
+    assert stub == homes | rooms | {"tinybayes.data.named"}
+    assert len(tinybayes.__all__) <= 50
+    assert set(tinybayes.__all__) <= set(dir(tinybayes))
+    with pytest.raises(AttributeError, match="has no attribute 'to_markov'"):
+        tinybayes.to_markov  # noqa: B018

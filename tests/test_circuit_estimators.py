@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
 from tinybayes import CircuitClassifier, CircuitDensity, TinybayesError
-from tinybayes.cost import circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.estimators import circuits
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.learn.circuits.learn_ac import learn_circuit
@@ -74,7 +74,7 @@ def test_a_matrix_of_bits_keeps_its_states_and_is_learned_as_the_learner_does():
     direct = learn_circuit(Dataset(variables, None, X), edge_price=0.1)
     assert density.circuit_ == direct.circuit
     assert density.model_ == direct.net
-    assert density.n_edges_ == direct.circuit.n_edges == circuit_cost(density.circuit_).edges
+    assert density.n_edges_ == direct.circuit.n_edges == model_cost(density.circuit_).edges
     assert density.complete_ is True
     assert density.n_features_in_ == 4
     floats = CircuitDensity().fit(X.astype(float))
@@ -262,10 +262,10 @@ def test_classifiers_learn_and_have_a_price():
     X, X_test, y, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
     model = CircuitClassifier().fit(X, y)
     assert model.score(X_test, y_test) > 0.9
-    cost = circuit_cost(model.circuit_)
+    cost = model_cost(model.circuit_)
     assert cost.operations == 2 * model.n_edges_
     small = CircuitClassifier(max_edges=cost.edges // 2).fit(X, y)
-    assert circuit_cost(small.circuit_).edges <= cost.edges // 2
+    assert model_cost(small.circuit_).edges <= cost.edges // 2
     assert log_evidence(model.circuit_, np.full((1, 31), -1))[0] == pytest.approx(0, abs=1e-9)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cli_host import fails, run
 from tinybayes import CircuitClassifier, CircuitDensity, load
-from tinybayes.cost import bayes_net_cost, circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn.circuits import _growth
 from tinybayes.model import BayesNet, Circuit
@@ -77,7 +77,7 @@ def test_numbers_for_machines(place):
     figures = json.loads(done.stdout)
     saved = load(place / "m.tb")
     assert isinstance(saved, Circuit)
-    assert circuit_cost(saved).to_dict().items() <= figures.items()
+    assert model_cost(saved).to_dict().items() <= figures.items()
     assert (figures["rows"], figures["complete"], figures["output"]) == (600, True, "m.tb")
     assert figures["score"] == pytest.approx(600 * figures["log_likelihood"] - 0.1 * saved.n_edges)
     assert done.stderr == ""
@@ -90,7 +90,7 @@ def test_trees_only(place):
     assert isinstance(net, BayesNet)
     assert any(cpd.tree is not None for cpd in net.cpds)
     assert figures["parameter_price"] == 1.0
-    assert bayes_net_cost(net).to_dict().items() <= figures.items()
+    assert model_cost(net).to_dict().items() <= figures.items()
     run(*LEARN, "--trees-only", "--parameter-cost", "1e9", cwd=place)
     assert all(cpd.tree is None for cpd in load(place / "m.tb").cpds)
     assert "Learned decision trees" in run(*LEARN, "--trees-only", "--target", "b", cwd=place).stdout

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from cli_host import fails, run
-from tinybayes import Fixed, bayes_net_cost, learn_classifier, load, quantize, read_dataset, save
+from tinybayes import Fixed, learn_classifier, load, model_cost, quantize, read_dataset, save
 from tinybayes.deploy.export import TARGETS, export
 from tinybayes.infer.integers import integer_log_joint
 from zoo import hand_circuit
@@ -37,7 +37,7 @@ def test_files_are_those_of_the_package(place, tmp_path, target):
     for file, content in written.items():
         assert f"{file}" in said
         assert f"{len(content):,}" in said
-    assert f"Price: {bayes_net_cost(net)}." in said
+    assert f"Price: {model_cost(net)}." in said
     assert "Now try:" in said
 
 
@@ -46,7 +46,7 @@ def test_json_tells_the_files_and_the_price(place, tmp_path):
     figures = json.loads(out)
     assert figures["name"] == "model"  # no C identifier begins with 7
     assert figures["files"] == {p.name: p.stat().st_size for p in tmp_path.iterdir()}
-    assert figures["cost"]["bits"] == bayes_net_cost(load(place / "7up.tb")).bits
+    assert figures["cost"]["bits"] == model_cost(load(place / "7up.tb")).bits
     assert "int32_t value[4]" in (tmp_path / "model.h").read_text()
     assert "Error" not in (tmp_path / "model.h").read_text()
 

@@ -9,19 +9,10 @@ import pytest
 import oracle
 import zoo
 from cli_host import fails, run
-from tinybayes import (
-    bayes_net_cost,
-    circuit_cost,
-    load,
-    log_evidence,
-    read_dataset,
-    relearn,
-    relearn_rows,
-    save,
-    tie,
-    tie_circuit,
-)
-from tinybayes.infer import compile_circuit, sample
+from tinybayes import load, model_cost, read_dataset, relearn, save, tie
+from tinybayes.compress import tie_circuit
+from tinybayes.infer import compile_circuit, log_evidence, sample
+from tinybayes.learn import relearn_rows
 from tinybayes.model import Codebook, Dataset, LogLinear
 
 
@@ -41,7 +32,7 @@ def test_levels_are_chosen_and_shown(folder):
     net, tied = load(folder / "net.tb"), load(folder / "tied.tb")
     assert isinstance(tied.cpds[0].format, Codebook)
     assert "one of them for 2 probabilities of zero" in shown
-    assert f"Bits: {bayes_net_cost(tied).bits:,} instead of {bayes_net_cost(net).bits:,}." in shown
+    assert f"Bits: {model_cost(tied).bits:,} instead of {model_cost(net).bits:,}." in shown
     for words in ("Mean log-likelihood (exact):", "before", "Theorem 1", "log Z:", "Wrote tied.tb."):
         assert words in shown
 
@@ -57,7 +48,7 @@ def test_figures_for_machines_are_those_of_the_library(folder):
     assert load(folder / "tied.tb") == expected.net
     for name in ("levels", "zeros", "epsilon", "bound", "table_bound", "before", "after", "log_partition"):
         assert found[name] == pytest.approx(getattr(expected, name))
-    assert found["bits"] == bayes_net_cost(expected.net).bits
+    assert found["bits"] == model_cost(expected.net).bits
     assert found["output"] == "tied.tb"
 
 
@@ -86,7 +77,7 @@ def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, lo
     assert found == again.model
     assert found.is_normalized() == local
     assert "converged" in shown
-    for number in (f"{again.before:.6f}", f"{again.after:.6f}", f"{bayes_net_cost(found).bits}"):
+    for number in (f"{again.before:.6f}", f"{again.after:.6f}", f"{model_cost(found).bits}"):
         assert number in shown
     figures = json.loads(run(*arguments, "--json", "-o", "t.tb", cwd=folder).stdout)
     assert figures["relearned"]["after"] == pytest.approx(again.after)
@@ -109,7 +100,7 @@ def test_circuits_are_tied(folder):
     expected = tie_circuit(circuit, 3, data=read_dataset(folder / "rows.csv", like=circuit))
     assert found == expected.circuit
     assert f"{expected.before:.6f} before, {expected.after:.6f} after" in shown
-    assert f"Bits: {circuit_cost(found).bits:,} instead of {circuit_cost(circuit).bits:,}." in shown
+    assert f"Bits: {model_cost(found).bits:,} instead of {model_cost(circuit).bits:,}." in shown
     asked = json.loads(run("query", "t.tb", "| wet=True", "--json", cwd=folder).stdout)
     logs = log_evidence(found, np.array([[-1, -1, 1], [-1, -1, -1]]))
     assert asked["log_evidence"] == pytest.approx(logs[0] - logs[1])

@@ -41,15 +41,15 @@ def counted() -> Iterator[tuple[str, object, np.ndarray | None]]:
     density = tb.CircuitDensity(ke=0.2).fit(load_iris().data)
     yield "circuit density", density.circuit_, None
     yield "greedy circuit", tb.learn_circuit(data, edge_price=0.5, method="greedy").circuit, data.X
-    yield "decision trees", tb.learn_tree_cpds(data).net, data.X
+    yield "decision trees", tb.learn.learn_tree_cpds(data).net, data.X
     tied = tb.tie(tan, "auto", data=data)
     yield "tied", tied.net, data.X
     yield "tied by table", tb.tie(tan, 4, per_table=True, counts=data).net, data.X
-    yield "tied circuit", tb.tie_circuit(tb.compile_circuit(tan), 8).circuit, None
+    yield "tied circuit", tb.compress.tie_circuit(tb.compile_circuit(tan), 8).circuit, None
     few = tb.tie(tan, 6).net
     yield "relearned", tb.relearn(few, data, steps=30).model, None
     yield "relearned from samples", tb.relearn(few, data, steps=5, max_edges=10, chains=50, seed=1).model, None
-    yield "relearned rows", tb.relearn_rows(few, data, steps=30).model, data.X
+    yield "relearned rows", tb.learn.relearn_rows(few, data, steps=30).model, data.X
     yield from trials(X.assign(kind=text), ["closed-form", "tied", "circuit"])
 
 
@@ -108,10 +108,10 @@ def answers(folder: Path) -> None:
     rows = tb.sample(circuit, ROWS, 7)
     np.save(folder / "sample.npy", rows)
     weight = np.random.default_rng(1).random(ROWS)
-    np.save(folder / "expected_counts.npy", tb.expected_counts(circuit, rows[:, :-1], weight))
+    np.save(folder / "expected_counts.npy", tb.infer.expected_counts(circuit, rows[:, :-1], weight))
     some = np.where(np.arange(13) % 3 == 0, rows[:40], -1)
     np.save(folder / "marginals.npy", tb.marginals(circuit, some))
-    np.save(folder / "gibbs.npy", tb.gibbs(net, some, chains=2, samples=50, seed=9).marginals)
+    np.save(folder / "gibbs.npy", tb.infer.gibbs(net, some, chains=2, samples=50, seed=9).marginals)
 
 
 def write(group: str, folder: Path) -> None:
@@ -123,7 +123,7 @@ def write(group: str, folder: Path) -> None:
         if rows is not None:
             np.save(folder / f"{name}.npy", tb.predict_codes(model, np.resize(rows, (ROWS, rows.shape[1]))))
         query = model.variables[0].name if model.target is None else None
-        for file, text in tb.to_c(model, query=query).items():
+        for file, text in tb.deploy.to_c(model, query=query).items():
             (folder / f"{name} {file}").write_text(text)
     if group == "counted":
         answers(folder)

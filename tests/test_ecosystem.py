@@ -21,14 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
 import tinybayes as tb
-from tinybayes import (
-    BayesNetClassifier,
-    CircuitClassifier,
-    CircuitDensity,
-    MDLPDiscretizer,
-    QuantizedNetClassifier,
-    read_dataset,
-)
+from tinybayes import BayesNetClassifier, CircuitClassifier, CircuitDensity, QuantizedNetClassifier, read_dataset
+from tinybayes.data import MDLPDiscretizer
 
 ROOT = Path(__file__).parent.parent
 CLASSIFIERS = [

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tinybayes import BayesNetClassifier, MDLPDiscretizer, TinybayesError
+from tinybayes import BayesNetClassifier, TinybayesError
+from tinybayes.data import MDLPDiscretizer
 from tinybayes.learn import GradientOptions
 
 

@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes import bayes_net_cost, circuit_cost, datasets, evaluate, learn_circuit, log_evidence, tie, tie_circuit
-from tinybayes.compress import quantize
+from tinybayes import datasets, evaluate, learn_circuit, model_cost, tie
+from tinybayes.compress import quantize, tie_circuit
+from tinybayes.infer import log_evidence
 from tinybayes.learn import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
@@ -88,7 +89,7 @@ def classifier(data: str, structure: str, done: list[Record], epochs: int, again
         began, found = time.perf_counter(), {}
         for way, one in stored(net, rows, bits, setting, training):
             figures = {"error": evaluate(one, test).error, "training error": evaluate(one, rows).error}
-            found[way] = {key: round(value, 6) for key, value in figures.items()} | {"bits": bayes_net_cost(one).bits}
+            found[way] = {key: round(value, 6) for key, value in figures.items()} | {"bits": model_cost(one).bits}
         seconds = round(time.perf_counter() - began, 1)
         yield {**head, "bits an entry": bits, "seconds": seconds, "ways": found}
 
@@ -110,7 +111,7 @@ def circuits(data: str, done: list[Record]) -> Iterator[Record]:
         best = max(rounded, key=lambda one: mean_log(one, split.valid))
         tied = tie_circuit(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
         found = {
-            way: {"test": round(mean_log(one, split.test), 5), "bits": circuit_cost(one).bits}
+            way: {"test": round(mean_log(one, split.test), 5), "bits": model_cost(one).bits}
             for way, one in (("rounded", best), ("codebook", tied))
         }
         yield {**head, "bits an entry": bits, "seconds": round(time.perf_counter() - began, 1), "ways": found}

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from learning import circuit_of, forward, learned
 
-from tinybayes import TinybayesError, hellinger, marginals, relearn, tie
+from tinybayes import TinybayesError, marginals, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
+from tinybayes.infer import hellinger
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import BayesNet, Dataset, LogLinear
 from tinybayes.search.reproduce import provenance

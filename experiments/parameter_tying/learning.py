@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes import TinybayesError, compile_log_linear, relearn, relearn_rows, tie
+from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
+from tinybayes.infer import compile_log_linear
+from tinybayes.learn import relearn_rows
 from tinybayes.learn.ties._expected import ExactCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear

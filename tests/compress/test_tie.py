@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from tinybayes.compress import LevelPath, optimal_levels, tie
-from tinybayes.cost import bayes_net_cost
+from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import log_partition
 from tinybayes.model import BayesNet, Codebook, Dataset, Fixed, Float, Variable
@@ -131,14 +131,14 @@ def test_the_price_is_the_levels_once_and_an_index_an_entry():
     for k in (2, 3, 4, 5, 8, 9, 16, 17):
         tied = tie(net, k).net
         assert len({cpd.format for cpd in tied.cpds}) == 1
-        assert bayes_net_cost(tied).bits == 32 * k + math.ceil(math.log2(k)) * entries
+        assert model_cost(tied).bits == 32 * k + math.ceil(math.log2(k)) * entries
     own = tie(net, 3, per_table=True).net
     books = {cpd.format for cpd in own.cpds}
     expected = sum(32 * len(book.values) for book in books)
     expected += sum(math.ceil(math.log2(len(c.format.values))) * c.table.size for c in own.cpds)
-    assert bayes_net_cost(own).bits == expected
+    assert model_cost(own).bits == expected
     free, _, _ = random_case(5, zeros=0)
-    assert bayes_net_cost(tie(free, 1).net).bits == 32
+    assert model_cost(tie(free, 1).net).bits == 32
 
 
 def test_levels_are_what_32_bits_hold():

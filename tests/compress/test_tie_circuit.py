@@ -10,7 +10,7 @@ import zoo
 from strategies import random_data
 from tinybayes import learn_circuit
 from tinybayes.compress import mean_log_likelihood, optimal_levels, tie, tie_circuit
-from tinybayes.cost import circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit
 from tinybayes.model import Codebook, Dataset, Float
@@ -40,7 +40,7 @@ def test_learned_circuits_are_tied_to_the_best_levels(seed, k, weighted):
     assert found.before == pytest.approx(by_hand(circuit, data), abs=1e-9)
     assert found.after == pytest.approx(by_hand(found.circuit, data), abs=1e-9)
     bits = len(found.circuit.table) * (found.levels - 1).bit_length() + 32 * found.levels
-    assert circuit_cost(found.circuit).bits == bits
+    assert model_cost(found.circuit).bits == bits
 
 
 def test_the_number_of_levels_is_chosen_by_data_and_zeros_stay():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tinybayes.cost import circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.model import Circuit, Codebook, Cost, Fixed, Float, Variable
 
 COIN = Variable("coin", ("heads", "tails"))
@@ -23,14 +23,14 @@ def coin(number_format, target=None):
 
 
 def test_a_coin_by_hand():
-    cost = circuit_cost(coin(Float(64)))
+    cost = model_cost(coin(Float(64)))
     assert cost == Cost(bits=128, parameters=2, additions=2, multiplications=4, lookups=4, edges=6)
     assert cost.operations == cost.edges
 
 
 def test_a_class_asks_once_for_each_class():
     circuit = coin(Fixed(3, 1), CLASS)
-    cost = circuit_cost(circuit)
+    cost = model_cost(circuit)
     assert cost.edges == circuit.n_edges == 11
     assert cost.operations == 3 * 11
     assert (cost.additions, cost.multiplications) == (3 * 5, 3 * 6)
@@ -41,17 +41,17 @@ def test_a_class_asks_once_for_each_class():
 
 def test_a_codebook_is_paid_once():
     levels = Codebook((-2.0, -1.0, float(np.log(0.5))))
-    assert circuit_cost(coin(levels)).bits == 2 * levels.bits + levels.shared_bits
+    assert model_cost(coin(levels)).bits == 2 * levels.bits + levels.shared_bits
 
 
 def test_a_circuit_without_products():
     arrays = (np.array([1, 1, 2]), np.array([0, 0, 0, 2]), np.array([0, 1]), np.array([0, 1, -1]))
     circuit = Circuit((COIN,), None, *arrays, np.empty(0), Float(64))
-    assert circuit_cost(circuit) == Cost(additions=2, lookups=2, edges=2)
+    assert model_cost(circuit) == Cost(additions=2, lookups=2, edges=2)
 
 
 @pytest.mark.parametrize("target", [None, CLASS])
 def test_a_budget_in_edges(target):
-    cost = circuit_cost(coin(Float(32), target))
+    cost = model_cost(coin(Float(32), target))
     assert cost.fits(Cost(edges=cost.edges))
     assert not cost.fits(Cost(edges=cost.edges - 1))

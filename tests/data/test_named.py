@@ -9,9 +9,10 @@ import pytest
 import sklearn.datasets
 
 import tinybayes
-from tinybayes import FileError, TinybayesError, learn_classifier, predict_codes
+from tinybayes import TinybayesError, learn_classifier, predict_codes
 from tinybayes.data import _sources, named
 from tinybayes.data.encode import encode_matrix
+from tinybayes.errors import FileError
 
 BUNDLED = ("digits", "breast_cancer", "wine", "iris")
 
@@ -55,7 +56,7 @@ def test_cut_points_are_found_on_the_training_rows_alone(monkeypatch):
     [(X, y)] = seen
     np.testing.assert_array_equal(y, train.y)
     np.testing.assert_array_equal(encode_matrix(X, train.variables), train.X)
-    edges = tinybayes.MDLPDiscretizer().fit(X, y).cut_points_
+    edges = tinybayes.data.MDLPDiscretizer().fit(X, y).cut_points_
     assert [v.edges for v in train.variables] == [tuple(e) for e in edges]
 
 

@@ -14,8 +14,9 @@ from scipy.io import savemat
 from sklearn.utils import Bunch
 
 import tinybayes
-from tinybayes import FileError, TinybayesError
+from tinybayes import TinybayesError
 from tinybayes.data import _sources, named
+from tinybayes.errors import FileError
 
 PARTS = ("train", "valid", "test")
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from cli_host import run
 from neural_nets import kinds, neural_net, rows_of
 from tinybayes import explore
-from tinybayes.cost import bayes_net_cost, model_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy import measure as measuring
 from tinybayes.deploy import save
 from tinybayes.deploy._boards.boards import BOARDS, board
@@ -235,7 +235,7 @@ def test_the_command_line_shows_figures_beside_the_price(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     small, large = json.loads(done.stdout)["boards"]
     assert (small["core"], large["core"]) == ("Cortex-M0+", "Cortex-M4")
-    assert small["flash"] > bayes_net_cost(net).bytes
+    assert small["flash"] > model_cost(net).bytes
     assert 50 < large["instructions"] < small["instructions"] < 1000
 
 

@@ -15,7 +15,7 @@ from safetensors.numpy import save as save_tensors
 import zoo
 from mutate import ModelFiles, change_json, change_tensor
 from neural_nets import neural_net
-from tinybayes.cost import neural_net_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.deploy.files.native import load, load_metadata, save
 from tinybayes.infer import compile_circuit
@@ -85,7 +85,7 @@ def nets() -> tuple[Mutant, Run]:
     ]
 
     def use(net: NeuralNet) -> None:
-        assert neural_net_cost(net).bits >= 0
+        assert model_cost(net).bits >= 0
         top = np.array([[v.cardinality - 1 for v in net.variables], [0] * len(net.variables)], np.int32)
         assert np.abs(net_scores(net, top).astype(np.int64)).max() < 2**31
 

@@ -13,7 +13,7 @@ from fuzz_readers import Mutant, Run
 import zoo
 from bif_texts import DOG, SMALL
 from mutate import Corpus
-from tinybayes.cost import bayes_net_cost, circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy import load, save
 from tinybayes.deploy.files.ac import read_ac, write_ac
 from tinybayes.deploy.files.bif import read_bif, write_bif
@@ -37,7 +37,7 @@ def chosen(data: bytes) -> bool:
 
 def use_network(net: BayesNet) -> None:
     """Price a network and score a row."""
-    assert bayes_net_cost(net).parameters > 0
+    assert model_cost(net).parameters > 0
     assert all(cpd.log_parameters.max() < np.inf for cpd in net.cpds)
     if net.target is not None:
         scores = class_scores(net, np.zeros((1, len(net.variables)), np.int32))
@@ -46,7 +46,7 @@ def use_network(net: BayesNet) -> None:
 
 def use_circuit(circuit: Circuit) -> None:
     """Price a circuit and evaluate it with nothing known."""
-    assert circuit_cost(circuit).edges == circuit.n_edges
+    assert model_cost(circuit).edges == circuit.n_edges
     assert log_evidence(circuit, np.full((1, len(circuit.nodes)), -1)).shape == (1,)
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from strategies import random_data
-from tinybayes import Explanation, explain
+from tinybayes import explain
 from tinybayes.compress import quantize
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import class_scores, compile_circuit
+from tinybayes.infer import Explanation, class_scores, compile_circuit
 from tinybayes.learn import learn_classifier
 from tinybayes.model import BayesNet, Codebook, Fixed, Float, Variable, with_target
 

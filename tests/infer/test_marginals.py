@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import zoo
-from tinybayes import CPD, BayesNet, Factor, Float, LogLinear, TinybayesError, Variable, compile_circuit, hellinger
+from tinybayes import CPD, BayesNet, Float, LogLinear, TinybayesError, Variable, compile_circuit
 from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.deploy.files.uai import read_evidence, read_uai, read_uai_factors
 from tinybayes.deploy.files.uai_marginals import read_marginals
-from tinybayes.infer import METHODS, Marginals, circuit, marginals
+from tinybayes.infer import METHODS, Marginals, circuit, hellinger, marginals
 from tinybayes.infer.sampling import tied
 from tinybayes.infer.sampling._problem import restrict
 from tinybayes.infer.sampling._weighted import rows
+from tinybayes.model import Factor
 
 NETWORKS = ["50-14-1", "75-18-1", "90-20-1", "BN_0", "bn2o-30-15-150-1a", "fs-04", "mastermind1", "students_03_02-0000"]
 

@@ -5,7 +5,7 @@ import pytest
 
 import neural_nets
 from tinybayes import TinybayesError, class_scores, predict_codes
-from tinybayes.cost.neural_net import neural_net_cost, paper_cost
+from tinybayes.cost import model_cost, paper_cost
 from tinybayes.infer.neural_net import net_scores
 
 
@@ -89,7 +89,7 @@ def test_rows_of_another_shape_are_refused():
 @pytest.mark.parametrize("key", sorted(neural_nets.kinds()))
 def test_prices_count_what_is_there(key):
     net = neural_nets.kinds()[key]
-    ours, paper = neural_net_cost(net), paper_cost(net, batch_norm=True)
+    ours, paper = model_cost(net), paper_cost(net, batch_norm=True)
     weights = sum(layer.codes.size * layer.bits for layer in net.layers)
     hidden = sum(layer.units for layer in net.layers[:-1])
     assert paper.bits == weights + 32 * net.target.cardinality + 64 * hidden

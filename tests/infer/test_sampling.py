@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tinybayes import Factor, LogLinear, TinybayesError, Variable
+from tinybayes import LogLinear, TinybayesError, Variable
 from tinybayes.infer import marginals, slices
 from tinybayes.infer.sampling import tied
 from tinybayes.infer.sampling._lookahead import smoothed
 from tinybayes.infer.sampling.result import Marginals
+from tinybayes.model import Factor
 
 MODELS = 50
 LEVEL = 1e-3  # that some of all the tests of one method fails by chance

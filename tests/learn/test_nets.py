@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tinybayes import Dataset, NetConfiguration, TinybayesError, Variable, predict_codes, train_nets
+from tinybayes import Dataset, TinybayesError, Variable, predict_codes
 from tinybayes.learn.training import net_gradient as gradient
 from tinybayes.learn.training.net_inputs import columns
-from tinybayes.learn.training.nets import trained_layers
+from tinybayes.learn.training.nets import NetConfiguration, train_nets, trained_layers
 
 GENERATOR = np.random.default_rng(0)
 

@@ -13,16 +13,16 @@ from tinybayes import (
     chow_liu,
     compile_circuit,
     learn_classifier,
-    log_evidence,
     log_likelihood,
     maximum_likelihood,
     naive_bayes,
-    random_tan,
     read_dataset,
     read_model,
     sample,
     write_model,
 )
+from tinybayes.infer import log_evidence
+from tinybayes.learn import random_tan
 from tinybayes.learn.closed_form.chow_liu import conditional_mutual_information
 
 gum = pytest.importorskip("pyagrum")

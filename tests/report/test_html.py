@@ -9,8 +9,9 @@ import pytest
 from explored import HOSTILE, digits, hidden_net, linear_net, models, write_explored
 
 import zoo
-from tinybayes import FileError, TinybayesError, explain, learn_classifier, save
+from tinybayes import TinybayesError, explain, learn_classifier, save
 from tinybayes.cost import model_cost
+from tinybayes.errors import FileError
 from tinybayes.infer import class_scores, evaluate, predict_codes
 from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.model import BayesNet, Dataset, Fixed, NeuralNet, Variable

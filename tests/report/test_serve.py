@@ -14,9 +14,9 @@ import pytest
 from explored import digits, linear_net
 
 from cli_host import run
-from tinybayes import as_circuit, ask, class_scores, explain, load, save
+from tinybayes import ask, class_scores, explain, load, save
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import normalize_scores
+from tinybayes.infer import as_circuit, normalize_scores
 from zoo import tan, tree_tan
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")

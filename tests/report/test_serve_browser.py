@@ -14,8 +14,8 @@ pytest.importorskip("starlette", reason="starlette is not installed")
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from served import serving, write_progress
 
-from tinybayes import as_circuit, ask, class_scores, explain, load, save
-from tinybayes.infer import normalize_scores
+from tinybayes import ask, class_scores, explain, load, save
+from tinybayes.infer import as_circuit, normalize_scores
 
 
 @pytest.fixture(scope="module")

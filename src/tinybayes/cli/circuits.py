@@ -118,9 +118,9 @@ def _grow(rows: "Dataset", options: dict[str, Any], trees_only: bool, checkpoint
 
 
 def _tell(grown: "Grown", trained: dict[str, Any], output: Path, as_json: bool) -> None:
-    from tinybayes.cost import bayes_net_cost, circuit_cost
+    from tinybayes.cost import model_cost
 
-    cost = bayes_net_cost(grown.net) if grown.circuit is None else circuit_cost(grown.circuit)
+    cost = model_cost(grown.net if grown.circuit is None else grown.circuit)
     if as_json:
         print_json({**cost.to_dict(), **trained}, output)
         return

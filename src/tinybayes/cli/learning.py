@@ -79,7 +79,7 @@ def fit(
 
     Ctrl-C ends a training by gradient early: what it has learned by then is saved, and the exit code is 130.
     """
-    from tinybayes.cost import bayes_net_cost
+    from tinybayes.cost import model_cost
     from tinybayes.data.variables import Discretization
     from tinybayes.deploy.files.native import save
     from tinybayes.infer import evaluate
@@ -122,7 +122,7 @@ def fit(
     trained |= {"complete": complete} if by_gradient else {"smoothing": added}
     trained |= {"discretizer": discretizer, "seed": seed, "training_error": result.error}
     save(net, output, metadata={"trained": trained, "tinybayes": __version__})
-    cost = bayes_net_cost(net)
+    cost = model_cost(net)
     if report is not None:
         _report(net, rows, report, trained)
     if as_json:

@@ -76,7 +76,7 @@ def _tie_network(
     as_json: bool,
 ) -> None:
     from tinybayes.compress import tie as tie_parameters
-    from tinybayes.cost import bayes_net_cost
+    from tinybayes.cost import model_cost
     from tinybayes.deploy import write_model
 
     tied = tie_parameters(net, levels, data=held_out, **options)
@@ -84,10 +84,10 @@ def _tie_network(
     again = None if learned_from is None else _relearn(tied.net, learned_from, local, seed)
     result = tied.net if again is None else again.model
     write_model(result, output)
-    before, after = bayes_net_cost(net).bits, bayes_net_cost(tied.net).bits
+    before, after = model_cost(net).bits, model_cost(tied.net).bits
     if as_json:
         figures = {key: value for key, value in vars(tied).items() if key != "net"}
-        figures |= {"bits_before": before, "bits": bayes_net_cost(result).bits}
+        figures |= {"bits_before": before, "bits": model_cost(result).bits}
         if again is not None:
             figures["relearned"] = {key: value for key, value in vars(again).items() if key != "model"}
         print_json(figures, output)
@@ -132,12 +132,12 @@ def _tie_circuit(
     circuit: "Circuit", levels: int | Literal["auto"], held_out: "Dataset | None", output: Path, as_json: bool
 ) -> None:
     from tinybayes.compress import tie_circuit
-    from tinybayes.cost import circuit_cost
+    from tinybayes.cost import model_cost
     from tinybayes.deploy import write_model
 
     tied = tie_circuit(circuit, levels, data=held_out)
     write_model(tied.circuit, output)
-    before, after = circuit_cost(circuit).bits, circuit_cost(tied.circuit).bits
+    before, after = model_cost(circuit).bits, model_cost(tied.circuit).bits
     if as_json:
         figures = {key: value for key, value in vars(tied).items() if key != "circuit"}
         print_json({**figures, "bits_before": before, "bits": after}, output)
@@ -181,7 +181,7 @@ def _show_relearned(
     from rich.table import Table
 
     from tinybayes.compress import mean_log_likelihood
-    from tinybayes.cost import bayes_net_cost
+    from tinybayes.cost import model_cost
 
     after = None
     if held_out is not None and again.method != "approximate":
@@ -196,7 +196,7 @@ def _show_relearned(
     ]
     for name, count, one, learned, out in rows:
         figures = ("" if v is None else f"{v:.6f}" for v in (learned, None if rows_are_data else out))
-        table.add_row(name, f"{count:,}", f"{bayes_net_cost(one).bits:,}", *figures)
+        table.add_row(name, f"{count:,}", f"{model_cost(one).bits:,}", *figures)
     show(table)
     how = {"exact": "exactly", "rows": "with normalised rows", "approximate": "approximately, from samples"}
     end = "converged" if again.converged else "not converged"

@@ -13,12 +13,7 @@ FLOAT = 32  # bits of a bias, and of each of the two numbers of a batch normalis
 
 
 def neural_net_cost(net: NeuralNet) -> Cost:
-    """Price a network as it is stored: weights in their bits, and the integers that everything else became.
-
-    A bias takes 32 bits, a multiplier 16; where all units of a layer have the same multiplier it is paid once, and
-    biases that are all zero cost nothing. Multipliers of the inputs take 16 bits each, unless all are equal; so do
-    the centres of convolutions, while those of dense layers are part of the bias. Arithmetic is that of the paper.
-    """
+    """Price a network as it is stored; see `model_cost`."""
     bits = parameters = 0
     for number, layer in enumerate(net.layers):
         centred = number == 0 and not layer.convolution and bool(net.inputs.center.any())

@@ -248,7 +248,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     The class is one more variable of the density that `CircuitDensity` learns; a prediction is its exact posterior
     given what is known of a row: missing values and states never seen are summed out. Rows with missing values are left
-    out of learning, with a warning. `circuit_cost(model.circuit_)` is the price.
+    out of learning, with a warning. `model_cost(model.circuit_)` is the price.
 
     Parameters
     ----------

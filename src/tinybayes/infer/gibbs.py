@@ -97,7 +97,7 @@ def gibbs(
 
     Examples
     --------
-    >>> from tinybayes import GIBBS_SETTINGS, gibbs
+    >>> from tinybayes.infer import GIBBS_SETTINGS, gibbs
     >>> answers = gibbs(net, evidence, **GIBBS_SETTINGS["medium"])  # doctest: +SKIP
     >>> answers.marginals[0].value, answers.marginals[0].error  # doctest: +SKIP
     """

@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from tinybayes.cost import bayes_net_cost
+from tinybayes.cost import model_cost
 from tinybayes.infer import Evaluation, Explanation
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 
@@ -32,7 +32,7 @@ def model_card(net: BayesNet, *, limit: int = 20) -> RenderableType:
 
 def cost_table(net: BayesNet) -> Table:
     """List what a network stores and what a prediction does."""
-    cost = bayes_net_cost(net)
+    cost = model_cost(net)
     formats = sorted({str(cpd.format) for cpd in net.cpds})
     table = Table(title="Price", title_justify="left", show_header=False)
     table.add_row("memory", f"{bytes_text(cost.bits)} ({cost.bits:,} bits)")

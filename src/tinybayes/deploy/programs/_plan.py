@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tinybayes.cost import bayes_net_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy.programs._terms import Terms, lay_out
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_levels
@@ -91,7 +91,7 @@ class Plan:
     def facts(self, note: str = "") -> list[str]:
         """Return lines for the comment at the top of generated files."""
         lines = [f"A classifier of {self.features} features into {self.classes} classes, by tinybayes."]
-        lines += [f"Price: {bayes_net_cost(self.net)}; entries are {self.form}."]
+        lines += [f"Price: {model_cost(self.net)}; entries are {self.form}."]
         lines += [f"Scores are {self.unit}."] + ([plain(note)] if note else [])
         return [*lines, f"Model {fingerprint(self.net)}."]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes.cost import circuit_cost
+from tinybayes.cost import model_cost
 from tinybayes.deploy.programs._c import text
 from tinybayes.deploy.programs._names import Names
 from tinybayes.deploy.programs._plan import plain, upwards
@@ -124,7 +124,7 @@ def circuit_files(circuit: Circuit, *, name: str, query: str | None, arithmetic:
     bound = _check(facts, arithmetic, states)
     lines = [
         f"A circuit of {circuit.n_edges:,} edges over {len(circuit.nodes)} variables, by tinybayes.",
-        f"Price: {circuit_cost(circuit)}; it answers for {plain(circuit.nodes[number].name)}.",
+        f"Price: {model_cost(circuit)}; it answers for {plain(circuit.nodes[number].name)}.",
         f"Posteriors are within {upwards(bound)} of the exact ones of the stored parameters.",
         *([plain(note)] if note else []),
     ]
