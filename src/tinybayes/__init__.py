@@ -7,7 +7,7 @@ until a name is used. Types of results and names that few users need are in the 
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "compress": "quantize tie",
