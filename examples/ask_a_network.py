@@ -27,7 +27,7 @@ print(f"{circuit.n_nodes} nodes, {circuit.n_edges} edges")
 
 evidence = np.array([[-1, -1, 1]])  # the grass is wet; -1 is unknown
 query = np.array([[1, -1, -1]])
-print(f"P(wet) = {np.exp(tb.log_evidence(circuit, evidence)[0]):.4f}")
+print(f"P(wet) = {np.exp(tb.infer.log_evidence(circuit, evidence)[0]):.4f}")
 print(f"P(rain | wet) = {tb.conditional(circuit, query, evidence)[0]:.4f}")
 completed, _ = tb.most_probable(circuit, evidence)
 print("most probable:", {v.name: v.states[s] for v, s in zip(net.variables, completed[0], strict=True)})

@@ -18,8 +18,9 @@ for name, model in (("float", net), ("8 bits", small)):
     print(f"{name}: {100 * tb.evaluate(model, test).error:.2f} % error, {tb.model_cost(model)}")
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
-files = tb.write_files(tb.export(small, "c", name="digits"), folder)
-print("wrote", ", ".join(path.name for path in files))
+for name, text in tb.export(small, "c", name="digits").items():
+    (folder / name).write_text(text)
+    print("wrote", name)
 
 if shutil.which("cc"):  # the C program and Python must agree on every row
     library = folder / "digits.so"

@@ -3,6 +3,7 @@
 from sklearn.datasets import load_breast_cancer
 
 import tinybayes as tb
+from tinybayes.compress import mean_log_likelihood
 
 data = tb.read_dataset(load_breast_cancer(as_frame=True).frame, target="target")
 train, test = data.rows(slice(0, None, 2)), data.rows(slice(1, None, 2))
@@ -11,7 +12,7 @@ net = tb.learn_classifier(train, structure="naive")
 
 def show(name: str, model: tb.BayesNet) -> None:
     """One line: likelihood and error on new rows, and the price."""
-    nats, error = tb.mean_log_likelihood(model, test), tb.evaluate(model, test).error
+    nats, error = mean_log_likelihood(model, test), tb.evaluate(model, test).error
     print(f"{name:<10} {nats:8.3f} nats a row  {100 * error:.2f} % error  {tb.model_cost(model)}")
 
 
