@@ -12,7 +12,6 @@ from cli_host import fails, run
 from tinybayes import load, model_cost, read_dataset, relearn, save, tie
 from tinybayes.compress import tie_circuit
 from tinybayes.infer import compile_circuit, log_evidence, sample
-from tinybayes.learn import relearn_rows
 from tinybayes.model import Codebook, Dataset, LogLinear
 
 
@@ -73,7 +72,7 @@ def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, lo
     shown = run(*arguments, "--train", "rows.csv", "-o", "tied.tb", cwd=folder).stdout
     net, found = load(folder / "net.tb"), load(folder / "tied.tb")
     data = read_dataset(folder / "rows.csv", like=net)
-    again = (relearn_rows if local else relearn)(tie(net, 4).net, data)
+    again = relearn(tie(net, 4).net, data, normalized=local)
     assert found == again.model
     assert found.is_normalized() == local
     assert "converged" in shown

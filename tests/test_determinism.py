@@ -49,7 +49,7 @@ def counted() -> Iterator[tuple[str, object, np.ndarray | None]]:
     few = tb.tie(tan, 6).net
     yield "relearned", tb.relearn(few, data, steps=30).model, None
     yield "relearned from samples", tb.relearn(few, data, steps=5, max_edges=10, chains=50, seed=1).model, None
-    yield "relearned rows", tb.learn.relearn_rows(few, data, steps=30).model, data.X
+    yield "relearned rows", tb.relearn(few, data, normalized=True, steps=30).model, data.X
     yield from trials(X.assign(kind=text), ["closed-form", "tied", "circuit"])
 
 

@@ -21,7 +21,6 @@ import numpy as np
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import compile_log_linear
-from tinybayes.learn import relearn_rows
 from tinybayes.learn.ties._expected import ExactCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
@@ -122,7 +121,7 @@ def one_set(
 
 def one_tie(first: BayesNet, k: int, data: Dataset, circuit: Circuit | None, judge: Judge) -> Record:
     tied = tie(first, k)
-    rows = relearn_rows(tied.net, data)
+    rows = relearn(tied.net, data, normalized=True)
     record: Record = {
         "levels": k,
         "bound": tied.bound,

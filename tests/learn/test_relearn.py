@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_log_linear
 from tinybayes.learn.ties._expected import Chains, ExactCounts
 from tinybayes.learn.ties.relearn import relearn
-from tinybayes.learn.ties.relearn_rows import relearn_rows
 from tinybayes.model import BayesNet, Codebook, Dataset, Factor, Float, LogLinear, Variable
 
 SEEDS = st.integers(0, 10**6)
@@ -194,7 +194,7 @@ def test_proposition_1_and_theorem_1(seed, k, trees):
 def test_rows_stay_normalised_and_are_never_worse(seed, k, trees):
     net, data, rows = random_case(seed, trees=trees)
     quantised = tied(net, k)
-    found = relearn_rows(quantised.net, data)
+    found = relearn(quantised.net, data, normalized=True)
     assert found.method == "rows"
     assert found.model.is_normalized()
     assert found.after >= found.before
@@ -219,7 +219,7 @@ def test_rows_stay_normalised_and_are_never_worse(seed, k, trees):
 
 def test_without_ties_the_rows_are_relative_frequencies():
     net, data, rows = random_case(3, zeros=0)
-    found = relearn_rows(net, data, tolerance=1e-9, prior=0.0)
+    found = relearn(net, data, normalized=True, tolerance=1e-9, prior=0.0)
     for node, cpd in enumerate(found.model.cpds):
         for values in {tuple(row[list(cpd.parents)]) for row in rows}:
             here = (rows[:, list(cpd.parents)] == values).all(axis=1)
@@ -264,7 +264,7 @@ def test_a_class_that_no_row_uses_stays_finite_and_this_is_told():
 def test_a_prior_leaves_proposition_1_true(seed, prior):
     net, data, _ = random_case(seed)
     quantised = tied(net, 4).net
-    for learn in (relearn, relearn_rows):
+    for learn in (relearn, partial(relearn, normalized=True)):
         found = learn(quantised, data, prior=prior)
         assert found.after >= found.before
         assert found.after <= learn(quantised, data, prior=0.0).after + 1e-6
@@ -342,11 +342,11 @@ def test_bad_requests_are_refused():
     quantised = tied(net, 4).net
     X = data.X.copy()
     X[0, 0] = -1
-    partial = Dataset(data.variables, data.target, X, data.y)
+    unknown = Dataset(data.variables, data.target, X, data.y)
     other = Dataset((*data.variables[:-1], Variable("z", (0, 1))), data.target, data.X * 0, data.y)
-    for learn in (relearn, relearn_rows):
+    for learn in (relearn, partial(relearn, normalized=True)):
         with pytest.raises(TinybayesError, match="data: expected rows without unknown values, got 1 with some"):
-            learn(quantised, partial)
+            learn(quantised, unknown)
         with pytest.raises(TinybayesError, match="the variables of the model"):
             learn(quantised, other)
         with pytest.raises(TinybayesError, match="rows with a weight above zero"):
@@ -354,8 +354,10 @@ def test_bad_requests_are_refused():
         for name, value in [("prior", -1.0), ("prior", "some"), ("tolerance", float("nan")), ("steps", 0)]:
             with pytest.raises(TinybayesError, match=f"{name}: expected"):
                 learn(quantised, data, **{name: value})
-    with pytest.raises(TinybayesError, match="at least one chain"):
+    with pytest.raises(TinybayesError, match="chains: expected at least 1"):
         relearn(quantised, data, chains=0)
+    with pytest.raises(TinybayesError, match="normalized: expected a Bayesian network"):
+        relearn(LogLinear.from_bayes_net(quantised), data, normalized=True)
     wet = zoo.sprinkler()
     impossible = Dataset(wet.variables, None, np.array([[0, 0, 1]]))
     with pytest.raises(TinybayesError, match="rows of probability zero; smooth the model"):

@@ -115,11 +115,11 @@ def _check(relearn: bool, local: bool, renormalize: bool, train: Path | None, da
 
 
 def _relearn(net: "BayesNet", rows: "Dataset", local: bool, seed: int) -> "Relearned[BayesNet]":
-    from tinybayes.learn import relearn, relearn_rows
+    from tinybayes.learn import relearn
     from tinybayes.report.progress import relearning_progress
 
     with relearning_progress(watched_live()) as report:
-        return relearn_rows(net, rows, report=report) if local else relearn(net, rows, seed=seed, report=report)
+        return relearn(net, rows, normalized=local, seed=seed, report=report)
 
 
 def _only_for_networks(options: list[str]) -> None:

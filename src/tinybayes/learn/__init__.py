@@ -6,13 +6,13 @@ from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_in
 from tinybayes.learn.closed_form.counts import count_tables
 from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
-from tinybayes.learn.ties.relearn import Relearned, Relearning, relearn
-from tinybayes.learn.ties.relearn_rows import relearn_rows
+from tinybayes.learn.ties.relearn import Relearned, RelearnOptions, RelearnProgress, relearn
 
 __all__ = [
     "GradientOptions",
+    "RelearnOptions",
+    "RelearnProgress",
     "Relearned",
-    "Relearning",
     "chow_liu",
     "conditional_mutual_information",
     "count_tables",
@@ -23,5 +23,4 @@ __all__ = [
     "naive_bayes",
     "random_tan",
     "relearn",
-    "relearn_rows",
 ]

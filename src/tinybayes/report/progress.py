@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tinybayes.infer import Marginals
     from tinybayes.learn.circuits.learn_ac import Growth
-    from tinybayes.learn.ties.relearn import Relearning
+    from tinybayes.learn.ties.relearn import RelearnProgress
     from tinybayes.learn.training.hybrid import Progress
 
 
@@ -63,7 +63,7 @@ def growth_text(state: "Growth") -> str:
 
 
 @contextmanager
-def relearning_progress(show: bool) -> Iterator["Callable[[Relearning], None] | None"]:
+def relearning_progress(show: bool) -> Iterator["Callable[[RelearnProgress], None] | None"]:
     """Give a function that draws how far relearning has come; None when it is not to be shown."""
     if not show:
         yield None
@@ -75,7 +75,7 @@ def relearning_progress(show: bool) -> Iterator["Callable[[Relearning], None] | 
     with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
         task = line.add_task("relearning", total=None, text="")
 
-        def report(state: "Relearning") -> None:
+        def report(state: "RelearnProgress") -> None:
             likelihood = "" if state.log_likelihood is None else f"log p {state.log_likelihood:.6f} a row, "
             text = f"step {state.step}, {likelihood}counts within {state.gradient:.2g}, {state.seconds:.0f} s"
             line.update(task, text=text)

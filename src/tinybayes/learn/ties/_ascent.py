@@ -1,4 +1,4 @@
-"""The search for the best weights of tie classes, shared by the ways of relearning, and what it tells."""
+"""The optimiser of the weights of tie classes, its options and its result."""
 
 import time
 from collections.abc import Callable
@@ -11,16 +11,36 @@ from scipy.optimize import minimize
 from tinybayes.errors import error
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.model import BayesNet, LogLinear
+from tinybayes.options import check_options, option
 
+MAX_RELEARN_EDGES = 20_000_000
 REACH = 30.0
-"""How far a weight may go from where it starts, where the data would send it to infinity."""
+"""The largest distance of a weight from its start, for weights that the data would send to infinity."""
 Method = Literal["exact", "rows", "approximate"]
 M = TypeVar("M", LogLinear, BayesNet)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RelearnOptions:
+    """The hyper-parameters of `relearn`."""
+
+    prior: float | Literal["auto"] = option("auto", "rows that the model counts for; auto: one if a level is unused")
+    tolerance: float = option(1e-6, "stop when no mean count differs by more from the model's", low=0)
+    steps: int = option(1000, "stop after so many steps", low=1)
+    max_edges: int = option(MAX_RELEARN_EDGES, "the largest circuit to compile; beyond it, the model is sampled", low=0)
+    chains: int = option(1000, "Gibbs chains, where the model is sampled", low=1)
+    sweeps: int = option(2, "sweeps of the chains between two steps", low=1)
+    seed: int = option(0, "the seed of the chains", low=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.prior != "auto" and not (isinstance(self.prior, float | int) and 0 <= self.prior < np.inf):
+            raise error("a finite number that is not negative, or 'auto'", repr(self.prior), where="prior")
+
+
 @dataclass(frozen=True)
-class Relearning:
-    """How far relearning has come: steps, mean log-likelihood (None when only sampled), gradient, seconds."""
+class RelearnProgress:
+    """The state of relearning: steps, mean log-likelihood (None when only sampled), gradient, seconds."""
 
     step: int
     log_likelihood: float | None
@@ -30,24 +50,24 @@ class Relearning:
 
 @dataclass(frozen=True)
 class Relearned(Generic[M]):
-    """What relearning made.
+    """The result of `relearn`.
 
     Parameters
     ----------
     model
         The model with new weights, and the same ties.
     method
-        ``"exact"``; ``"rows"``, each row of each table normalised; or ``"approximate"``, from persistent samples.
+        ``"exact"``; ``"rows"``, with normalised rows; or ``"approximate"``, from persistent samples.
     before, after
         Mean log-likelihood of the rows learned from, in nats, before and after; None when approximate. By Proposition 1
         `after` is never below `before`.
     log_partition
         ``log Z`` of the model; None when approximate.
     steps, gradient, converged
-        Steps taken; the largest difference left between mean counts in the rows and in the model; whether it is within
-        the tolerance, or when approximate within what the samples can tell.
+        Steps taken; the largest difference that remains between mean counts in the rows and in the model; whether it is
+        within the tolerance (when approximate: within the error of the samples).
     prior
-        How many rows the model itself counted for, beside the data.
+        The number of rows that the model itself counted for, beside the data.
     unused
         Tie classes that no row uses; without a prior the likelihood would send their weights to minus infinity.
     limited
@@ -55,7 +75,7 @@ class Relearned(Generic[M]):
     complete
         False when an interrupt ended it.
     seconds
-        How long it took.
+        Wall time.
     """
 
     model: M
@@ -74,51 +94,42 @@ class Relearned(Generic[M]):
 
 
 class Point(NamedTuple):
-    """Weights that may move, the value of the objective there, and the largest slope that is left."""
+    """Free weights, the value of the objective there, and the largest slope that remains."""
 
     weights: np.ndarray
     value: float
     left: float
 
 
-@dataclass(frozen=True)
-class Options:
-    """What every way of relearning takes."""
-
-    prior: float | Literal["auto"]
-    tolerance: float
-    steps: int
-    report: Callable[[Relearning], None] | None
-
-    def __post_init__(self) -> None:
-        for name, word in (("prior", " or 'auto'"), ("tolerance", "")):
-            value = getattr(self, name)
-            if not (isinstance(value, float | int) and 0 <= value < np.inf) and not (word and value == "auto"):
-                raise error(f"a finite number that is not negative{word}", repr(value), where=name)
-        if not (isinstance(self.steps, int) and self.steps >= 1):
-            raise error("at least one step", repr(self.steps), where="steps")
-
-
 class Ascent:
-    """A way up from the weights of tie classes: which of them may move, and how far it has come.
+    """Maximises the likelihood over the finite weights of tie classes.
 
     Parameters
     ----------
     start
-        The weights at the start.
+        The initial weights.
     counts
         The counts of the classes in the data.
     rows
         The weight of all rows.
     options
-        A prior, when to stop, and whom to tell.
+        The prior, and when to stop.
+    report
+        Called after each step.
     """
 
-    def __init__(self, start: np.ndarray, counts: np.ndarray, rows: float, options: Options) -> None:
+    def __init__(
+        self,
+        start: np.ndarray,
+        counts: np.ndarray,
+        rows: float,
+        options: RelearnOptions,
+        report: Callable[[RelearnProgress], None] | None = None,
+    ) -> None:
         if (np.isneginf(start) & (counts > 0)).any():
             remedy = "smooth the model (for a network: tie with zeros=1e-4), or leave these rows out"
             raise error("data that the model allows", "rows of probability zero", where="data", remedy=remedy)
-        self.start, self.options, self.free = start, options, np.isfinite(start)
+        self.start, self.options, self.report, self.free = start, options, report, np.isfinite(start)
         self.unused = int((self.free & (counts == 0)).sum())
         self.prior = float(self.unused > 0) if options.prior == "auto" else float(options.prior)
         self.share = self.prior / (rows + self.prior)
@@ -128,7 +139,7 @@ class Ascent:
         self._began = time.perf_counter()
 
     def full(self, moved: np.ndarray) -> np.ndarray:
-        """Return all weights, given those that may move."""
+        """Return all weights, given the free ones."""
         weights = self.start.copy()
         weights[self.free] = moved
         return weights
@@ -136,13 +147,13 @@ class Ascent:
     def tell(self, value: float | None, left: float) -> None:
         """Count a step and report it."""
         self.steps += 1
-        if self.options.report is not None:
-            self.options.report(Relearning(self.steps, value, left, time.perf_counter() - self._began))
+        if self.report is not None:
+            self.report(RelearnProgress(self.steps, value, left, time.perf_counter() - self._began))
 
     def climb(self, objective: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> np.ndarray:
         """Maximise a concave function by L-BFGS; an interrupt ends it. Return the best weights seen.
 
-        Classes differ much in how often they are used. In units of the spread of its count each weight has about the
+        Some classes are used far more often than others. Scaled by the spread of its count, each weight has about the
         same curvature.
         """
         start = self.start[self.free]
@@ -183,7 +194,7 @@ class Ascent:
     def result(
         self, model: M, method: Method, before: float | None, after: float | None, log_partition: float | None
     ) -> Relearned[M]:
-        """Sum up."""
+        """Return the result."""
         moved = np.abs(self.weights[self.free] - self.start[self.free])
         return Relearned(
             model,

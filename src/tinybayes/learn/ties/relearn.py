@@ -1,33 +1,34 @@
 """Relearning tied weights from data (parameter_tying_by_quantization, eq. 2).
 
 With ties, the mean log-likelihood of rows is ``t . w - log Z(w)``, where t are the mean counts of the tie classes in
-the rows. It is concave, and its gradient is t less the expected counts of the model; a circuit compiled once gives both
-``log Z`` and the expectations for all weights. Where there is no circuit of a sensible size, Gibbs chains that live on
-from step to step give samples of the expectations, and the result is named approximate.
+the rows. It is concave, and its gradient is t less the expected counts of the model. A circuit, compiled once, gives
+``log Z`` and the expectations for all weights. Where a circuit would be too large, persistent Gibbs chains sample the
+expectations, and the result is called approximate.
 
-A class that no row uses would get the weight minus infinity. Therefore the first model may count as some rows more: its
-expected counts are added to those of the data. This is the conjugate prior of the family. Since no weights fit those
-rows better than the first ones do, what is gained in all is gained on the data alone: Proposition 1 holds with it too.
+A class that no row uses would get the weight minus infinity. Therefore the first model may count as some more rows: its
+expected counts are added to those of the data. This is the conjugate prior of the family. No weights fit those rows
+better than the first ones do, so the whole gain is a gain on the data: Proposition 1 holds with the prior too.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
+from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.log_linear import compile_log_linear
 from tinybayes.learn.interrupts import interruptible
-from tinybayes.learn.ties._ascent import Ascent, M, Options, Relearned, Relearning
+from tinybayes.learn.ties._ascent import MAX_RELEARN_EDGES, Ascent, M, Relearned, RelearnOptions, RelearnProgress
 from tinybayes.learn.ties._expected import Chains, ExactCounts
 from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
 
-__all__ = ["MAX_RELEARN_EDGES", "Relearned", "Relearning", "relearn"]
+__all__ = ["MAX_RELEARN_EDGES", "RelearnOptions", "RelearnProgress", "Relearned", "relearn"]
 
-MAX_RELEARN_EDGES = 20_000_000
 Expectations = Callable[[np.ndarray], tuple[float, np.ndarray]]
-_LAST = 50  # sweeps after the last step, which tell how far the counts still are apart
+_LAST = 50  # sweeps after the last step, which measure the remaining difference of the counts
 _ERRORS = 5.0  # standard errors within which they must lie
 
 
@@ -35,71 +36,69 @@ def relearn(
     model: M,
     data: Dataset,
     *,
-    prior: float | Literal["auto"] = "auto",
-    tolerance: float = 1e-6,
-    steps: int = 1000,
+    normalized: bool = False,
     circuit: Circuit | None = None,
-    max_edges: int = MAX_RELEARN_EDGES,
-    chains: int = 1000,
-    sweeps: int = 2,
-    seed: int = 0,
-    report: Callable[[Relearning], None] | None = None,
+    report: Callable[[RelearnProgress], None] | None = None,
+    **options: Any,
 ) -> Relearned[M]:
     """Find the weights of the tie classes that make data most likely.
 
     Parameters
     ----------
     model
-        A log-linear model, or a network whose tables are in a `Codebook` (see `tie`). A network comes back as one: its
-        rows do not sum to one, neither before nor after; as a log-linear model it is a distribution, whose constant is
-        ``log_partition``. Tables that are in no codebook have a class for each entry and come back as floats.
+        A log-linear model, or a network whose tables are in a `Codebook` (see `tie`). The result is of the same type.
+        Tables that are not in a codebook have a class for each entry and become floats.
     data
         Rows of its variables without unknown values, such as those that the first weights were learned from.
-    prior
-        For how many rows `model` itself counts. ``"auto"``: for one when the rows leave a class unused, and for none
-        otherwise.
-    tolerance
-        Stop when no mean count in the rows differs by more from the model's.
-    steps
-        Stop after so many at the latest.
+    normalized
+        Normalise every row of a network's tables. Without it, the rows of the result do not sum to one: the network is
+        a log-linear model, with the constant `Relearned.log_partition`. With it, no inference is needed and the result
+        is a Bayesian network, but it has more distinct parameters, since a weight means another probability in a row
+        with other weights. They are stored in a codebook or in 32-bit floats, whichever is cheaper.
     circuit
-        From ``compile_log_linear(model, by="feature")``, of this model or of one with the same factors and the same
-        features forbidden: it saves compiling when several ties of one model are learned. Compiled when None.
-    max_edges
-        The largest circuit to compile; where a larger one would be needed, persistent samples are taken.
-    chains, sweeps, seed
-        Of the samples: how many Gibbs chains, sweeps between two steps, and where the randomness comes from.
+        From ``compile_circuit(model, by="feature")``, of this model or of one with the same factors and the same
+        forbidden features: saves compiling when several ties of one model are learned.
     report
         Called after each step. An interrupt (Ctrl-C) ends the work; the best weights so far are returned.
+    **options
+        The fields of `tinybayes.learn.RelearnOptions`.
 
     Raises
     ------
     TinybayesError
         When rows have unknown values, or one is impossible under the model.
     """
-    options = Options(prior, tolerance, steps, report)
-    if min(chains, sweeps) < 1:
-        raise error("at least one chain and one sweep", f"{chains} and {sweeps}", where="relearn")
+    settings = RelearnOptions(**options)
     source = model if isinstance(model, LogLinear) else LogLinear.from_bayes_net(model)
     rows, weight = complete_rows(source.variables, data)
     counts, total = source.class_counts(rows, weight), float(weight.sum())
-    ascent = Ascent(source.weights, counts, total, options)
+    ascent = Ascent(source.weights, counts, total, settings, report)
+    if normalized:
+        if not isinstance(model, BayesNet):
+            raise error("a Bayesian network", "a log-linear model", where="normalized")
+        counts = source.counts(rows, weight)
+        return _with_normalized_rows(model, source, counts / total, ascent)  # type: ignore[return-value]
     if circuit is not None:
         _check_circuit(circuit, source)
     try:
-        exact = _expectations(source, circuit, max_edges)
+        exact = _expectations(source, circuit, settings.max_edges)
     except TinybayesError:
-        start = rows[np.random.default_rng(seed).choice(len(rows), chains, p=weight / total)]
-        _by_samples(ascent, counts / total, Chains(source, start, seed), sweeps)
+        start = rows[np.random.default_rng(settings.seed).choice(len(rows), settings.chains, p=weight / total)]
+        _by_samples(ascent, counts / total, Chains(source, start, settings.seed), settings.sweeps)
         return ascent.result(_with_weights(model, ascent.weights)[0], "approximate", None, None, None)
-    aims = (1 - ascent.share) * counts / total
+    return _exactly(model, source, counts / total, exact, ascent)
+
+
+def _exactly(model: M, source: LogLinear, counts: np.ndarray, exact: Expectations, ascent: Ascent) -> Relearned[M]:
+    """Climb, given the mean counts of the classes and their expectations."""
+    aims = (1 - ascent.share) * counts
     if ascent.share:
         aims += ascent.share * exact(source.weights)[1]
-    found, stored = _with_weights(model, ascent.climb(lambda w: _likelihood(w, aims, exact)))
-    before, after = (_likelihood(w, counts / total, exact)[0] for w in (source.weights, stored))
-    if after < before:  # rounded weights, of a model that was at its best
-        found, stored, after = model, source.weights, before
-    return ascent.result(found, "exact", before, after, exact(stored)[0])
+    result, stored = _with_weights(model, ascent.climb(lambda w: _likelihood(w, aims, exact)))
+    before, after = (_likelihood(w, counts, exact)[0] for w in (source.weights, stored))
+    if after < before:  # the model was at its best, and rounding its weights costs more than is gained
+        result, stored, after = model, source.weights, before
+    return ascent.result(result, "exact", before, after, exact(stored)[0])
 
 
 def _expectations(source: LogLinear, circuit: Circuit | None, max_edges: int) -> Expectations:
@@ -131,7 +130,7 @@ def _check_circuit(circuit: Circuit, source: LogLinear) -> None:
 
 
 def complete_rows(variables: Sequence[Variable], data: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows over all variables and their weights, those without weight left out."""
+    """Return rows over all variables and their weights, without rows of weight zero."""
     if tuple(variables) != data.nodes:
         remedy = "read the table with them: read_dataset(TABLE, like=net)"
         raise error("the variables of the model, with the same states", "others", where="data", remedy=remedy)
@@ -150,9 +149,9 @@ def complete_rows(variables: Sequence[Variable], data: Dataset) -> tuple[np.ndar
 
 
 def _by_samples(ascent: Ascent, counts: np.ndarray, chains: Chains, sweeps: int) -> None:
-    """Follow the sampled gradient with falling steps; the weights are the mean over the second half of the way.
+    """Follow the sampled gradient with decreasing steps; the weights are the mean over the second half of the steps.
 
-    Each step is divided by the variance of the class's count, seen so far.
+    Each step is divided by the variance of the class's count so far.
     """
     free, steps, aims = ascent.free, ascent.options.steps, counts
     if ascent.share:
@@ -181,11 +180,58 @@ def _by_samples(ascent: Ascent, counts: np.ndarray, chains: Chains, sweeps: int)
     ascent.converged = bool((apart <= _ERRORS * error_of_mean).all())
 
 
+def _with_normalized_rows(net: BayesNet, source: LogLinear, counts: np.ndarray, ascent: Ascent) -> Relearned[BayesNet]:
+    """Climb with the rows of all tables normalised, given the mean counts of the entries."""
+    rows = _Rows(net, source)
+    aims = (1 - ascent.share) * counts + ascent.share * np.exp(rows.logs(source.weights)) * rows.share
+    weights = ascent.climb(lambda w: rows.likelihood(w, aims))
+    before, after = (rows.likelihood(w, counts)[0] for w in (source.weights, weights))
+    if after < before:
+        weights, after = source.weights, before
+    stored = rows.logs(weights).astype(np.float32).astype(np.float64)
+    parts = np.split(stored, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
+    form = cheapest_format(parts)
+    pairs = zip(net.cpds, parts, strict=True)
+    cpds = tuple(_stored(cpd, part.reshape(cpd.table.shape), form) for cpd, part in pairs)
+    return ascent.result(BayesNet(net.variables, net.target, cpds), "rows", before, after, 0.0)
+
+
+class _Rows:
+    """The likelihood of complete rows under a network, as a function of the weights of its tie classes.
+
+    An entry's log-parameter is the weight of its class less the logarithm of the sum over its row, so every row sums to
+    one whatever the weights are. The likelihood is concave: linear terms less logarithms of sums of exponentials.
+    """
+
+    def __init__(self, net: BayesNet, source: LogLinear) -> None:
+        self._ties, self._classes = source.classes, len(source.weights)
+        sizes = [cpd.table.shape for cpd in net.cpds]
+        self._widths = np.repeat([columns for _, columns in sizes], [lines for lines, _ in sizes])
+        self._first = np.cumsum(self._widths) - self._widths
+        # As a prior, the network counts as some rows more, in each table spread evenly over its rows.
+        self.share = np.repeat([1 / lines for lines, _ in sizes], [math.prod(size) for size in sizes])
+
+    def logs(self, weights: np.ndarray) -> np.ndarray:
+        """Return the normalised log-parameters."""
+        values = weights[self._ties]
+        top = np.maximum.reduceat(values, self._first)
+        values = values - np.repeat(np.where(np.isneginf(top), 0.0, top), self._widths)
+        with np.errstate(divide="ignore"):
+            sums = np.log(np.add.reduceat(np.exp(values), self._first))
+        return np.asarray(values - np.repeat(np.where(np.isneginf(sums), 0.0, sums), self._widths))
+
+    def likelihood(self, weights: np.ndarray, mean: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean log-likelihood of rows with these mean counts, and its gradient."""
+        values, used = self.logs(weights), mean > 0
+        slope = mean - np.repeat(np.add.reduceat(mean, self._first), self._widths) * np.exp(values)
+        return float(mean[used] @ values[used]), np.bincount(self._ties, slope, self._classes)
+
+
 def _with_weights(model: M, weights: np.ndarray) -> tuple[M, np.ndarray]:
     """Return the model with other weights of its tie classes, and these weights as they are stored."""
     if isinstance(model, LogLinear):
         return replace(model, weights=weights), weights  # type: ignore[call-arg]  # no type is both
-    stored = weights.astype(np.float32).astype(np.float64)  # what is paid for
+    stored = weights.astype(np.float32).astype(np.float64)  # the price counts 32 bits a level
     ties, start = LogLinear.from_bayes_net(model).classes, 0
     tables = []
     for cpd in model.cpds:
