@@ -14,10 +14,9 @@ from typing import Annotated
 import numpy as np
 import typer
 from harness import Figures, measure, provenance
+from peers import CONTENDERS, QUICK, YARDSTICK
 from rich.console import Console
 from rich.table import Table
-
-from peers import CONTENDERS, QUICK, YARDSTICK
 
 DATA = ("letter", "satimage", "usps")
 THREADS = ("all", "one")

@@ -21,7 +21,6 @@ from closed_form import write_rows
 from comparison_page import page
 from comparison_tasks import LIBRARIES, NETWORKS, TASKS, about, installed
 from harness import Figures, measure
-
 from peers import CONTENDERS, OTHERS
 
 HERE = Path(__file__).parent

@@ -1,11 +1,10 @@
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-from cli_host import run
 
 settings.register_profile("tinybayes", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinybayes")
@@ -23,16 +22,32 @@ def data_dir() -> Path:
     return Path(place)
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A directory with tables of irises and a model of them."""
-    from sklearn.datasets import load_iris
+@pytest.fixture(scope="session")
+def driver():
+    """Debian's Chromium, driven through Selenium."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and chromedriver):
+        pytest.skip("no chromium and chromedriver on this machine")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    from selenium.webdriver.chrome.service import Service
 
-    folder = tmp_path_factory.mktemp("cli")
-    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
-    frame["species"] = frame["species"].map({0: "setosa", 1: "versicolor", 2: "virginica"})
-    frame.iloc[::2].to_csv(folder / "train.csv", index=False)
-    frame.iloc[1::2].to_csv(folder / "test.csv", index=False)
-    frame.iloc[1::2].drop(columns="species").to_parquet(folder / "new.parquet")
-    run("fit", "train.csv", "--target", "species", "--structure", "naive", "-o", "iris.tb", cwd=folder)
-    return folder
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(chromedriver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(driver, tmp_path):
+    """A page in the browser; screenshots go to the directory in TINYBAYES_SCREENSHOTS, for people to look at."""
+    from browser_page import Page
+
+    folder = Path(os.environ.get("TINYBAYES_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    page = Page(driver, folder)
+    yield page
+    assert page.complaints() == []

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 from c_host import labels_and_codes, labels_and_scores
 from networks import STRUCTURES, classifier, codebook, every_state, formats
-
 from tinybayes.deploy.export import write_files
 from tinybayes.deploy.programs._plan import plan
 from tinybayes.deploy.programs.c import to_c

@@ -5,9 +5,9 @@ import subprocess
 
 import numpy as np
 import pytest
+
 from c_host import build
 from networks import classifier, codebook
-
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, conditional, integer_posterior

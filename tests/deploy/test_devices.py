@@ -7,13 +7,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from test_c import cut
+
 from c_host import compiler
 from micropython_host import run_micropython
 from networks import STRUCTURES, classifier, codebook, every_state, formats
-from targets_host import Case, unzip
-from test_c import cut
-
 from neural_nets import kinds, neural_net, rows_of
+from targets_host import Case, unzip
 from tinybayes.deploy.export import export, write_files
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint

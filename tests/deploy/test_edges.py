@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_host import labels_and_scores
-from networks import classifier
-from targets_host import Case, run_micropython
 from test_circuit_c import run as run_circuit
 
 import neural_nets
 import zoo
+from c_host import labels_and_scores
+from networks import classifier
+from targets_host import Case, run_micropython
 from tinybayes.deploy import save
 from tinybayes.deploy._boards import toolchain
 from tinybayes.deploy._boards.boards import board

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from networks import classifier
 
 import zoo
+from networks import classifier
 from tinybayes.deploy import load, measure, save
 from tinybayes.deploy._boards import monitor
 from tinybayes.deploy.files import uai

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from c_host import SANITIZERS
-from networks import classifier
-from targets_host import Case, run_c
 
 import tinybayes.deploy.programs._c.net as net_module
+from c_host import SANITIZERS
+from networks import classifier
 from neural_nets import neural_net, rows_of
+from targets_host import Case, run_c
 from tinybayes.deploy.export import export
 from tinybayes.deploy.programs._c.net_inputs import Term, terms
 from tinybayes.deploy.programs._c.net_kernels import Bank, _work

@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from networks import classifier, codebook, every_state
 from sklearn.datasets import load_iris
 
 from cli_host import run
+from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
 from tinybayes import explore
 from tinybayes.cost import model_cost

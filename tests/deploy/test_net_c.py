@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_host import SANITIZERS, labels_and_codes
 from hypothesis import given
 from hypothesis import strategies as st
-from targets_host import Case, run_c
 
+from c_host import SANITIZERS, labels_and_codes
 from neural_nets import kinds, neural_net, rows_of
+from targets_host import Case, run_c
 from tinybayes.deploy.programs._c.net_kernels import Kernel, net_banks
 from tinybayes.deploy.programs._net_plan import net_plan
 from tinybayes.deploy.programs.c import to_c

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from c_host import labels_and_scores
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import classifier, every_state
 
+from c_host import labels_and_scores
+from networks import classifier, every_state
 from tinybayes.deploy.programs._c.packing import planes
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.infer.integers import integer_log_joint

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from networks import STRUCTURES, classifier, codebook, every_state, formats
-from targets_host import RUNNERS, Case, simulate
 
+from networks import STRUCTURES, classifier, codebook, every_state, formats
 from neural_nets import kinds, neural_net, rows_of
+from targets_host import RUNNERS, Case, simulate
 from tinybayes import datasets, learn_classifier, quantize
 from tinybayes.deploy.export import TARGETS, export, write_files
 from tinybayes.deploy.programs._plan import plan

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "deploy")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "helpers")]
 
-from c_host import FLAGS, SANITIZERS, state_type  # noqa: E402
-from networks import STRUCTURES, classifier, codebook, every_state  # noqa: E402
 from run import machine, read_results, say, write_results  # noqa: E402
 
 import zoo  # noqa: E402
+from c_host import FLAGS, SANITIZERS, state_type  # noqa: E402
+from networks import STRUCTURES, classifier, codebook, every_state  # noqa: E402
 from neural_nets import neural_net, rows_of  # noqa: E402
 from tinybayes.deploy.programs._plan import plan  # noqa: E402
 from tinybayes.deploy.programs.c import to_c  # noqa: E402

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_gradient import easy
 
+from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import GradientOptions, chow_liu, learn_classifier

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_gradient import easy
 
+from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import GradientOptions, chow_liu, learn_classifier
 from tinybayes.learn.classifier import _configurations, hold_out

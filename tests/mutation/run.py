@@ -24,7 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SOURCE = ROOT / "src" / "tinybayes"
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "helpers")]
 for threads in ("TINYBAYES_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # a fork takes no threads along
 
@@ -82,7 +82,9 @@ PARTS = {
         ("deploy/",),
         BOARDS + CODE,
     ),
-    "deploy: code": Part(1 / 19, [*(f"tests/deploy/{name}.py" for name in HOSTS), "tests/test_cli_export.py"], CODE),
+    "deploy: code": Part(
+        1 / 19, [*(f"tests/deploy/{name}.py" for name in HOSTS), "tests/cli/test_cli_export.py"], CODE
+    ),
     "deploy: boards": Part(
         1 / 19,
         ["tests/deploy/test_measure.py", "tests/deploy/test_edges.py", "tests/deploy/test_file_edges.py"],

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from deploy.c_host import labels_and_codes, labels_and_scores
-from deploy.networks import STRUCTURES, classifier, every_state
+from c_host import labels_and_codes, labels_and_scores
+from networks import STRUCTURES, classifier, every_state
 from tinybayes import BayesNetClassifier, Codebook, Fixed, Float, class_scores, export, quantize
 from tinybayes.deploy import to_c
 from tinybayes.infer import integer_log_joint

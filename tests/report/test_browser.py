@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from explored import HOSTILE, digits, linear_net, write_explored
 
+from explored import HOSTILE, digits, linear_net, write_explored
 from tinybayes.model import Dataset, Variable
 from tinybayes.report.front import checked_front
 from tinybayes.report.html import model_report, write_page, write_report

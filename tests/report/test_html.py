@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from explored import HOSTILE, digits, hidden_net, linear_net, models, write_explored
 
 import zoo
+from explored import HOSTILE, digits, hidden_net, linear_net, models, write_explored
 from tinybayes import TinybayesError, explain, learn_classifier, save
 from tinybayes.cost import model_cost
 from tinybayes.errors import FileError

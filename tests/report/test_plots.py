@@ -3,10 +3,10 @@ import sys
 
 import numpy as np
 import pytest
-from explored import digits, write_explored
 
 import zoo
 from cli_host import fails, run
+from explored import digits, write_explored
 from tinybayes import TinybayesError, save
 from tinybayes.report.front import FAMILIES, read_front
 from tinybayes.report.plots import draw_bits, draw_front, plot

@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 import pytest
-from explored import digits, linear_net
 
 from cli_host import run
+from explored import digits, linear_net
 from tinybayes import ask, class_scores, explain, load, save
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import as_circuit, normalize_scores
@@ -22,7 +22,6 @@ from zoo import tan, tree_tan
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 pytest.importorskip("starlette", reason="starlette is not installed")
 from served import TOKEN, Client, serving, write_progress
-
 from tinybayes.serve.answers import parse_known
 from tinybayes.serve.app import listening, make_app
 from tinybayes.serve.guard import allowed_host

@@ -6,8 +6,9 @@ import signal
 import numpy as np
 import pytest
 from test_arborescence import acyclic
-from test_gradient import CONFIGURATION, easy
+from test_gradient import CONFIGURATION
 
+from strategies import easy
 from tinybayes.learn.training import _epochs, candidates
 from tinybayes.learn.training import hybrid as driver
 from tinybayes.learn.training.hybrid import Configuration, train

@@ -22,7 +22,7 @@ import tinybayes
 from cli_host import run
 from tinybayes.deploy._boards.toolchain import PACKAGES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",

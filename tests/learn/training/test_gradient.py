@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oracle
-from strategies import random_data
+from strategies import easy, random_data
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate, integer_scores
 from tinybayes.learn import chow_liu, naive_bayes
@@ -98,19 +98,6 @@ def test_the_optimiser_is_adam():
     for t in range(1, 30):
         moments = gradient._adam(moments, 2 * moments.value, jnp.asarray(0.1), jnp.asarray(t))
     assert float(moments.value) == pytest.approx(adam(2.0, lambda x: 2 * x, 0.1, 29), rel=1e-4)
-
-
-def easy(rows=600, features=6, seed=0, classes=3):
-    """Classes that show in pairs of features only, so that a structure helps."""
-    generator = np.random.default_rng(seed)
-    data = random_data(seed, rows=rows, features=features, classes=classes)
-    variables = [type(v)(v.name, (0, 1, 2)) for v in data.variables]
-    X = generator.integers(0, 3, size=(rows, features))
-    X[:, 1] = (X[:, 0] + data.y) % 3
-    X[:, 3] = (X[:, 2] + 2 * data.y) % 3
-    flip = generator.random(X.shape) < 0.1
-    X[flip] = generator.integers(0, 3, flip.sum())
-    return Dataset(variables, data.target, X, data.y)
 
 
 def test_many_configurations_train_as_one_by_one():

@@ -28,6 +28,19 @@ def random_data(
     return Dataset(variables, target, X, y, weight)
 
 
+def easy(rows=600, features=6, seed=0, classes=3):
+    """Classes that show in pairs of features only, so that a structure helps."""
+    generator = np.random.default_rng(seed)
+    data = random_data(seed, rows=rows, features=features, classes=classes)
+    variables = [type(v)(v.name, (0, 1, 2)) for v in data.variables]
+    X = generator.integers(0, 3, size=(rows, features))
+    X[:, 1] = (X[:, 0] + data.y) % 3
+    X[:, 3] = (X[:, 2] + 2 * data.y) % 3
+    flip = generator.random(X.shape) < 0.1
+    X[flip] = generator.integers(0, 3, flip.sum())
+    return Dataset(variables, data.target, X, data.y)
+
+
 class Pieces:
     """A data set in batches, as a reader of a large file would give it."""
 

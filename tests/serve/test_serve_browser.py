@@ -6,14 +6,15 @@ import shutil
 
 import numpy as np
 import pytest
+
 from explored import HOSTILE, digits, linear_net, mark_front, write_explored
 
 pytest.importorskip("selenium", reason="selenium is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 pytest.importorskip("starlette", reason="starlette is not installed")
 from selenium.webdriver.support.ui import Select, WebDriverWait
-from served import serving, write_progress
 
+from served import serving, write_progress
 from tinybayes import ask, class_scores, explain, load, save
 from tinybayes.infer import as_circuit, normalize_scores
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_experiments import MADE
 
 import oracle
 import zoo
-from test_experiments import MADE
 
-EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.fixture

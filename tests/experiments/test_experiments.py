@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tinybayes.data import named
 from tinybayes.search.sweep import read_sweeps, setting, summary
 
-EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 FILES = sorted(path for path in EXPERIMENTS.rglob("*.toml") if "[[sweep]]" in path.read_text())
 MADE = {
     "date": "2020-01-02T03:04:05+00:00",

@@ -12,7 +12,7 @@ from tinybayes.data import named
 from tinybayes.search.net_sweep import NetSweep, finalists, summary
 from tinybayes.search.sweep import Sweep, read_sweeps
 
-EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 FILES = [EXPERIMENTS / "resource_efficient" / f"figure{number}.toml" for number in (3, 4)]
 MADE = {
     "date": "2020-01-02T03:04:05+00:00",

@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from c_host import FLAGS, compiler, state_type
 
+from c_host import FLAGS, compiler, state_type
 from tinybayes.deploy.export import export, write_files
 from tinybayes.deploy.programs._plan import plan
 from tinybayes.infer.integers import integer_log_joint

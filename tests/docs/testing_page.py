@@ -1,6 +1,6 @@
 """Write docs/testing.md from the results of coverage, mutation, fuzzing and faults.
 
-python tests/testing_page.py [--coverage build/coverage/coverage.json]
+python tests/docs/testing_page.py [--coverage build/coverage/coverage.json]
 """
 
 import argparse
@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "testing.md"
+TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS.parent / "docs" / "testing.md"
 TEXT = """# Testing
 
 *How the package is tested, and how well: every figure here was measured.*
 
-<!-- Written by tests/testing_page.py from tests/*.json, tests/mutation, tests/fuzz and tests/faults; do not edit. -->
+<!-- Written by tests/docs/testing_page.py from tests/coverage.json and the results of tests/mutation, fuzz, faults. -->
 
     make test        # the whole suite
     make coverage    # the suite again, counting lines and branches; fails below 95 %
@@ -23,7 +23,7 @@ TEXT = """# Testing
 
 - **Oracles.** A routine is compared with another way to the same answer: brute force over all assignments, numbers
   worked out by hand, Python's own integers of any size, the formula of the paper, a compiler and an emulator for
-  generated code. `tests/zoo.py` holds networks whose answers are known as fractions.
+  generated code. `tests/helpers/zoo.py` holds networks whose answers are known as fractions.
 - **Properties.** [Hypothesis](https://hypothesis.readthedocs.io) draws tables, formats, networks and files; its draws
   are fixed, so that a test fails today or never.
 - **Real data.** Tests that need public data sets read the directory in `TINYBAYES_DATA` and are skipped without it.
@@ -64,7 +64,7 @@ Tests were written for survivors of this sample, so that its figures flatter. {f
 
 
 def _read(name: str) -> dict[str, Any]:
-    return json.loads((HERE / name).read_text(encoding="utf-8"))
+    return json.loads((TESTS / name).read_text(encoding="utf-8"))
 
 
 def summarize(coverage: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.coverage:
         found = summarize(json.loads(arguments.coverage.read_text(encoding="utf-8")))
-        (HERE / "coverage.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (TESTS / "coverage.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from tinybayes.infer import evaluate
 from tinybayes.learn import maximum_likelihood, naive_bayes
 from tinybayes.model import Dataset, Fixed, Variable
 
-EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import zoo
 from tinybayes import marginals
 
-PLACE = Path(__file__).parent.parent / "experiments" / "parameter_tying"
+PLACE = Path(__file__).parents[2] / "experiments" / "parameter_tying"
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_gradient import CONFIGURATION, easy, hyper, rows_of, states_of
+from test_gradient import CONFIGURATION, hyper, rows_of, states_of
 
+from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.training import candidates, gradient

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_gradient import CONFIGURATION, easy, hyper, random_data, rows_of, states_of
+from test_gradient import CONFIGURATION, hyper, rows_of, states_of
 
+from strategies import easy, random_data
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu
 from tinybayes.learn.training import candidates, gradient
