@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.infer import compile_circuit, log_evidence
+from tinybayes.infer import compile_circuit, log_evidence, log_partition
 from tinybayes.infer.compile_circuit import MAX_EDGES
 from tinybayes.model import BayesNet, Circuit, Dataset, Float, LogLinear
 
@@ -94,13 +94,8 @@ class Likelihood:
             if len(self._rows):
                 logs = log_evidence(circuit, self._rows)[self._row_weights > 0]
                 sum_of_logs += float(self._row_weights[self._row_weights > 0] @ logs)
-            constant = 0.0 if by_rows else log_constant(circuit)
+            constant = 0.0 if by_rows else log_partition(circuit)
         return sum_of_logs / self._total - constant
-
-
-def log_constant(circuit: Circuit) -> float:
-    """Return the logarithm of the sum over all assignments."""
-    return float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
 
 
 def mean_log_likelihood(net: BayesNet, data: Dataset, *, max_edges: int = MAX_EDGES) -> float:

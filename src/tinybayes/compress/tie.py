@@ -8,10 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes.compress._likelihood import Likelihood, compiled, entry_counts, log_constant, normalized_rows
+from tinybayes.compress._likelihood import Likelihood, compiled, entry_counts, normalized_rows
 from tinybayes.compress.levels import LevelPath
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import error
+from tinybayes.infer import log_partition
 from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float
 
 MAX_TIE_EDGES = 5_000_000
@@ -222,7 +223,7 @@ def _as_float(cpd: CPD, table: np.ndarray) -> CPD:
 
 def _log_partition(circuit: Circuit, cpds: Sequence[CPD]) -> float:
     values = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in cpds])
-    return log_constant(replace(circuit, table=values, format=Float(64)))
+    return log_partition(replace(circuit, table=values, format=Float(64)))
 
 
 def distance(table: np.ndarray, quantized: np.ndarray) -> float:

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes.compress._likelihood import data_rows, log_constant
+from tinybayes.compress._likelihood import data_rows
 from tinybayes.compress.tie import Books, candidate_levels, distance
 from tinybayes.errors import error
-from tinybayes.infer import log_evidence
+from tinybayes.infer import log_evidence, log_partition
 from tinybayes.model import Circuit, Dataset, Float
 
 
@@ -76,7 +76,7 @@ def tie_circuit(
         assert data is not None
         one = replace(circuit, table=values.reshape(-1), format=Float(64))
         weight = np.ones(len(data)) if data.weight is None else data.weight
-        return float(np.average(log_evidence(one, data_rows(circuit, data)), weights=weight)) - log_constant(one)
+        return float(np.average(log_evidence(one, data_rows(circuit, data)), weights=weight)) - log_partition(one)
 
     before, chosen = None, tried[0]
     path: list[tuple[int, float]] = []
@@ -91,7 +91,7 @@ def tie_circuit(
         levels=len(book.values),
         zeros=int(np.isneginf(circuit.log_parameters).sum()),
         epsilon=distance(circuit.log_parameters, tied.log_parameters),
-        log_partition=log_constant(tied),
+        log_partition=log_partition(tied),
         before=before,
         after=dict(path).get(chosen),
         path=tuple(path),

@@ -4,6 +4,7 @@ import numpy as np
 
 from tinybayes._kernels.gibbs_chain import Layout
 from tinybayes.model import CPD, BayesNet
+from tinybayes.model.layout import strides
 
 MOST_WORDS = 2**25  # of all path sets: 256 MiB
 MOST_STOPS = 2**22  # nodes on the ways to leaves; beyond, and in decision graphs, ways are followed from the root
@@ -45,12 +46,12 @@ def _lay_out(net: BayesNet) -> Layout:
     children: list[list[tuple[int, int]]] = [[] for _ in states]
     for node, cpd in enumerate(net.cpds):
         if cpd.tree is None:
-            strides = _strides(cpd, states)
+            steps = strides([states[p] for p in cpd.parents], cpd.table.shape[1])
             parent += cpd.parents
-            parent_stride += strides
+            parent_stride += steps
             root.append(-1)
             table_path.append(paths.add(sum(1 << p for p in cpd.parents)))
-            tested = dict(zip(cpd.parents, strides, strict=True))
+            tested = dict(zip(cpd.parents, steps, strict=True))
         else:
             root.append(len(trees.step))
             table_path.append(0)
@@ -82,15 +83,6 @@ def _lay_out(net: BayesNet) -> Layout:
         child_stride=pairs[:, 1].copy(),
         first_turn=np.concatenate([[0], np.cumsum(np.where(pairs[:, 1] > 0, 0, states[whose]))]).astype(np.int64),
     )
-
-
-def _strides(cpd: CPD, states: np.ndarray) -> list[int]:
-    """Return how far apart, in entries, the rows for neighbouring values of each parent are."""
-    strides, step = [], int(cpd.table.shape[1])
-    for parent in reversed(cpd.parents):
-        strides.append(step)
-        step *= int(states[parent])
-    return strides[::-1]
 
 
 class _Trees:

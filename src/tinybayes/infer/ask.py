@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.infer.circuit import conditional, log_evidence, marginals
+from tinybayes.infer.circuit import conditional, log_evidence, log_partition, marginals
 from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
 from tinybayes.infer.log_linear import compile_log_linear
 from tinybayes.model import BayesNet, Circuit, LogLinear
@@ -53,15 +53,9 @@ def ask(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior:
         When the evidence has the probability zero, and a probability given it is asked for.
     """
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
-    log = float(log_evidence(circuit, evidence)[0]) - log_constant(circuit)
+    log = float(log_evidence(circuit, evidence)[0]) - log_partition(circuit)
     probability = float(conditional(circuit, query, evidence)[0]) if (query >= 0).any() else None
     return Answer(log, probability, marginals(circuit, evidence)[0] if posterior else None)
-
-
-def log_constant(circuit: Circuit) -> float:
-    """Return the logarithm of the sum over all assignments, exactly zero where it is zero but for rounding."""
-    found = float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
-    return 0.0 if abs(found) < 1e-12 * len(circuit.nodes) else found
 
 
 def as_circuit(model: BayesNet | Circuit | LogLinear, *, max_edges: int | None = None) -> Circuit:

@@ -12,6 +12,7 @@ from tinybayes.errors import error
 from tinybayes.infer._circuit_passes import passes, plan_of, share_of
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
+from tinybayes.model.layout import check_codes
 
 _TINY = -500.0  # nats; the logarithm of the smallest double is -708
 
@@ -32,6 +33,15 @@ def log_evidence(circuit: Circuit, X: np.ndarray) -> np.ndarray:
         Minus infinity for evidence that is impossible.
     """
     return _passes(circuit, X)[0]
+
+
+def log_partition(circuit: Circuit) -> float:
+    """Return ``log Z``, the logarithm of the sum over all assignments; exactly zero where only rounding separates it.
+
+    It is zero for a normalised network; tied and quantised parameters have another sum.
+    """
+    log_z = float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
+    return 0.0 if abs(log_z) < 1e-12 * len(circuit.nodes) else log_z
 
 
 def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
@@ -214,11 +224,8 @@ def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """Check shape and range of evidence; add a missing column of the class."""
     X = np.asarray(X)
     columns, features = len(circuit.nodes), len(circuit.variables)
-    if X.ndim != 2 or X.shape[1] not in (columns, features) or X.dtype.kind not in "iu":
-        raise error(f"integer codes with {columns} columns", f"{X.dtype} of shape {X.shape}", where="evidence")
-    cards = np.diff(circuit.first_state)[: X.shape[1]]
-    if X.size and (X.min() < -1 or (X.max(axis=0) >= cards).any()):
-        raise error("codes from -1 to the number of states less one", "others", where="evidence")
+    given = features if X.ndim == 2 and X.shape[1] == features else columns
+    check_codes(X, np.diff(circuit.first_state)[:given].tolist(), where="evidence")
     if X.shape[1] < columns:
         X = np.column_stack([X, np.full(len(X), -1)])
     return np.ascontiguousarray(X, dtype=np.int32)

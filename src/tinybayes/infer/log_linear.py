@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.infer.circuit import log_evidence
+from tinybayes.infer import circuit as queries
 from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
 from tinybayes.model import CPD, BayesNet, Circuit, Float, LogLinear, Structure, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
@@ -76,7 +76,7 @@ def log_partition(model: LogLinear | BayesNet | Circuit, *, max_edges: int = MAX
     elif isinstance(model, BayesNet):
         circuit = compile_circuit(model, max_edges=max_edges)
     assert isinstance(circuit, Circuit)
-    return float(log_evidence(circuit, np.full((1, len(circuit.nodes)), -1))[0])
+    return queries.log_partition(circuit)
 
 
 def as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:

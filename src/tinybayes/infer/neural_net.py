@@ -3,8 +3,8 @@
 import numpy as np
 
 from tinybayes._kernels.threads import for_blocks
-from tinybayes.errors import error
 from tinybayes.model import NeuralNet
+from tinybayes.model.layout import check_codes
 from tinybayes.model.neural_net import PEAK, Layer
 
 BLOCK = 512  # rows of a unit of work
@@ -72,10 +72,4 @@ def activate(layer: Layer, sums: np.ndarray) -> np.ndarray:
 
 
 def _checked(net: NeuralNet, X: np.ndarray) -> np.ndarray:
-    X = np.asarray(X)
-    states = np.array([v.cardinality for v in net.variables], dtype=np.int64)
-    if X.ndim != 2 or X.shape[1] != len(states) or X.dtype.kind not in "iu":
-        raise error(f"integer codes with {len(states)} columns", f"{X.dtype} of shape {X.shape}", where="X")
-    if X.size and (int(X.min()) < -1 or (X.max(axis=0) >= states).any()):
-        raise error("codes from -1 to the number of states less one", "others", where="X")
-    return X
+    return check_codes(X, [v.cardinality for v in net.variables])

@@ -7,8 +7,7 @@ import pandas as pd
 
 from tinybayes.data.encode import encode_column
 from tinybayes.errors import error
-from tinybayes.infer.ask import log_constant
-from tinybayes.infer.circuit import conditional, log_evidence, marginals
+from tinybayes.infer.circuit import conditional, log_evidence, log_partition, marginals
 from tinybayes.model import Circuit, Variable
 
 
@@ -55,7 +54,7 @@ def query_frames(
     DataFrame
         ``log_evidence``; with a query also ``probability``; with `posterior` a column ``NAME=STATE`` for each state.
     """
-    first, constant = 0, log_constant(circuit)
+    first, constant = 0, log_partition(circuit)
     for frame in frames:
         rows = encode_evidence(frame, circuit.nodes, first)
         clash = np.flatnonzero(((rows >= 0) & (evidence >= 0) & (rows != evidence)).any(axis=1))

@@ -10,6 +10,7 @@ from tinybayes.errors import error
 from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet
+from tinybayes.model.layout import check_codes, strides
 
 Classifier = BayesNet | Circuit | NeuralNet
 
@@ -120,7 +121,7 @@ class Scorer:
         if net.target is None:
             raise error("a network with a class variable", "none", where="class scores", remedy="name a target")
         self.net = net
-        self.classes = net.target.cardinality
+        self.classes, self.states = net.target.cardinality, [v.cardinality for v in net.variables]
         formats = {cpd.format for cpd in net.cpds}
         only = formats.pop() if len(formats) == 1 else None
         self.fixed = only if isinstance(only, Fixed) else None
@@ -131,13 +132,7 @@ class Scorer:
 
     def check(self, X: np.ndarray) -> np.ndarray:
         """Check shape and range, so that no kernel reads beyond a table."""
-        X = np.ascontiguousarray(X)
-        states = np.array([v.cardinality for v in self.net.variables], dtype=np.int64)
-        if X.ndim != 2 or X.shape[1] != len(states) or X.dtype.kind not in "iu":
-            raise error(f"integer codes with {len(states)} columns", f"{X.dtype} of shape {X.shape}", where="X")
-        if X.size and (int(X.min()) < -1 or (X.max(axis=0) >= states).any()):
-            raise error("codes from -1 to the number of states less one", "others", where="X")
-        return X
+        return np.ascontiguousarray(check_codes(X, self.states))
 
     def labels(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the most probable class of each row of a block."""
@@ -200,12 +195,8 @@ def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, 
         if features in family:
             axis = family.index(features)
             array = array.transpose([*range(axis), *range(axis + 1, len(family)), axis])
-        step, steps = states[features] if features in family else 1, []
-        for v in reversed(others):
-            steps.append(step)
-            step *= states[v]
         node += others
-        stride += steps[::-1]
+        stride += strides([states[v] for v in others], states[features] if features in family else 1)
         first.append(len(node))
         offset.append(size)
         has_class.append(features in family)
@@ -225,7 +216,7 @@ def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, .
     for cpd, table in zip(net.cpds, tables, strict=True):
         cards = [net.nodes[p].cardinality for p in cpd.parents]
         parent += cpd.parents
-        stride += [int(np.prod(cards[k + 1 :])) for k in range(len(cards))]
+        stride += strides(cards)
         parent_first.append(len(parent))
         offset.append(size)
         size += table.size

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.model.bayes_net import BayesNet, DecisionTree
+from tinybayes.model.layout import cells, check_codes
 from tinybayes.model.number_format import Codebook
 from tinybayes.model.variable import Variable
 
@@ -54,10 +55,7 @@ class Factor:
     def find(self, X: np.ndarray, cards: Sequence[int]) -> np.ndarray:
         """Return the feature that is true in each complete row, -1 for none."""
         if self.tree is None:
-            place = np.zeros(len(X), dtype=np.int64)
-            for v in self.scope:
-                place = place * cards[v] + X[:, v]
-            return self.feature[place]
+            return self.feature[cells(X, self.scope, cards)]
         tree, node = self.tree, np.zeros(len(X), dtype=np.int64)
         inner = np.flatnonzero(tree.split[node] >= 0)
         while inner.size:
@@ -212,14 +210,8 @@ class LogLinear:
         return np.bincount(self.classes, self.counts(X, weight), len(self.weights))
 
     def _complete(self, X: np.ndarray) -> np.ndarray:
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != len(self.variables) or X.dtype.kind not in "iu":
-            got = f"{X.dtype} of shape {X.shape}"
-            raise error(f"integer codes with {len(self.variables)} columns", got, where="rows")
-        if X.size and (X.min() < 0 or (X.max(axis=0) >= np.array(self.cardinalities)).any()):
-            remedy = "for rows with unknown values compile the model: compile_log_linear"
-            raise error("codes of states, none unknown", "others", where="rows", remedy=remedy)
-        return X
+        remedy = "compile the model to a circuit, which sums out missing values"
+        return check_codes(X, self.cardinalities, where="rows", complete=True, remedy=remedy)
 
 
 def _with_state(tree: DecisionTree, node: int, states: int) -> DecisionTree:

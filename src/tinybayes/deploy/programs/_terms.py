@@ -12,6 +12,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet
+from tinybayes.model.layout import strides
 
 MAX_ENTRIES = 2**26  # of a decision tree written out as a table
 
@@ -118,9 +119,5 @@ def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
 
 def _steps(axes: list[int], states: list[int]) -> tuple[tuple[int, int], ...]:
     """Return the stride of each feature, leaving out those whose code is always zero."""
-    stride, found = 1, []
-    for v in reversed(axes):
-        if states[v] > 1:
-            found.append((v, stride))
-        stride *= states[v]
-    return tuple(found[::-1])
+    steps = zip(axes, strides([states[v] for v in axes]), strict=True)
+    return tuple((v, stride) for v, stride in steps if states[v] > 1)

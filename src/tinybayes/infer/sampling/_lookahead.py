@@ -12,6 +12,7 @@ from tinybayes.infer.sampling._constraints import shape_of
 from tinybayes.infer.sampling._problem import Problem, impossible
 from tinybayes.infer.sampling._schedule import Scopes, Units, elimination_order, make_units
 from tinybayes.infer.sampling._weighted import Proposal
+from tinybayes.model.layout import starts, strides
 
 MOST_SUPPORTS = 2**23  # entries of all tables that say what can be completed
 _SAME = 1e-12
@@ -205,13 +206,7 @@ def make_sampler(
 ) -> Sampler:
     """Lay a proposal out; `order` is that of drawing."""
     chosen = [table for v in order for table in tables[v]]
-    strides = []
-    for table in chosen:
-        step, own = 1, []
-        for u in reversed(table.context):
-            own.append(step)
-            step *= int(problem.states[u])
-        strides.append(own[::-1])
+    steps = [strides([problem.states[u] for u in table.context]) for table in chosen]
     sizes = [0 if table.log_message is None else len(table.log_message) for table in chosen]
     kept = [table.log_message for table in chosen if table.log_message is not None]
     index = np.array(order, dtype=np.int64)
@@ -223,12 +218,12 @@ def make_sampler(
         reject=np.array([reject]),
         average=np.array([average and v not in matter for v in order], dtype=np.bool_),
         first_state=problem.first_state,
-        first_table=_starts([len(tables[v]) for v in order]),
-        row=_starts([len(table.ratio) for table in chosen])[:-1],
-        message=np.where(np.array(sizes, dtype=np.int64) > 0, _starts(sizes)[:-1], -1),
-        first_context=_starts([len(table.context) for table in chosen]),
+        first_table=starts([len(tables[v]) for v in order]),
+        row=starts([len(table.ratio) for table in chosen])[:-1],
+        message=np.where(np.array(sizes, dtype=np.int64) > 0, starts(sizes)[:-1], -1),
+        first_context=starts([len(table.context) for table in chosen]),
         context=np.array([u for table in chosen for u in table.context], dtype=np.int64),
-        stride=np.array([step for own in strides for step in own], dtype=np.int64),
+        stride=np.array([step for own in steps for step in own], dtype=np.int64),
         ratio=np.concatenate([np.empty(0), *(table.ratio for table in chosen)]),
         log_message=np.concatenate([np.empty(0), *kept]),
     )
@@ -242,7 +237,3 @@ def _matters(order: Sequence[int], tables: list[list[Table]]) -> set[int]:
         if weighs or v in found:
             found.update(u for table in tables[v] for u in table.context)
     return found
-
-
-def _starts(lengths: list[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

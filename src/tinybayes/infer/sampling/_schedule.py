@@ -10,6 +10,7 @@ import numpy as np
 from tinybayes._kernels.buckets import Schedule
 from tinybayes._kernels.orders import greedy_orders
 from tinybayes.infer.elimination import DENSE, by_degree
+from tinybayes.model.layout import starts, strides
 
 Scopes = Sequence[tuple[int, ...]]
 
@@ -151,34 +152,28 @@ class _Maker:
         return len(self.scopes) - 1
 
     def units(self, factors: int) -> Units:
-        cards, strides, counts = self.cards, [], []
+        cards, steps, counts = self.cards, [], []
         for v, context, members in zip(self.variable, self.contexts, self.members, strict=True):
             axes = (*context, v)
             for table in members:
-                step, own = 1, {}
-                for u in reversed(self.scopes[table]):
-                    own[u] = step
-                    step *= cards[u]
-                strides.append([own.get(u, 0) for u in axes])
+                scope = self.scopes[table]
+                own = dict(zip(scope, strides([cards[u] for u in scope]), strict=True))
+                steps.append([own.get(u, 0) for u in axes])
             counts.append(math.prod(cards[u] for u in axes))
         sizes = [math.prod(cards[u] for u in scope) for scope in self.scopes]
         axes_of = [(*context, v) for context, v in zip(self.contexts, self.variable, strict=True)]
         plan = Schedule(
             states=np.array([cards[v] for v in self.variable], dtype=np.int64),
             share=np.array(self.share, dtype=np.float64),
-            first_axis=_starts(len(axes) for axes in axes_of),
+            first_axis=starts(len(axes) for axes in axes_of),
             axis_card=np.array([cards[u] for axes in axes_of for u in axes], dtype=np.int64),
-            first_joint=_starts(counts),
-            first_member=_starts(len(members) for members in self.members),
+            first_joint=starts(counts),
+            first_member=starts(len(members) for members in self.members),
             member=np.array([t for members in self.members for t in members], dtype=np.int64),
-            first_stride=_starts(len(row) for row in strides),
-            stride=np.array([step for row in strides for step in row], dtype=np.int64),
-            first_entry=_starts(sizes),
+            first_stride=starts(len(row) for row in steps),
+            stride=np.array([step for row in steps for step in row], dtype=np.int64),
+            first_entry=starts(sizes),
             factors=factors,
         )
         split = any(share < 1.0 for share in self.share)
         return Units(plan, np.array(self.variable, dtype=np.int64), tuple(self.contexts), split, sum(counts))
-
-
-def _starts(lengths: object) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([*lengths])]).astype(np.int64)  # type: ignore[misc]

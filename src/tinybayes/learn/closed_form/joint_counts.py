@@ -15,6 +15,7 @@ from tinybayes._kernels.counts import add_counts
 from tinybayes._kernels.joint import CELLS, add_blocks
 from tinybayes.errors import error
 from tinybayes.model.dataset import Columns
+from tinybayes.model.layout import strides
 
 ROOM = 2**23  # counts of all blocks, so that every thread and worker can have its own
 FEW = 64  # features of batches up to which all pairs are counted in one pass
@@ -107,8 +108,8 @@ class Blocks:
         node = [feature for block in self.blocks for feature in block]
         stride: list[int] = []
         for block in self.blocks:
-            sizes = [1 if self.classes is None else self.classes + 1, *(self.states[i] + 1 for i in reversed(block))]
-            stride += np.cumprod(sizes)[:-1][::-1].tolist()
+            # Every variable has one more state, for missing values; the class, if there is one, runs fastest.
+            stride += strides([self.states[i] + 1 for i in block], 1 if self.classes is None else self.classes + 1)
         first = np.concatenate([[0], np.cumsum([len(block) for block in self.blocks])])
         return tuple(np.array(array, dtype=np.int64) for array in (first, node, stride, self.offset[:-1]))
 
@@ -171,18 +172,15 @@ def table_layout(
     shapes: Sequence[Sequence[int]], families: Sequence[Sequence[int]], features: int, offset: np.ndarray
 ) -> Layout:
     """Describe tables in C order for the counting kernel: first, node, stride, offset, class stride."""
-    first, node, stride, class_stride = [0], [], [], []
+    first, class_stride = [0], []
+    node: list[int] = []
+    stride: list[int] = []
     for shape, family in zip(shapes, families, strict=True):
-        step, of_class = 1, 0
-        for axis in reversed(range(len(family))):
-            if family[axis] == features:
-                of_class = step
-            else:
-                node.append(family[axis])
-                stride.append(step)
-            step *= shape[axis]
+        steps = dict(zip(family, strides(shape), strict=True))
+        class_stride.append(steps.pop(features, 0))
+        node += reversed(steps)  # the variable that runs fastest first, as the kernel prefers
+        stride += reversed(steps.values())
         first.append(len(node))
-        class_stride.append(of_class)
     arrays = (first, node, stride, offset, class_stride)
     return tuple(np.asarray(array, dtype=np.int64) for array in arrays)
 

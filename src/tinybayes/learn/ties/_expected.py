@@ -13,6 +13,7 @@ from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.infer._circuit_passes import plan_of
 from tinybayes.model import Circuit, Factor, LogLinear
+from tinybayes.model.layout import strides
 
 _MOST_ENTRIES = 2**24  # of a factor with a decision tree, written out
 _CHAINS = 64  # that a thread takes at a time
@@ -86,10 +87,8 @@ def _layout(model: LogLinear) -> tuple[np.ndarray, ...]:
     tables = [classes[_entries(factor, cards)] for factor in model.factors]
     of_variable: list[list[tuple[int, int]]] = [[] for _ in cards]
     for number, factor in enumerate(model.factors):
-        stride = 1
-        for v in reversed(factor.scope):
-            of_variable[v].append((number, stride))
-            stride *= cards[v]
+        for v, step in zip(factor.scope, strides([cards[v] for v in factor.scope]), strict=True):
+            of_variable[v].append((number, step))
     pairs = np.array([pair for some in of_variable for pair in some], dtype=np.int64).reshape(-1, 2)
     return (
         np.concatenate(tables).astype(np.int32) if tables else np.empty(0, np.int32),
