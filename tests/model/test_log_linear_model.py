@@ -109,5 +109,5 @@ def test_factors_hold_numbers_of_features(feature):
 def test_rows_must_be_complete(X):
     model = LogLinear((A, B), [Factor([0], [0, 0])], [1.0])
     for ask in (model.features, model.log_weights, model.counts):
-        with pytest.raises(TinybayesError, match="rows.*: expected"):
+        with pytest.raises(TinybayesError, match=r"rows.*: expected"):
             ask(np.array(X))

@@ -16,6 +16,7 @@ from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import code_dtype
+from tinybayes.model.variable import interval_codes
 
 BLOCK = 2**14  # rows of a unit of work
 LOOK_UP_RANGE = 2**12  # integers whose range is at most this are encoded by a table
@@ -93,7 +94,7 @@ def _look_up_table(variables: tuple[Variable, ...], lowest: int, highest: int) -
     table = np.full((len(variables), len(values)), MISSING, dtype=_empty(0, variables).dtype)
     for codes, variable in zip(table, variables, strict=True):
         if variable.edges is not None:
-            codes[:] = np.searchsorted(variable.edges, values, side="right")
+            codes[:] = interval_codes(variable.edges, values)
             continue
         for code, state in enumerate(variable.states):
             if lowest <= state <= highest and state == int(state):  # type: ignore[operator]
@@ -110,8 +111,7 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
     if variable.edges is not None:
         numbers = as_numbers(column)
         _refuse_infinite(numbers, column.name)
-        codes = np.searchsorted(np.array(variable.edges), numbers, side="right")
-        return np.where(np.isnan(numbers), MISSING, codes)
+        return interval_codes(variable.edges, numbers)
     if _is_number(variable):
         index = pd.Index(np.array(variable.states, dtype=float))
         return np.asarray(index.get_indexer(pd.Index(as_numbers(column))))

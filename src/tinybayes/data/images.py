@@ -4,6 +4,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
+from tinybayes.model.variable import interval_codes
 
 DIRECTIONS = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
@@ -30,8 +31,8 @@ def with_moved(data: Dataset, image: tuple[int, int]) -> Dataset:
     parts = [data.X]
     for down, right in DIRECTIONS:
         seen = padded[:, 1 - down : 1 - down + image[0], 1 - right : 1 - right + image[1]].reshape(len(values), -1)
-        codes = [np.searchsorted(v.edges or (), seen[:, i], side="right") for i, v in enumerate(data.variables)]
-        parts.append(np.where(np.isnan(seen), -1, np.column_stack(codes)).astype(data.X.dtype))
+        codes = [interval_codes(v.edges or (), seen[:, i]) for i, v in enumerate(data.variables)]
+        parts.append(np.column_stack(codes).astype(data.X.dtype))
     y, weight = (None if part is None else np.tile(part, len(parts)) for part in (data.y, data.weight))
     return Dataset(data.variables, data.target, np.concatenate(parts), y, weight)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error, near
 from tinybayes.model import Variable
+from tinybayes.model.variable import interval_codes
 
 _WHERE = "query"
 
@@ -66,7 +67,7 @@ def state_code(variable: Variable, text: str) -> int:
     number = _number(text)
     if number is not None:
         if variable.edges is not None:
-            return int(np.searchsorted(variable.edges, number, side="right"))
+            return int(interval_codes(variable.edges, np.array(number)))
         for code, state in enumerate(variable.states):
             if _number(str(state)) == number:
                 return code

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from tinybayes.errors import error
 
 State = str | int | float | bool
+
+
+def interval_codes(edges: Sequence[float], numbers: np.ndarray) -> np.ndarray:
+    """Return the code of each number: the count of cut points that are not above it; -1 for NaN, a missing value."""
+    codes = np.searchsorted(np.asarray(edges, dtype=np.float64), numbers, side="right")
+    return np.where(np.isnan(numbers), -1, codes)
 
 
 @dataclass(frozen=True)
