@@ -12,7 +12,7 @@ from tinybayes.errors import error
 State = str | int | float | bool
 
 
-def interval_codes(edges: Sequence[float], numbers: np.ndarray) -> np.ndarray:
+def interval_codes(edges: Sequence[float] | np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return the code of each number: the count of cut points that are not above it; -1 for NaN, a missing value."""
     codes = np.searchsorted(np.asarray(edges, dtype=np.float64), numbers, side="right")
     return np.where(np.isnan(numbers), -1, codes)
