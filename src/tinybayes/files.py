@@ -77,10 +77,10 @@ def remove_abandoned(directory: Path) -> None:
     """Remove the temporaries in a directory whose process is gone: nobody holds their lock any more."""
     if fcntl is None:
         return
-    found: list[str] = []
+    leftovers: list[str] = []
     with suppress(OSError), os.scandir(directory) as entries:
-        found = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
-    for path in found:
+        leftovers = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
+    for path in leftovers:
         with suppress(OSError):  # it is gone, another user's, or its process is at work
             handle = os.open(path, os.O_RDONLY)
             try:

@@ -91,8 +91,8 @@ def distinct(column: pa.ChunkedArray) -> pd.Series:
             seen = np.zeros(high - low + 1, dtype=bool)
             mark_column(values, low, seen)
             return pd.Series(np.flatnonzero(seen) + low, name=None)
-    found = pc.unique(array).drop_null().to_pandas()
-    return found if len(found) else pd.Series([np.nan])
+    distinct_values = pc.unique(array).drop_null().to_pandas()
+    return distinct_values if len(distinct_values) else pd.Series([np.nan])
 
 
 def _with_gaps(array: pa.Array, out: np.ndarray, encode: Any) -> bool:

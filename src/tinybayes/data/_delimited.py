@@ -107,8 +107,8 @@ def probe(path: Path) -> tuple[pa.Buffer, Callable[[], pa.NativeFile], bool]:
 def read_text(path: Path, delimiters: str, header: bool = True) -> Table:
     head, opened, small = probe(path)
     name = str(path)
-    found = [_first_line(head, delimiter, name) for delimiter in delimiters]
-    (skip, cells), delimiter = max(zip(found, delimiters, strict=True), key=lambda each: len(each[0][1]))
+    headers = [_first_line(head, delimiter, name) for delimiter in delimiters]
+    (skip, cells), delimiter = max(zip(headers, delimiters, strict=True), key=lambda each: len(each[0][1]))
     if not cells:
         raise error("at least one row", "an empty file", where=name)
     names = _header(cells, name) if header else tuple(f"x{i}" for i in range(len(cells)))

@@ -55,7 +55,7 @@ def _declared(pieces: Pieces, names: Sequence[str]) -> dict[str, tuple[State, ..
     """Join the dictionaries of all row groups, in their order."""
 
     def work(groups: Iterator[int]) -> list[tuple[int, dict[str, dict[State, None]]]]:
-        found = []
+        states_of_groups = []
         for group in groups:
             states: dict[str, dict[State, None]] = {name: {} for name in names}
             last: dict[str, pa.Array] = {}
@@ -65,10 +65,12 @@ def _declared(pieces: Pieces, names: Sequence[str]) -> dict[str, tuple[State, ..
                         if name not in last or not last[name].equals(chunk.dictionary):
                             last[name] = chunk.dictionary
                             states[name].update(dict.fromkeys(chunk.dictionary.to_pylist()))
-            found.append((group, states))
-        return found
+            states_of_groups.append((group, states))
+        return states_of_groups
 
-    parts = sorted((part for found in pieces.spread(work) for part in found), key=lambda part: part[0])
+    parts = sorted(
+        (part for states_of_groups in pieces.spread(work) for part in states_of_groups), key=lambda part: part[0]
+    )
     joined: dict[str, dict[State, None]] = {name: {} for name in names}
     for _, states in parts:
         for name in names:

@@ -151,23 +151,23 @@ def raw_rows(name: str, progress: bool) -> tuple[np.ndarray, np.ndarray, str]:
 
 def reference_fold(path: Path, fold: int) -> list[np.ndarray]:
     """Return training features and labels, test features and labels of a fold (from 0) of a reference file."""
-    place = _local(path)
+    origin = _local(path)
     keys = [f"{kind}_{part}_fold{fold + 1}" for part in ("tr", "te") for kind in ("x", "t")]
-    with _reading(place), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-        found = [arrays[key] for key in keys]
-    for key, array, axes in zip(keys, found, (2, 1, 2, 1), strict=True):
+    with _reading(origin), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        parts = [arrays[key] for key in keys]
+    for key, array, axes in zip(keys, parts, (2, 1, 2, 1), strict=True):
         _require_bytes(array, axes, f"{path}, array {key}")
-    return found
+    return parts
 
 
 def _published(url: str, read: Callable[[bytes, Place], T], progress: bool) -> T:
     """Read a public file from the cache; download it first where it is not there yet."""
     path = cache_dir() / url.rpartition("/")[2]
     if path.exists():
-        place = _cached(path)
-        with _reading(place):
+        origin = _cached(path)
+        with _reading(origin):
             content = path.read_bytes()
-        return read(content, place)
+        return read(content, origin)
     content = _download(url, path, progress)
     result = read(content, Place(url, f"try again, or put the right file at {path}"))
     with _entering_cache(path) as temporary:
@@ -248,19 +248,19 @@ def _cached(path: Path) -> Place:
 
 
 @contextmanager
-def _reading(place: Place) -> Iterator[None]:
+def _reading(origin: Place) -> Iterator[None]:
     """Turn what decoders raise on damaged bytes into our error."""
     try:
         yield
     except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as problem:
         got = str(problem) or type(problem).__name__
-        raise error("a readable file", got, where=place.name, remedy=place.remedy, kind=FileError) from problem
+        raise error("a readable file", got, where=origin.name, remedy=origin.remedy, kind=FileError) from problem
 
 
-def _require_sum(found: str, expected: str, place: Place) -> None:
-    if found != expected:
+def _require_sum(actual: str, expected: str, origin: Place) -> None:
+    if actual != expected:
         raise error(
-            f"content with the SHA-256 sum {expected}", found, where=place.name, remedy=place.remedy, kind=FileError
+            f"content with the SHA-256 sum {expected}", actual, where=origin.name, remedy=origin.remedy, kind=FileError
         )
 
 
@@ -270,9 +270,9 @@ def _require_bytes(array: np.ndarray, axes: int, where: str) -> None:
         raise error(f"uint8 numbers with {axes} axes", got, where=where, kind=FileError)
 
 
-def _npz_rows(name: str, path: Path, place: Place) -> Rows:
+def _npz_rows(name: str, path: Path, origin: Place) -> Rows:
     parts = [("x_train", "y_train"), ("x_test", "y_test")] if name == "mnist" else [("x", "y")]
-    with _reading(place), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+    with _reading(origin), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         X = np.concatenate([arrays[x] for x, _ in parts])
         y = np.concatenate([arrays[y] for _, y in parts])
     X = X.reshape(len(X), -1) if X.ndim > 2 else X
@@ -280,29 +280,29 @@ def _npz_rows(name: str, path: Path, place: Place) -> Rows:
     _require_bytes(y, 1, str(path))
     if len(X) != len(y):
         raise error(f"a label for each of {len(X)} rows", len(y), where=str(path), kind=FileError)
-    _require_sum(content_sum(X, y), CONTENT[name], place)
+    _require_sum(content_sum(X, y), CONTENT[name], origin)
     return X, y
 
 
-def _zeros_and_ones(file: str, content: bytes, place: Place) -> np.ndarray:
-    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], place)
+def _zeros_and_ones(file: str, content: bytes, origin: Place) -> np.ndarray:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], origin)
     width = content.index(b"\n") + 1  # a digit and a comma, or the end of the line, for each variable
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, width)[:, ::2] - ord("0")
 
 
-def _letter(content: bytes, place: Place) -> Rows:
-    _require_sum(hashlib.sha256(content).hexdigest(), SHA256["letter-recognition.data"], place)
+def _letter(content: bytes, origin: Place) -> Rows:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256["letter-recognition.data"], origin)
     table = pd.read_csv(io.BytesIO(content), header=None)
     return table.iloc[:, 1:].to_numpy(np.uint8), table[0].map(ord).to_numpy(np.uint8) - ord("A")
 
 
-def _satimage(file: str, content: bytes, place: Place) -> Rows:
-    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], place)
+def _satimage(file: str, content: bytes, origin: Place) -> Rows:
+    _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], origin)
     table = pd.read_csv(io.BytesIO(content), header=None, sep=" ").to_numpy(np.uint8)
     return table[:, :-1], table[:, -1]
 
 
-def _usps(content: bytes, place: Place) -> Rows:
+def _usps(content: bytes, origin: Place) -> Rows:
     """Read Roweis's MATLAB file: pixels by images by digits, the digits in the order 1, 2, ..., 9, 0."""
     from scipy.io import loadmat
 
@@ -311,10 +311,10 @@ def _usps(content: bytes, place: Place) -> Rows:
         pixels, images, digits = data.shape
     except Exception as problem:  # SciPy raises almost anything on damaged bytes
         got = str(problem) or type(problem).__name__
-        raise error("a MATLAB file", got, where=place.name, remedy=place.remedy, kind=FileError) from problem
+        raise error("a MATLAB file", got, where=origin.name, remedy=origin.remedy, kind=FileError) from problem
     X = data.transpose(2, 1, 0).reshape(-1, pixels)
     y = np.repeat((np.arange(digits, dtype=np.uint8) + 1) % 10, images)
-    _require_sum(content_sum(X, y), CONTENT["usps"], place)
+    _require_sum(content_sum(X, y), CONTENT["usps"], origin)
     return X, y
 
 
@@ -325,15 +325,15 @@ def _mnist() -> Rows:
     from sklearn import datasets
 
     remedy = "go online, or set TINYBAYES_DATA to a directory that holds classification/raw/mnist.npz"
-    place = Place(f"OpenML data set {MNIST_ID}", remedy)
+    origin = Place(f"OpenML data set {MNIST_ID}", remedy)
     try:
         # Not in scikit-learn's cache: ours takes a tenth of the space, and only what was checked.
         bunch = datasets.fetch_openml(data_id=MNIST_ID, as_frame=False, cache=False)
         X, y = np.asarray(bunch.data).astype(np.uint8), np.asarray(bunch.target).astype(np.uint8)
     except (OSError, HTTPException, ValueError) as problem:
         reason = str(problem) or type(problem).__name__
-        raise error("to download it", reason, where=place.name, remedy=remedy, kind=FileError) from problem
-    _require_sum(content_sum(X, y), CONTENT["mnist"], place)
+        raise error("to download it", reason, where=origin.name, remedy=remedy, kind=FileError) from problem
+    _require_sum(content_sum(X, y), CONTENT["mnist"], origin)
     with _entering_cache(path) as temporary:
         np.savez_compressed(temporary, x_train=X[:60_000], y_train=y[:60_000], x_test=X[60_000:], y_test=y[60_000:])
     return X, y

@@ -137,13 +137,13 @@ def _split(text: str, fail: Fail) -> list[str | None]:
 
 def _matches(pattern: re.Pattern[str], text: str, fail: Fail) -> Iterator[Sequence[str | None]]:
     """Walk over the cells of a row; the last group of the pattern is the comma between two."""
-    place, more = 0, True
+    at, more = 0, True
     while more:
-        match = pattern.match(text, place)
+        match = pattern.match(text, at)
         if match is None:
-            raise fail("a cell and a comma", repr(text[place : place + 40]))
+            raise fail("a cell and a comma", repr(text[at : at + 40]))
         yield match.groups()[:-1]
-        place, more = match.end(), bool(match[match.re.groups])
+        at, more = match.end(), bool(match[match.re.groups])
 
 
 def _sparse(text: str, attributes: Sequence[Attribute], absent: list[str | None], fail: Fail) -> list[str | None]:

@@ -157,8 +157,8 @@ def _check_workers(client: "Client | None") -> None:
     if client is None:
         return
     look = (pkgutil.get_data, "tinybayes", "py.typed")  # of the standard library: it travels where ours cannot
-    found = client.run(*look, on_error="return")
-    without = [address for address, result in found.items() if isinstance(result, BaseException)]
+    replies = client.run(*look, on_error="return")
+    without = [address for address, result in replies.items() if isinstance(result, BaseException)]
     try:
         client.run_on_scheduler(*look)
     except ImportError:

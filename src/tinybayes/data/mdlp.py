@@ -71,16 +71,16 @@ def mdlp_all(
     """
     codes, weights, keep = _rows(y, n_classes, weight)
     every = bool(keep.all())
-    found: list[np.ndarray] = [np.empty(0)] * len(columns)
+    cuts_of_columns: list[np.ndarray] = [np.empty(0)] * len(columns)
 
     def work(start: int, stop: int) -> None:
         for j in range(start, stop):
             values = _numbers(columns[j], len(keep), f"column {j}")
             entries = _sorted_entries(values if every else values[keep], codes, weights, n_classes)
-            found[j] = cut_points(*entries, n_classes, fallback)
+            cuts_of_columns[j] = cut_points(*entries, n_classes, fallback)
 
     for_blocks(work, len(columns), 1)
-    return found
+    return cuts_of_columns
 
 
 def _rows(y: np.ndarray, n_classes: int, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:

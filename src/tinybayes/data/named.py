@@ -177,14 +177,14 @@ def _whole(value: SupportsIndex, limit: int, where: str) -> int:
 
 
 def _density(name: str, progress: bool) -> Split:
-    parts, places = [], []
+    parts, origins = [], []
     for part in ("train", "valid", "test"):
-        X, place = binary_rows(name, part, progress)
+        X, origin = binary_rows(name, part, progress)
         variables = tuple(Variable(f"x{i}", (0, 1)) for i in range(X.shape[1]))
         parts.append(Dataset(variables, None, X))
-        places.append(place)
+        origins.append(origin)
     train, valid, test = parts
-    return Split(train, test, valid, name, f"{places[0]} and its valid and test parts, as published")
+    return Split(train, test, valid, name, f"{origins[0]} and its valid and test parts, as published")
 
 
 def _reference(name: str, path: Path, fold: int) -> Split:
@@ -204,7 +204,7 @@ def _reference(name: str, path: Path, fold: int) -> Split:
 
 
 def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int, progress: bool) -> Split:
-    X, y, columns, classes, place = _numbers(name, progress)
+    X, y, columns, classes, origin = _numbers(name, progress)
     folds = n_folds(name)
     if folds == 1:
         train, test = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
@@ -218,7 +218,7 @@ def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int,
     variables = tuple(Variable.from_edges(c, e.tolist()) for c, e in zip(columns, edges, strict=True))
     rows = Dataset(variables, Variable("class", classes), encode_matrix(X, variables), y)
     cut = "MDLP cut points" if discretizer == "mdlp" else f"{n_bins} bins ({discretizer})"
-    source = f"{place}; {how}, seed {seed}; {cut} of the training rows"
+    source = f"{origin}; {how}, seed {seed}; {cut} of the training rows"
     shape = _BUNDLED[name] if name in _BUNDLED else _TABLES[name].image_shape
     return Split(rows.rows(train), rows.rows(test), None, name, source, shape)
 
@@ -230,10 +230,10 @@ def _numbers(name: str, progress: bool) -> tuple[np.ndarray, np.ndarray, tuple[s
         columns = tuple(str(column) for column in bunch.feature_names)
         return bunch.data, bunch.target, columns, tuple(bunch.target_names.tolist()), f"scikit-learn's load_{name}"
     table = _TABLES[name]
-    X, labels, place = raw_rows(name, progress)
+    X, labels, origin = raw_rows(name, progress)
     if name == "mnist":
         X = X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4), dtype=np.float32).reshape(-1, 196)
-        place = f"{place}, scaled to 14x14 by the mean of 2x2 pixels"
+        origin = f"{origin}, scaled to 14x14 by the mean of 2x2 pixels"
     code = np.empty(256, dtype=np.int64)
     code[list(table.labels)] = np.arange(len(table.labels))
-    return X, code[labels], table.columns, table.classes, place
+    return X, code[labels], table.columns, table.classes, origin

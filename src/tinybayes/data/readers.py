@@ -139,10 +139,10 @@ def _from_function(function: Callable[[], Iterable[pd.DataFrame]]) -> Table:
             if not isinstance(frame, pd.DataFrame):
                 raise error("pandas frames", type(frame).__name__, where="batches")
             frame = plain(frame, "batches")
-            found = (list(frame.columns), categories(frame))
-            columns = columns or found
-            if found != columns:
-                raise error("columns and categories as in the first", f"{found}"[:200], where="batches")
+            header_and_categories = (list(frame.columns), categories(frame))
+            columns = columns or header_and_categories
+            if header_and_categories != columns:
+                raise error("columns and categories as in the first", f"{header_and_categories}"[:200], where="batches")
             if len(frame):
                 yield frame
 

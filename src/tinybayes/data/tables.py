@@ -132,8 +132,8 @@ def open_dataset(
             yield frame[chosen], of_class, None if weight is None else row_weights(frame[weight])
 
     if table.pieces is not None and weight is None:
-        found = scan_variables(table.pieces, chosen, target, discretization or Discretization(), table.declared)
-        return EncodedTable(table, *found)
+        scanned = scan_variables(table.pieces, chosen, target, discretization or Discretization(), table.declared)
+        return EncodedTable(table, *scanned)
     variables, class_variable = learn_variables(parts(), discretization or Discretization(), table.declared)
     return EncodedTable(table, variables, class_variable, weight)
 

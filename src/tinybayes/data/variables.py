@@ -232,10 +232,10 @@ class Summary:
             seen.clear()
             seen[0] = None  # marks that a number was seen
 
-    def _limit(self, name: str, found: int, remedy: str) -> None:
-        if found > self.discretization.max_states:
+    def _limit(self, name: str, count: int, remedy: str) -> None:
+        if count > self.discretization.max_states:
             limit = f"at most {self.discretization.max_states:,} distinct values"
-            raise error(limit, f"{found:,}", where=f"column {name!r}", remedy=remedy)
+            raise error(limit, f"{count:,}", where=f"column {name!r}", remedy=remedy)
 
     def sample(
         self,
@@ -315,9 +315,9 @@ class Summary:
             return Variable.from_edges(name, [])
         return Variable(name, self._states(name, self.states[name]))
 
-    def _states(self, name: str, found: Iterable[State]) -> tuple[State, ...]:
+    def _states(self, name: str, seen: Iterable[State]) -> tuple[State, ...]:
         """Put the values found batch by batch in order; of booleans both are always there."""
-        values = list(found)
+        values = list(seen)
         if name in self.declared:
             return self.declared[name]
         if all(isinstance(v, bool) for v in values):

@@ -36,20 +36,20 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -
     raise error("a .csv, .csv.gz, .tsv or .parquet file", name, where=str(path), kind=FileError)
 
 
-def _write_text(frames: Iterable[pd.DataFrame], place: object, separator: str) -> int:
+def _write_text(frames: Iterable[pd.DataFrame], target: object, separator: str) -> int:
     rows = 0
     for number, frame in enumerate(frames):
-        frame.to_csv(place, mode="w" if number == 0 else "a", header=number == 0, index=False, sep=separator)  # type: ignore[call-overload]
+        frame.to_csv(target, mode="w" if number == 0 else "a", header=number == 0, index=False, sep=separator)  # type: ignore[call-overload]
         rows += len(frame)
     return rows
 
 
-def _write_parquet(frames: Iterable[pd.DataFrame], place: Path) -> int:
+def _write_parquet(frames: Iterable[pd.DataFrame], target: Path) -> int:
     rows, writer = 0, None
     try:
         for frame in frames:
             table = pa.Table.from_pandas(frame, preserve_index=False)
-            writer = writer or pq.ParquetWriter(place, table.schema)
+            writer = writer or pq.ParquetWriter(target, table.schema)
             writer.write_table(table)
             rows += len(frame)
     finally:

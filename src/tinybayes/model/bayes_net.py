@@ -191,12 +191,12 @@ def with_target(net: BayesNet, name: str | None) -> BayesNet:
         raise error(f"one of the variables {shown}", repr(name), where="target", remedy=near(name, names))
     chosen = names.index(name)
     order = [node for node in range(len(names)) if node != chosen] + [chosen]
-    place = np.argsort(order)
+    position = np.argsort(order)
     cpds = []
     for node in order:
         cpd = net.cpds[node]
         tree = cpd.tree
         if tree is not None:
-            tree = replace(tree, split=np.where(tree.split >= 0, place[tree.split], -1))
-        cpds.append(replace(cpd, parents=tuple(int(place[p]) for p in cpd.parents), tree=tree))
+            tree = replace(tree, split=np.where(tree.split >= 0, position[tree.split], -1))
+        cpds.append(replace(cpd, parents=tuple(int(position[p]) for p in cpd.parents), tree=tree))
     return BayesNet(tuple(net.nodes[node] for node in order[:-1]), net.nodes[chosen], tuple(cpds))

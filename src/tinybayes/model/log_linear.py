@@ -181,10 +181,10 @@ class LogLinear:
     def features(self, X: np.ndarray) -> np.ndarray:
         """Return the features true in complete rows, shape (rows, factors); -1 where a factor has none."""
         X = self._complete(X)
-        found = np.empty((len(X), len(self.factors)), dtype=np.int32)
+        true_features = np.empty((len(X), len(self.factors)), dtype=np.int32)
         for number, factor in enumerate(self.factors):
-            found[:, number] = factor.find(X, self.cardinalities)
-        return found
+            true_features[:, number] = factor.find(X, self.cardinalities)
+        return true_features
 
     def log_weights(self, X: np.ndarray) -> np.ndarray:
         """Return ``log(Z P(x))`` for complete rows: the sum of the weights of the features that are true."""

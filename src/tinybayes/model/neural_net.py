@@ -203,11 +203,11 @@ class NeuralNet:
         """What enters each layer: (units,), or (rows, columns, channels) of an image."""
         convolution = self.layers[0].convolution and self.image_shape is not None
         shape: tuple[int, ...] = (*self.image_shape, 1) if convolution and self.image_shape else (len(self.inputs),)
-        found = []
+        entering = []
         for layer in self.layers:
-            found.append(shape)
+            entering.append(shape)
             shape = (shape[0] // 2, shape[1] // 2, layer.units) if layer.convolution else (layer.units,)
-        return tuple(found)
+        return tuple(entering)
 
     @cached_property
     def input_reach(self) -> np.ndarray:
@@ -217,11 +217,11 @@ class NeuralNet:
     @cached_property
     def reach(self) -> tuple[int, ...]:
         """A bound, for each layer, of the magnitude of any sum, of any part of one, and of bias and sum together."""
-        found, values = [], self.input_reach
+        reaches, values = [], self.input_reach
         for layer in self.layers:
-            found.append(sum_reach(layer, values))
-            values = value_reach(layer, self.shapes[min(len(found), len(self.layers) - 1)])
-        return tuple(found)
+            reaches.append(sum_reach(layer, values))
+            values = value_reach(layer, self.shapes[min(len(reaches), len(self.layers) - 1)])
+        return tuple(reaches)
 
 
 def input_reach(variables: Sequence[Variable], inputs: Inputs) -> np.ndarray:

@@ -56,7 +56,7 @@ def model_card(model: Model, *, share: int = SHARE, code: bool = True) -> dict[s
 def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
     """Describe the tables, the prior of the class first, as long as there is room; what codes are worth is shared."""
     order = [*range(len(net.variables), len(net.nodes)), *range(len(net.variables))]
-    found: list[dict[str, Any]] = []
+    shown_tables: list[dict[str, Any]] = []
     worths: list[dict[str, Any]] = []
     for node in order:
         if net.cpds[node].table.size * 4 / 3 > room:  # at a byte an entry
@@ -67,9 +67,9 @@ def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[s
         new = [worth] if table["worth"] == len(worths) else []
         room -= len(json.dumps([table, *new])) + 40  # also an entry of the list of tables
         if room >= 0:
-            found.append(table)
+            shown_tables.append(table)
             worths += new
-    return found, worths, len(order) - len(found)
+    return shown_tables, worths, len(order) - len(shown_tables)
 
 
 def breakdown(model: Model) -> list[list[Any]]:
@@ -140,14 +140,14 @@ def _largest(net: BayesNet) -> str:
 
 
 def _circuit_facts(circuit: Circuit) -> list[list[str]]:
-    found = describe_circuit(circuit)
-    yes = [name for name, holds in found["properties"].items() if holds]
+    facts = describe_circuit(circuit)
+    yes = [name for name, holds in facts["properties"].items() if holds]
     return [
         ["variables", f"{len(circuit.nodes):,}"],
-        ["edges", f"{found['edges']:,}"],
-        ["sums", f"{found['sums']:,}"],
-        ["products", f"{found['products']:,}"],
-        ["number format", found["format"]],
+        ["edges", f"{facts['edges']:,}"],
+        ["sums", f"{facts['sums']:,}"],
+        ["products", f"{facts['products']:,}"],
+        ["number format", facts["format"]],
         ["properties", ", ".join(yes) or "none"],
     ]
 

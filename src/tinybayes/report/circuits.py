@@ -39,14 +39,14 @@ def circuit_card(circuit: Circuit, *, limit: int = 20) -> RenderableType:
     limit
         How many variables to list; the rest are counted.
     """
-    found = describe_circuit(circuit)
+    facts = describe_circuit(circuit)
     bits = len(circuit.table) * circuit.format.bits + circuit.format.shared_bits
     table = Table(title="Circuit", title_justify="left", show_header=False)
-    table.add_row("edges", f"{found['edges']:,}")
-    leaves = f"{found['leaves']['parameters']:,} parameters and {found['leaves']['indicators']:,} indicators"
-    inner = f"{found['sums']:,} sums, {found['products']:,} products"
-    table.add_row("nodes", f"{found['nodes']:,}: {inner}, leaves: {leaves}")
-    table.add_row("parameters", f"{found['parameters']:,} in {found['format']}, {bytes_text(bits)}")
+    table.add_row("edges", f"{facts['edges']:,}")
+    leaves = f"{facts['leaves']['parameters']:,} parameters and {facts['leaves']['indicators']:,} indicators"
+    inner = f"{facts['sums']:,} sums, {facts['products']:,} products"
+    table.add_row("nodes", f"{facts['nodes']:,}: {inner}, leaves: {leaves}")
+    table.add_row("parameters", f"{facts['parameters']:,} in {facts['format']}, {bytes_text(bits)}")
     for name, check in _PROPERTIES.items():
         answer = check(circuit)
         table.add_row(name, "yes" if answer else f"no: {answer.reason}")

@@ -91,21 +91,21 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
     return table
 
 
-def explanation_table(found: Explanation, target: Variable, *, limit: int = 15) -> Table:
+def explanation_table(explanation: Explanation, target: Variable, *, limit: int = 15) -> Table:
     """Show what speaks for the label and what against it, the strongest first, as bars that add up."""
-    title = f"{target.name} = {found.label}, not {found.against}: log-odds {found.total:.4g}"
+    title = f"{target.name} = {explanation.label}, not {explanation.against}: log-odds {explanation.total:.4g}"
     table = Table(title=escape(title), title_justify="left")
     for heading in ("feature", "value", "log-odds"):
         table.add_column(heading, justify="right" if heading == "log-odds" else "left", overflow="fold")
-    table.add_column(f"against | for {escape(str(found.label))}", no_wrap=True)
-    shown = found.strongest(limit)
-    said = [found.prior, *(item.log_odds for item in shown)]
+    table.add_column(f"against | for {escape(str(explanation.label))}", no_wrap=True)
+    shown = explanation.strongest(limit)
+    said = [explanation.prior, *(item.log_odds for item in shown)]
     most = max((abs(odds) for odds in said if np.isfinite(odds)), default=0.0) or 1.0
-    table.add_row("[dim]before any feature[/dim]", "", f"{found.prior:+.3f}", _odds_bar(found.prior, most))
+    table.add_row("[dim]before any feature[/dim]", "", f"{explanation.prior:+.3f}", _odds_bar(explanation.prior, most))
     for item in shown:
         bar = _odds_bar(item.log_odds, most)
         table.add_row(escape(item.feature), escape(item.value), f"{item.log_odds:+.3f}", bar)
-    rest = [item.log_odds for item in found.strongest(len(found.contributions))[limit:]]
+    rest = [item.log_odds for item in explanation.strongest(len(explanation.contributions))[limit:]]
     if rest:
         table.add_row(f"[dim]{len(rest):,} more together[/dim]", "", f"{sum(rest):+.3f}", "")
     return table

@@ -77,21 +77,21 @@ def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> boo
     """Note in ``front.json`` what a model takes on boards; tell whether a model of that file name is there."""
     read_front(directory)  # raises where the file is not what it should be
     document = json.loads((directory / FRONT).read_text(encoding="utf-8"))
-    found = [model for model in document["models"] if model.get("file") == f"models/{name}"]
-    for model in found:
+    measured = [model for model in document["models"] if model.get("file") == f"models/{name}"]
+    for model in measured:
         model["boards"] = boards
-    if found:
+    if measured:
         with atomic_path(directory / FRONT) as temporary:
             temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return bool(found)
+    return bool(measured)
 
 
-def checked_front(found: Any, where: str = "front") -> dict[str, Any]:
+def checked_front(document: Any, where: str = "front") -> dict[str, Any]:
     """Check what a search found, and fill in what it left out."""
-    _need(isinstance(found, dict), "an object", found, where)
-    models = found.get("models")
+    _need(isinstance(document, dict), "an object", document, where)
+    models = document.get("models")
     _need(isinstance(models, list) and len(models) > 0, "a list of models, one at least", models, f"{where}, models")
-    front = {name: found.get(name, usual) for name, usual in _TOP.items()}
+    front = {name: document.get(name, usual) for name, usual in _TOP.items()}
     for name in ("data", "budget", "provenance"):
         _need(isinstance(front[name] or {}, dict), "an object", front[name], f"{where}, {name}")
         front[name] = front[name] or {}
@@ -104,12 +104,12 @@ def checked_front(found: Any, where: str = "front") -> dict[str, Any]:
     return clean
 
 
-def _checked_model(found: Any, where: str) -> dict[str, Any]:
-    _need(isinstance(found, dict) and "id" in found, "an object with an id", found, where)
-    model = {name: found.get(name, usual) for name, usual in _MODEL.items()}
-    model |= {"id": str(found["id"]), "family": str(found.get("family", "other"))}
+def _checked_model(entry: Any, where: str) -> dict[str, Any]:
+    _need(isinstance(entry, dict) and "id" in entry, "an object with an id", entry, where)
+    model = {name: entry.get(name, usual) for name, usual in _MODEL.items()}
+    model |= {"id": str(entry["id"]), "family": str(entry.get("family", "other"))}
     for name in _COUNTS:
-        count = found.get(name, 0)
+        count = entry.get(name, 0)
         unknown = count is None and name in _MAYBE
         sound = unknown or (_is_number(count) and count >= 0)
         _need(sound, "a number, not negative", count, f"{where}, {name}")
@@ -139,14 +139,14 @@ def _checked_model(found: Any, where: str) -> dict[str, Any]:
     return model | {"on_front": bool(model["on_front"])}
 
 
-def _checked_explanations(found: Any, where: str) -> list[dict[str, Any]] | None:
+def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | None:
     """Check the rows whose labels are explained; see `tinybayes.infer.reliability.explained_rows`."""
-    if found is None:
+    if entries is None:
         return None
     form = "a list of the described form"
-    _need(isinstance(found, list) and all(isinstance(item, dict) for item in found), form, found, where)
+    _need(isinstance(entries, list) and all(isinstance(item, dict) for item in entries), form, entries, where)
     clean = []
-    for item in found:
+    for item in entries:
         parts = item.get("contributions")
         _need(isinstance(parts, list) and all(isinstance(part, dict) for part in parts), form, parts, where)
         numbers = [item.get(name) for name in ("row", "prior", "total", "others", "rest")]

@@ -25,11 +25,11 @@ def bayes_net_graph(net: BayesNet) -> dict[str, Any]:
     target = len(net.variables) if net.target is not None else -1
     families = [[p for p in cpd.parents if p != target and p < features] for cpd in net.cpds[:features]]
     labels = [variable.name for variable in net.variables[:features]]
-    place = layout(families, labels)
+    drawing = layout(families, labels)
     edges = [[parent, node] for node, family in enumerate(families) for parent in family]
     depends = [target in cpd.parents for cpd in net.cpds[:features]]
     kinds = ["feature" if known else "apart" for known in depends] if net.target else ["feature"] * features
-    graph = _graph(place, labels, kinds, edges)
+    graph = _graph(drawing, labels, kinds, edges)
     if net.target is not None:
         _add_class(graph, net.target.name, [node for node, known in enumerate(depends) if known])
     del graph["labels"]
@@ -98,17 +98,17 @@ def neural_net_graph(net: NeuralNet) -> dict[str, Any]:
         after = "" if layer.activation == "none" else f", {layer.activation}"
         labels.append(f"{'3x3, ' if layer.convolution else ''}{what}{after}")
     labels[-1] = f"{net.layers[-1].units} classes"
-    place = layout([[], *([i] for i in range(len(labels) - 1))], labels)
+    drawing = layout([[], *([i] for i in range(len(labels) - 1))], labels)
     kinds = ["feature", "feature", *["layer"] * (len(net.layers) - 1), "class"]
-    return _graph(place, labels, kinds, [[i, i + 1] for i in range(len(labels) - 1)])
+    return _graph(drawing, labels, kinds, [[i, i + 1] for i in range(len(labels) - 1)])
 
 
-def _graph(place: Layout, labels: list[str], kinds: list[str], edges: list[list[int]]) -> dict[str, Any]:
+def _graph(drawing: Layout, labels: list[str], kinds: list[str], edges: list[list[int]]) -> dict[str, Any]:
     return {
-        "x": [round(x, 1) for x in place.x],
-        "y": [round(y, 1) for y in place.y],
-        "width": round(place.width - GAP, 1),
-        "height": round(place.height, 1),
+        "x": [round(x, 1) for x in drawing.x],
+        "y": [round(y, 1) for y in drawing.y],
+        "width": round(drawing.width - GAP, 1),
+        "height": round(drawing.height, 1),
         "labels": labels,
         "kinds": kinds,
         "edges": edges,

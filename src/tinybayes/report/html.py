@@ -54,11 +54,11 @@ def page_data(directory: Path) -> dict[str, Any]:
     cards: dict[str, dict[str, Any]] = {}
     paths = [model_path(directory, model["file"]) for model in saved]
     for number, (model, path) in enumerate(zip(saved, paths, strict=True)):
-        found = load(path)
-        if isinstance(found, LogLinear):
+        loaded = load(path)
+        if isinstance(loaded, LogLinear):
             expected = "a network, a circuit or a neural net"
             raise error(expected, "a log-linear model", where=str(path), kind=FileError)
-        card = model_card(found, share=min(room // (len(saved) - number), SHARE))
+        card = model_card(loaded, share=min(room // (len(saved) - number), SHARE))
         room -= len(json.dumps(card))
         if room < 0:  # so many models that not even their graphs fit
             break
@@ -198,8 +198,8 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
 @cache
 def _part(name: str) -> str:
     """Return a file of the page; line ends are those of a browser, so that digests hold."""
-    place = files("tinybayes.report") / "_page"
-    return place.joinpath(*name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
+    folder = files("tinybayes.report") / "_page"
+    return folder.joinpath(*name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _digest(script: str) -> str:

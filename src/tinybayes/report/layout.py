@@ -62,10 +62,10 @@ def components(parents: Sequence[Sequence[int]]) -> list[list[int]]:
     for node, family in enumerate(parents):
         for parent in family:
             top[find(node)] = find(parent)
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for node in range(len(parents)):
-        found.setdefault(find(node), []).append(node)
-    return list(found.values())
+        members.setdefault(find(node), []).append(node)
+    return list(members.values())
 
 
 def _label_width(labels: Sequence[str], nodes: Sequence[int]) -> float:
@@ -102,10 +102,10 @@ def _layers(part: list[int], parents: Sequence[Sequence[int]]) -> list[list[int]
             waiting[child] -= 1
             if waiting[child] == 0:
                 ready.append(child)
-    found: list[list[int]] = [[] for _ in range(max(depth.values()) + 1)]
+    layers: list[list[int]] = [[] for _ in range(max(depth.values()) + 1)]
     for node in part:
-        found[depth[node]].append(node)
-    return found
+        layers[depth[node]].append(node)
+    return layers
 
 
 def _children(part: list[int], parents: Sequence[Sequence[int]]) -> dict[int, list[int]]:
@@ -153,18 +153,18 @@ def _sweep(
     layers: list[list[int]], parents: Sequence[Sequence[int]], children: dict[int, list[int]], y: list[float]
 ) -> float:
     """Order each layer by the mean place of its neighbours, forth and back, and centre all layers."""
-    place = {node: float(i) for layer in layers for i, node in enumerate(layer)}
+    rank = {node: float(i) for layer in layers for i, node in enumerate(layer)}
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0
         for layer in layers[1:] if forward else layers[-2::-1]:
 
             def mean(node: int, forward: bool = forward) -> float:
                 near = parents[node] if forward else children[node]
-                return sum(place[other] for other in near) / len(near) if near else place[node]
+                return sum(rank[other] for other in near) / len(near) if near else rank[node]
 
             layer.sort(key=mean)
             for i, node in enumerate(layer):
-                place[node] = i - len(layer) / 2
+                rank[node] = i - len(layer) / 2
     rows = max(map(len, layers))
     for layer in layers:
         pitch = rows / len(layer)

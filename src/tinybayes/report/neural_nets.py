@@ -38,11 +38,11 @@ def net_card(net: NeuralNet, *, limit: int = 20) -> RenderableType:
     limit
         How many variables to list; the rest are counted.
     """
-    found, cost = describe_net(net), model_cost(net)
+    facts, cost = describe_net(net), model_cost(net)
     layers = Table(title="Layers", title_justify="left")
     for heading in ("layer", "inputs", "units", "weights", "bits", "activation"):
         layers.add_column(heading, justify="left" if heading in ("layer", "activation") else "right")
-    for layer in found["layers"]:
+    for layer in facts["layers"]:
         inputs = " x ".join(map(str, layer["inputs"]))
         sizes = (f"{layer['units']:,}", f"{layer['weights']:,}", str(layer["bits"]))
         layers.add_row(layer["kind"], inputs, *sizes, layer["activation"])

@@ -185,22 +185,22 @@ def draw_structure(net: BayesNet, width: float) -> "Figure":
     target = len(net.variables) if net.target is not None else -1
     families = [[p for p in cpd.parents if p != target] for cpd in net.cpds[: len(net.variables)]]
     names = [variable.name for variable in net.variables]
-    place = layout(families, names, aspect=1.3)
-    figure, axes = _axes(width, float(np.clip(width * place.height / max(place.width, 1), 1, 3 * width)))
-    size = min(7.0, 72 * width / max(place.width, 1) * 9)
+    drawing = layout(families, names, aspect=1.3)
+    figure, axes = _axes(width, float(np.clip(width * drawing.height / max(drawing.width, 1), 1, 3 * width)))
+    size = min(7.0, 72 * width / max(drawing.width, 1) * 9)
     for node, family in enumerate(families):
         for parent in family:
             arrow = {"arrowstyle": "-|>", "lw": 0.1 * size, "color": "0.55", "shrinkA": size / 2, "shrinkB": size / 2}
-            ends = [(place.x[node], place.y[node]), (place.x[parent], place.y[parent])]
+            ends = [(drawing.x[node], drawing.y[node]), (drawing.x[parent], drawing.y[parent])]
             axes.annotate("", *ends, arrowprops=arrow | {"mutation_scale": size})
     on = [target < 0 or target in cpd.parents for cpd in net.cpds[: len(names)]]
     face = ["#0072b2" if known else "white" for known in on]
-    axes.scatter(place.x, place.y, s=size**2 / 2, c=face, edgecolor="#0072b2", linewidth=0.12 * size, zorder=3)
-    for x, y, name in zip(place.x, place.y, names, strict=True):
+    axes.scatter(drawing.x, drawing.y, s=size**2 / 2, c=face, edgecolor="#0072b2", linewidth=0.12 * size, zorder=3)
+    for x, y, name in zip(drawing.x, drawing.y, names, strict=True):
         short = name if len(name) <= 18 else f"{name[:17]}…"
         axes.text(x + 9, y - 7, _text(short), fontsize=size, va="bottom", zorder=4)
-    axes.set_xlim(-12, max(place.width, 60))
-    axes.set_ylim(place.height, -26)
+    axes.set_xlim(-12, max(drawing.width, 60))
+    axes.set_ylim(drawing.height, -26)
     axes.axis("off")
     return figure
 

@@ -54,11 +54,11 @@ def short_tables(lines: list[str]) -> list[str]:
 def _with_function(lines: list[str], name: str) -> list[str]:
     """Where the function that people call comes late, leave out what stands before it, but for the beginning."""
     defined = re.compile(rf"\w.*\b{name}_(predict|posterior)\(.*[^;]")
-    place = next((i for i, line in enumerate(lines) if defined.fullmatch(line)), 0)
-    if place < SOURCE_LINES - FUNCTION_LINES:
+    line_number = next((i for i, line in enumerate(lines) if defined.fullmatch(line)), 0)
+    if line_number < SOURCE_LINES - FUNCTION_LINES:
         return lines
     kept = SOURCE_LINES - FUNCTION_LINES
-    return [*lines[:kept], f"/* ... {place - kept:,} more lines ... */", "", *lines[place:]]
+    return [*lines[:kept], f"/* ... {line_number - kept:,} more lines ... */", "", *lines[line_number:]]
 
 
 def _first(lines: list[str], limit: int) -> str:

@@ -42,10 +42,10 @@ def shown_codes(table: np.ndarray, number_format: NumberFormat) -> tuple[np.ndar
 def cpd_table(node: int, cpd: CPD, nodes: Sequence[Variable]) -> dict[str, Any]:
     """Describe one table; rows run through the parents, or have names where a decision tree leads to them."""
     codes, worth = shown_codes(cpd.table, cpd.format)
-    found = {"node": node, "parents": list(cpd.parents), "rows": len(codes), **packed(codes), "worth": worth}
+    card = {"node": node, "parents": list(cpd.parents), "rows": len(codes), **packed(codes), "worth": worth}
     if cpd.tree is not None:
-        found["names"] = row_names(cpd.tree, len(codes), nodes)
-    return found
+        card["names"] = row_names(cpd.tree, len(codes), nodes)
+    return card
 
 
 def row_names(tree: DecisionTree, rows: int, nodes: Sequence[Variable]) -> list[str]:
@@ -93,11 +93,11 @@ def use_of(codes: np.ndarray, number_format: NumberFormat) -> dict[str, Any] | N
 
 def layer_weights(net: NeuralNet, limit: int) -> list[dict[str, Any]]:
     """Describe the weights of each layer: how often each level is used, and all codes where they are few."""
-    found = []
+    described = []
     for number, layer in enumerate(net.layers):
         size, top = 2**layer.bits, 2**layer.bits - 1
         codes = layer.codes.reshape(-1, layer.units)
-        item: dict[str, Any] = {
+        layer_card: dict[str, Any] = {
             "name": f"layer {number + 1}: {'convolution' if layer.convolution else 'dense'}",
             "shape": list(codes.shape),
             "bits": int(layer.bits),
@@ -106,6 +106,6 @@ def layer_weights(net: NeuralNet, limit: int) -> list[dict[str, Any]]:
         }
         if codes.size <= limit:
             limit -= codes.size
-            item |= packed(codes)
-        found.append(item)
-    return found
+            layer_card |= packed(codes)
+        described.append(layer_card)
+    return described

@@ -28,8 +28,8 @@ def parse_known(text: str, model: Model) -> np.ndarray:
     nodes = nodes_of(model)
     row = np.full(len(nodes), -1, dtype=np.int64)
     for part in filter(None, text.split(",")):
-        found = _PAIR.fullmatch(part)
-        node, code = (int(found[1]), int(found[2])) if found else (-1, -1)
+        match = _PAIR.fullmatch(part)
+        node, code = (int(match[1]), int(match[2])) if match else (-1, -1)
         if not 0 <= node < len(nodes) or code >= nodes[node].cardinality:
             raise error("VARIABLE.STATE by number, with commas between", repr(part[:40]), where="known")
         if row[node] >= 0:
@@ -68,39 +68,45 @@ def answer(model: Model, circuit: Circuit | None, known: np.ndarray, against: in
         ``classes``: the posterior of the class, or None. ``log_evidence`` and ``posteriors`` (by node) from the
         circuit. ``explanation``: see `tinybayes.explain`. ``note``: why something is missing.
     """
-    found: dict[str, Any] = {"classes": None, "log_evidence": None, "posteriors": None, "explanation": None, "note": ""}
+    fields: dict[str, Any] = {
+        "classes": None,
+        "log_evidence": None,
+        "posteriors": None,
+        "explanation": None,
+        "note": "",
+    }
     if circuit is not None:
         try:
             told = ask(circuit, np.full(len(known), -1), known, posterior=True)
         except TinybayesError:
-            return {**found, "note": "This cannot happen under the model: its probability is zero."}
+            return {**fields, "note": "This cannot happen under the model: its probability is zero."}
         assert told.posterior is not None
         parts = np.split(told.posterior, circuit.first_state[1:-1])
-        found["log_evidence"] = told.log_evidence
-        found["posteriors"] = [part.tolist() if len(part) <= STATES else None for part in parts]
+        fields["log_evidence"] = told.log_evidence
+        fields["posteriors"] = [part.tolist() if len(part) <= STATES else None for part in parts]
         if model.target is not None:
-            found["classes"] = parts[-1].tolist()
+            fields["classes"] = parts[-1].tolist()
     if model.target is not None and known[-1] < 0:
-        found |= _decision(model, known[:-1], against, found["classes"])
-    clean: dict[str, Any] = finite(found)
+        fields |= _decision(model, known[:-1], against, fields["classes"])
+    clean: dict[str, Any] = finite(fields)
     return clean
 
 
 def _decision(model: Model, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
     """Ask for the class alone, and why; the scores are those that are deployed."""
     assert model.target is not None
-    found: dict[str, Any] = {}
+    decision: dict[str, Any] = {}
     try:
         scores = class_scores(model, row[None])
     except TinybayesError as problem:  # a structure that cannot sum out what is missing; circuits can
         return {} if classes is not None else {"note": str(problem)}
     if not (scores > -math.inf).any():
         return {"classes": None, "note": "This cannot happen under the model: its probability is zero."}
-    found["classes"] = np.exp(normalize_scores(scores))[0].tolist()
+    decision["classes"] = np.exp(normalize_scores(scores))[0].tolist()
     if isinstance(model, BayesNet) and model.target.cardinality > 1:
         state = None if against is None or against == int(scores[0].argmax()) else model.target.states[against]
         told = explain(model, row, against=state)
         states = model.target.states
         codes = {"label_code": states.index(told.label), "against_code": states.index(told.against)}
-        found["explanation"] = brief(told, STRONGEST) | codes
-    return found
+        decision["explanation"] = brief(told, STRONGEST) | codes
+    return decision

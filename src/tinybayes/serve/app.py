@@ -165,12 +165,12 @@ def serve(
     """
     uvicorn = _needed("uvicorn")
     app = make_app(directory, host=host)
-    with listening(host, port) as place:
+    with listening(host, port) as listener:
         server = make_server(uvicorn, app)
         if started is not None:
-            started(address_of(place, host))
+            started(address_of(listener, host))
         try:
-            server.run(sockets=[place])
+            server.run(sockets=[listener])
         except KeyboardInterrupt:
             return
 
@@ -197,20 +197,20 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens."""
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        place = socket.socket(kind, socket.SOCK_STREAM)
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        place.bind(address)
-        place.listen(64)
+        listener = socket.socket(kind, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(64)
     except (OSError, OverflowError, UnicodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         remedy = "choose another port; 0 takes a free one"
         raise error("an address to listen at", reason, where=f"{host}:{port}", remedy=remedy) from problem
-    return place
+    return listener
 
 
-def address_of(place: socket.socket, host: str) -> str:
+def address_of(listener: socket.socket, host: str) -> str:
     """Return the address of the page."""
-    port = place.getsockname()[1]
+    port = listener.getsockname()[1]
     name = f"[{host}]" if ":" in host else host
     try:
         if ip_address(host).is_unspecified:  # it listens everywhere; the page is opened here
@@ -222,8 +222,8 @@ def address_of(place: socket.socket, host: str) -> str:
 
 @cache
 def _part(name: str) -> str:
-    place = files("tinybayes.serve") / "_page" / name
-    return place.read_text(encoding="utf-8").replace("\r\n", "\n")
+    listener = files("tinybayes.serve") / "_page" / name
+    return listener.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _needed(module: str) -> Any:

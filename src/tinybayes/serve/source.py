@@ -50,14 +50,14 @@ class Source:
         """Return what the search last said, how many seconds ago (``age``), and whether it runs; None without one."""
         try:
             text = (self.directory / PROGRESS).read_text(encoding="utf-8")
-            found = finite(json.loads(text)) if len(text) < 100_000 else None
+            state = finite(json.loads(text)) if len(text) < 100_000 else None
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(found, dict):
+        if not isinstance(state, dict):
             return None
-        updated = _updated(found)
+        updated = _updated(state)
         age = 0.0 if updated is None else max(0.0, time.time() - updated)
-        return {**found, "running": is_running(found), "stopping": (self.directory / STOP).exists(), "age": age}
+        return {**state, "running": is_running(state), "stopping": (self.directory / STOP).exists(), "age": age}
 
     def stop(self) -> None:
         """Ask the search to end: the only thing that is ever written."""
@@ -112,15 +112,15 @@ class Source:
         if file is None:
             raise error("the id of a model that was kept", repr(key[:40]), where="id", kind=UnknownModelError)
         path = model_path(self.directory, file)
-        place = (kind, path, _mark(path))
+        entry = (kind, path, _mark(path))
         with self._lock:
-            if place in self._kept:
-                self._kept[place] = self._kept.pop(place)
-                found: _T = self._kept[place]
-                return found
+            if entry in self._kept:
+                self._kept[entry] = self._kept.pop(entry)
+                value: _T = self._kept[entry]
+                return value
         made = make(path)
         with self._lock:
-            self._kept[place] = made
+            self._kept[entry] = made
             while len(self._kept) > 3 * KEPT:
                 self._kept.pop(next(iter(self._kept)))
         return made
@@ -146,15 +146,15 @@ def is_running(said: dict[str, Any]) -> bool:
 
 def _updated(said: dict[str, Any]) -> float | None:
     """Return when a search last spoke, in seconds; None when what it says is no time."""
-    found = said.get("updated")
-    return float(found) if isinstance(found, int | float) and 0 <= found < 1e12 else None
+    time_of_update = said.get("updated")
+    return float(time_of_update) if isinstance(time_of_update, int | float) and 0 <= time_of_update < 1e12 else None
 
 
 def _classifier(path: Path) -> Model:
-    found = load(path)
-    if isinstance(found, LogLinear):
+    loaded = load(path)
+    if isinstance(loaded, LogLinear):
         raise error("a network, a circuit or a neural net", "a log-linear model", where=str(path), kind=FileError)
-    return found
+    return loaded
 
 
 def _nothing() -> dict[str, Any]:
@@ -166,10 +166,10 @@ def _nothing() -> dict[str, Any]:
 def _mark(path: Path) -> tuple[int, int] | None:
     """Return what changes when a file does; None when it is not there."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return stat.st_mtime_ns, stat.st_size
 
 
 def page_front(front: dict[str, Any]) -> dict[str, Any]:
