@@ -35,7 +35,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scores import predict_codes
-from tinybayes.learn.classifier import GradientOptions, hold_out, learn_classifier
+from tinybayes.learn.classifier import HybridOptions, hold_out, learn_classifier
 from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.model import BayesNet, Dataset
@@ -222,7 +222,7 @@ def learn(recipe: Recipe, train: Dataset, quick: bool, file: Path | None) -> Bay
     """Learn one of our models, or take it from the last run."""
     if file is not None and file.exists():
         return load_model(file)
-    options = GradientOptions(bits=recipe.bits, **dict(recipe.options) | ({"epochs": 3} if quick else {}))
+    options = HybridOptions(bits=recipe.bits, **dict(recipe.options) | ({"epochs": 3} if quick else {}))
     net = learn_classifier(train, structure=recipe.structure, training="hybrid", options=options)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

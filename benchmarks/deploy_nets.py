@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from tinybayes.deploy import load, save
 from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset, NeuralNet, Variable
 
 
@@ -44,7 +45,7 @@ class NetRecipe:
             inputs="shared",  # one factor for all numbers, so that none is needed where they enter
             image_shape=self.image,
             learning_rate=choice.learning_rate,
-            smoothing=choice.smoothing,
+            label_smoothing=choice.smoothing,
             seed=seed,
         )
 
@@ -167,14 +168,20 @@ def learn(recipes: Sequence[NetRecipe], train: Dataset, effort: Effort) -> list[
     trials = [(recipe, choice, seed) for recipe in recipes for choice in effort.choices for seed in effort.seeds]
     configurations = [recipe.configuration(choice, seed) for recipe, choice, seed in trials]
     found = train_nets(
-        part, configurations, epochs=effort.epochs, batch_size=effort.batch, validation=held_out, every=effort.epochs
+        part,
+        configurations,
+        TrainingOptions(epochs=effort.epochs, batch_size=effort.batch, every=effort.epochs),
+        validation=held_out,
     )
     wrong: dict[tuple[NetRecipe, Choice], float] = {}
     for (recipe, choice, _), trained in zip(trials, found, strict=True):
         wrong[recipe, choice] = wrong.get((recipe, choice), 0.0) + trained.validation_error
     best = [min(effort.choices, key=lambda choice, recipe=recipe: wrong[recipe, choice]) for recipe in recipes]
     final = [recipe.configuration(choice, effort.seeds[0]) for recipe, choice in zip(recipes, best, strict=True)]
-    nets = [trained.net for trained in train_nets(train, final, epochs=effort.epochs, batch_size=effort.batch)]
+    nets = [
+        trained.net
+        for trained in train_nets(train, final, TrainingOptions(epochs=effort.epochs, batch_size=effort.batch))
+    ]
     if any(net is None for net in nets):
         raise SystemExit("a net could not be learned")
     return [net for net in nets if net is not None]

@@ -17,6 +17,7 @@ import numpy as np
 from tinybayes.data import named
 from tinybayes.learn.training.net_sizes import hidden_within
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.search.reproduce import provenance
 
 
@@ -44,7 +45,7 @@ def main() -> None:
     train, test = named.load("letter")
     runs = configurations(options.configurations, options.seed)
     began = time.perf_counter()
-    results = train_nets(train, runs, epochs=options.epochs, batch_size=100, test=test, networks=False)
+    results = train_nets(train, runs, TrainingOptions(epochs=options.epochs, batch_size=100), test=test, networks=False)
     seconds = time.perf_counter() - began
     errors = sorted(result.test_error for result in results)
     found = {

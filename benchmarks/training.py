@@ -25,18 +25,18 @@ def measure(data: str, structure: str, batch: int, configurations: int, epochs: 
     from tinybayes import datasets
     from tinybayes.learn import naive_bayes
     from tinybayes.learn.training import candidates
-    from tinybayes.learn.training.hybrid import Configuration, train
+    from tinybayes.learn.training.options import TrainingOptions
+    from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
     rows, _ = datasets.load(data)
     space = candidates.fixed(naive_bayes(rows)) if structure == "naive" else candidates.subset(len(rows.variables), 8)
-    runs = [Configuration(candidates=space, learning_rate=3e-3, seed=seed) for seed in range(configurations)]
+    runs = [TableConfiguration(candidates=space, learning_rate=3e-3, seed=seed) for seed in range(configurations)]
     marks: list[tuple[int, float, float]] = []
     began = time.perf_counter()
-    train(
+    train_tables(
         rows,
         runs,
-        epochs=epochs,
-        batch_size=batch,
+        TrainingOptions(epochs=epochs, batch_size=batch),
         networks=False,
         report=lambda p: marks.append((p.done, time.perf_counter() - began, time.process_time())),
     )

@@ -15,7 +15,8 @@ from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.training import candidates
-from tinybayes.learn.training.hybrid import Configuration, find_device, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, find_device, train_tables
 
 PLACE = Path(__file__).parent / "tuning.json"
 COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rate", "structure_rate"]
@@ -35,10 +36,10 @@ def main() -> None:
         grid = list(itertools.product((10, 30, 100, 300), (1, 3, 10, 30, 90), (3e-3, 1e-2, 3e-2), rates))
         settings = [dict(zip(COLUMNS[4:], values, strict=True)) for values in grid]
         epochs = max(10, math.ceil(100 * steps / len(rows)))
-        found = train(
+        found = train_tables(
             rows,
-            [Configuration(candidates=space, **setting) for setting in settings],
-            epochs=epochs,
+            [TableConfiguration(candidates=space, **setting) for setting in settings],
+            TrainingOptions(epochs=epochs),
             validation=validation,
             test=test,
             networks=False,

@@ -59,6 +59,7 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
 
     import tinybayes as tb
     from tinybayes.learn.training.codebook import learn_codebook
+    from tinybayes.learn.training.options import CodebookOptions
 
     X, y = load_wine(return_X_y=True)
     options = {"training": "hybrid", "epochs": 4, "batch_size": 30, "random_state": 5}
@@ -72,7 +73,11 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
         np.column_stack([X[:, :6].round(1), y]), target="x6", discretization=tb.Discretization(discretizer="mdlp")
     )
     net = tb.learn_classifier(data, structure="naive")
-    yield "trained codebook", learn_codebook(net, tb.tie(net, 5).net.cpds[0].format, data, epochs=3, seed=2), data.X
+    yield (
+        "trained codebook",
+        learn_codebook(net, tb.tie(net, 5).net.cpds[0].format, data, CodebookOptions(epochs=3, seed=2)),
+        data.X,
+    )
     dense = tb.QuantizedNetClassifier(bits=3, hidden=8, epochs=4, random_state=1).fit(X, y)
     yield "dense", dense.model_, tb.read_dataset(X, like=dense.model_).X
     images, digits = load_digits(return_X_y=True)

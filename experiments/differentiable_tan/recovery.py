@@ -17,7 +17,8 @@ from tinybayes import datasets
 from tinybayes.learn import chow_liu
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
-from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.search.reproduce import provenance
 
 CASES = {"letter": (100, None), "satimage": (50, None), "usps": (100, 8)}
@@ -50,10 +51,10 @@ def main() -> None:
         rows, _ = datasets.load(data)
         tree = candidates.fixed(chow_liu(rows)).parent[:, 0]
         runs = [
-            Configuration(candidates=space(tree, k, seed), lam=0.0, learning_rate=3e-2, seed=seed)
+            TableConfiguration(candidates=space(tree, k, seed), lam=0.0, learning_rate=3e-2, seed=seed)
             for seed in range(SEEDS)
         ]
-        found = train(rows, runs, epochs=options.epochs, batch_size=batch, networks=False)
+        found = train_tables(rows, runs, TrainingOptions(epochs=options.epochs, batch_size=batch), networks=False)
         agree = [int((np.array(result.parents) == tree).sum()) for result in found]
         results.append({"data": data, "features": len(tree), "candidates": k or "all", "agree": agree})
         print(results[-1], flush=True)

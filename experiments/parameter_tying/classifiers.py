@@ -34,7 +34,8 @@ from tinybayes.learn import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.codebook import learn_codebook
-from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.options import CodebookOptions, TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Fixed, Float
 from tinybayes.search.reproduce import provenance
 
@@ -66,10 +67,10 @@ def stored(
     assert isinstance(book, Codebook)
     yield "rounded", quantize(net, form)
     yield "codebook", tied
-    yield "levels", learn_codebook(net, book, rows, reassign=False, **setting, **training)
-    through = learn_codebook(net, as_book(form), rows, move_levels=False, **setting, **training)
+    yield "levels", learn_codebook(net, book, rows, CodebookOptions(reassign=False, **setting, **training))
+    through = learn_codebook(net, as_book(form), rows, CodebookOptions(move_levels=False, **setting, **training))
     yield "fixed point, trained", quantize(through, form)
-    yield "codebook, trained", learn_codebook(net, book, rows, **setting, **training)
+    yield "codebook, trained", learn_codebook(net, book, rows, CodebookOptions(**setting, **training))
 
 
 def classifier(data: str, structure: str, done: list[Record], epochs: int, again: int) -> Iterator[Record]:
@@ -80,8 +81,8 @@ def classifier(data: str, structure: str, done: list[Record], epochs: int, again
     rows, test = datasets.load(data)
     tree = naive_bayes(rows) if structure == "naive" else chow_liu(rows)
     setting = SETTINGS[data, structure]
-    run = Configuration(candidates=candidates.fixed(tree), **setting)
-    net = train(rows, [run], epochs=epochs, batch_size=BATCH[data], device="cpu")[0].net
+    run = TableConfiguration(candidates=candidates.fixed(tree), **setting)
+    net = train_tables(rows, [run], TrainingOptions(epochs=epochs, batch_size=BATCH[data], device="cpu"))[0].net
     assert net is not None  # a tree is always a network
     training = {"epochs": again, "batch_size": BATCH[data]}
     head = {"data": data, "structure": structure, "float": round(evaluate(net, test).error, 6)}

@@ -40,7 +40,8 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from tinybayes import datasets
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
-from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.reproduce import provenance
 
@@ -348,8 +349,8 @@ def solve(problem: Problem, test: Dataset, limits: dict[str, float]) -> Record:
 def ours(rows: Dataset, test: Dataset, form: Fixed, setting: Record, batch: int) -> Record:
     """Train through the same format on the same rows, with one setting of the loss."""
     began = time.perf_counter()
-    run = Configuration(candidates=candidates.fixed(naive_bayes(rows)), number_format=form, **setting)
-    done = train(rows, [run], epochs=500, batch_size=batch, test=test, device="cpu")[0]
+    run = TableConfiguration(candidates=candidates.fixed(naive_bayes(rows)), number_format=form, **setting)
+    done = train_tables(rows, [run], TrainingOptions(epochs=500, batch_size=batch, device="cpu"), test=test)[0]
     return {"error": round(done.test_error, 6), "seconds": round(time.perf_counter() - began, 1)}
 
 

@@ -20,7 +20,8 @@ from tinybayes.infer import evaluate
 from tinybayes.learn import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
-from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import BayesNet, Dataset, Fixed
 from tinybayes.search.reproduce import provenance
 
@@ -54,8 +55,10 @@ def main() -> None:
     for (data, structure), setting in SETTINGS.items():
         rows, test = datasets.load(data)
         tree = naive_bayes(rows) if structure == "naive" else chow_liu(rows)
-        run = Configuration(candidates=candidates.fixed(tree), **setting)
-        net = train(rows, [run], epochs=options.epochs, batch_size=BATCH[data], device="cpu")[0].net
+        run = TableConfiguration(candidates=candidates.fixed(tree), **setting)
+        net = train_tables(rows, [run], TrainingOptions(epochs=options.epochs, batch_size=BATCH[data], device="cpu"))[
+            0
+        ].net
         assert net is not None  # a tree is always a network
         found = {"data": data, "structure": structure, "setting": setting, "float": round(evaluate(net, test).error, 6)}
         results.append({**found, "rounded": [rounded(net, test, bits) for bits in BITS]})

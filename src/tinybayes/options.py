@@ -5,12 +5,15 @@ The command line, the estimators, the search spaces and the sweeps read them fro
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tinybayes.errors import error
 
-__all__ = ["Option", "check_options", "option", "options_of"]
+__all__ = ["Option", "check_options", "documented", "option", "options_of", "same_option"]
+
+Learner = TypeVar("Learner", bound=type)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,10 @@ class Option:
     help
         One line for help texts.
     low, high
-        Inclusive bounds of what is accepted; None for no bound.
+        Inclusive bounds of what is accepted; None for no bound. Of a tuple, every entry is within them. Only
+        ``high=inf`` accepts infinity.
+    above, below
+        Exclusive bounds.
     choices
         The accepted values, where they are few.
     search
@@ -36,6 +42,8 @@ class Option:
     help: str
     low: float | None = None
     high: float | None = None
+    above: float | None = None
+    below: float | None = None
     choices: tuple[Any, ...] | None = None
     search: tuple[float, float] | None = None
     log: bool = False
@@ -47,17 +55,36 @@ class Option:
             return
         if self.choices is not None and value not in self.choices:
             raise error(f"one of {', '.join(map(str, self.choices))}", repr(value), where=name)
-        if self.low is None and self.high is None:
-            return
-        low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
-        if not low <= value <= high:
-            expected = f"{low:g} to {high:g}" if math.isfinite(low + high) else f"at least {low:g}"
-            raise error(expected if math.isfinite(low) else f"at most {high:g}", value, where=name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, numbers.Real) and not self._within(float(number)):
+                raise error(self.bounds, number, where=name)
+
+    def _within(self, number: float) -> bool:
+        if all(bound is None for bound in (self.low, self.high, self.above, self.below)):
+            return True
+        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+        above, below = (self.above is None or number > self.above), (self.below is None or number < self.below)
+        return low <= number <= high and above and below and (math.isfinite(number) or self.high == math.inf)
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words."""
+        if self.low is not None and self.high is not None and math.isfinite(self.high):
+            return f"{self.low:g} to {self.high:g}"
+        words = ("at least", self.low), ("above", self.above), ("at most", self.high), ("below", self.below)
+        return ", ".join(f"{word} {bound:g}" for word, bound in words if bound is not None and bound != math.inf)
 
 
 def option(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - named as in argparse and Typer
     """Return the dataclass field of a hyper-parameter; `more` are the other fields of `Option`."""
     return dataclasses.field(default=default, metadata={"option": Option(help=help, **more)})
+
+
+def same_option(learner: type, name: str, **changes: Any) -> Any:
+    """Return the field of a hyper-parameter that another dataclass defines, with another default or other bounds."""
+    field = next(f for f in dataclasses.fields(learner) if f.name == name)
+    known = dataclasses.replace(field.metadata["option"], **{k: v for k, v in changes.items() if k != "default"})
+    return dataclasses.field(default=changes.get("default", field.default), metadata={"option": known})
 
 
 def options_of(learner: type) -> Mapping[str, Option]:
@@ -69,3 +96,12 @@ def check_options(settings: Any) -> None:
     """Check every hyper-parameter of a dataclass instance; to be called in its ``__post_init__``."""
     for name, known in options_of(type(settings)).items():
         known.check(name, getattr(settings, name))
+
+
+def documented(learner: Learner) -> Learner:
+    """Add the help of every hyper-parameter to the docstring of a dataclass; a decorator."""
+    lines = [f"    {name}\n        {known.help}" for name, known in options_of(learner).items()]
+    text = (learner.__doc__ or "").rstrip()
+    heading = "" if "Parameters\n" in text else "\n    Parameters\n    ----------"
+    learner.__doc__ = "\n".join([text + ("\n" + heading if heading else ""), *lines])
+    return learner

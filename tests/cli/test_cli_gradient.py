@@ -13,7 +13,7 @@ from cli_host import fails, run
 from tinybayes import load
 from tinybayes.cli import learning
 from tinybayes.deploy.files.native import load_metadata
-from tinybayes.learn import GradientOptions
+from tinybayes.learn import HybridOptions
 from tinybayes.learn import classifier as by_name
 from tinybayes.learn.training import gradient
 
@@ -42,19 +42,21 @@ def given(monkeypatch):
 
 def test_every_option_has_the_default_of_the_library(place, given):
     run(*FIT, "--training", "hybrid", cwd=place)
-    assert given == [GradientOptions()]
+    assert given == [HybridOptions()]
 
 
 def test_every_option_reaches_the_training(place, given):
-    wanted = GradientOptions(
+    wanted = HybridOptions(
         n_candidates=3,
         bits=(3, -1),
         size_penalty=0.5,
         structure_noise=0.25,
         sharing=0.5,
+        structure_rate=0.125,
         lam=2.0,
         gamma=3.0,
         eta=4.0,
+        conditional=0.75,
         epochs=5,
         learning_rate=0.25,
         batch_size=7,
@@ -69,7 +71,7 @@ def test_every_option_reaches_the_training(place, given):
     assert len(fields(wanted)) <= len(inspect.signature(learning.fit).parameters)
     options = (
         "--candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --sharing 0.5"
-        " --lam 2 --gamma 3 --eta 4 --epochs 5"
+        " --structure-rate 0.125 --lam 2 --gamma 3 --eta 4 --conditional 0.75 --epochs 5"
     )
     options += " --learning-rate 0.25 --batch-size 7 --configs 2 --early-stopping --validation-fraction 0.25"
     options += " --image-shape 1x4 --ordering A --device cpu"
@@ -98,12 +100,12 @@ def test_bad_shapes_of_images_are_refused(place, text):
     [
         (("--bits", "0"), "bits: expected 1 to 16 bits"),
         (("--bits", "3,40"), "Fixed(3, 40): expected 1 to 32 bits"),
-        (("--structure-noise", "1"), "structure_noise: expected a probability below 1"),
-        (("--early-stopping", "--validation-fraction", "1"), "validation_fraction: expected a share"),
+        (("--structure-noise", "1"), "structure_noise: expected at least 0, below 1"),
+        (("--early-stopping", "--validation-fraction", "1"), "validation_fraction: expected above 0, below 1"),
         (("--batch-size", "0"), "batch_size: expected at least 1"),
-        (("--eta", "0"), "eta: expected a finite number above zero"),
+        (("--eta", "0"), "eta: expected above 0"),
         (("--structure", "heuristic", "--image-shape", "3x3"), "expected an image of 4 pixels, got (3, 3)"),
-        (("--structure", "heuristic", "--ordering", "Z"), "expected ordering A, B or C, got 'Z'"),
+        (("--structure", "heuristic", "--ordering", "Z"), "ordering: expected one of A, B, C, got 'Z'"),
     ],
 )
 def test_bad_values_are_refused(place, options, message):

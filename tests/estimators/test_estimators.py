@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes import BayesNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
-from tinybayes.learn import GradientOptions
+from tinybayes.learn import HybridOptions
 
 
 @parametrize_with_checks(
@@ -216,7 +216,7 @@ def test_training_by_gradient_beats_the_closed_form_without_any_flag():
 @pytest.mark.parametrize(
     "options",
     [
-        {"structure": "differentiable", "n_candidates": 2},
+        {"structure": "subset", "n_candidates": 2},
         {"structure": "order-free"},
         {"structure": "chow-liu", "bits": (3, 1)},
         {"structure": "naive", "bits": 3},
@@ -238,7 +238,7 @@ def test_options_of_training_by_gradient(options):
 
 def test_every_option_of_training_by_gradient_is_a_parameter():
     parameters = inspect.signature(BayesNetClassifier).parameters
-    assert {f.name: f.default for f in fields(GradientOptions)}.items() <= {
+    assert {f.name: f.default for f in fields(HybridOptions)}.items() <= {
         name: parameter.default for name, parameter in parameters.items()
     }.items()
 
@@ -258,14 +258,14 @@ def test_heuristic_structures_need_an_image():
         ({"bits": 40}, "bits: expected 1 to 16 bits"),
         ({"n_configs": 0}, "n_configs: expected at least 1"),
         ({"epochs": 0}, "epochs: expected at least 1"),
-        ({"gamma": -1}, "gamma: expected a finite number above zero"),
+        ({"gamma": -1}, "gamma: expected above 0"),
         ({"device": "abacus"}, "device: expected one of cpu"),
-        ({"n_configs": 2, "validation_fraction": 2}, "validation_fraction: expected a share"),
-        ({"early_stopping": True, "validation_fraction": 0}, "validation_fraction: expected a share"),
-        ({"structure": "chow-liu", "structure_noise": 1}, "structure_noise: expected a probability below 1"),
-        ({"structure": "chow-liu", "sharing": -1}, "sharing: expected a finite number that is not negative"),
-        ({"structure": "differentiable", "n_candidates": 0}, "n_candidates: expected at least 1"),
-        ({"structure": "differentiable", "training": "ml"}, "use training 'hybrid'"),
+        ({"n_configs": 2, "validation_fraction": 2}, "validation_fraction: expected above 0, below 1"),
+        ({"early_stopping": True, "validation_fraction": 0}, "validation_fraction: expected above 0, below 1"),
+        ({"structure": "chow-liu", "structure_noise": 1}, "structure_noise: expected at least 0, below 1"),
+        ({"structure": "chow-liu", "sharing": -1}, "sharing: expected at least 0"),
+        ({"structure": "subset", "n_candidates": 0}, "n_candidates: expected at least 1"),
+        ({"structure": "subset", "training": "ml"}, "use training 'hybrid'"),
     ],
 )
 def test_bad_options_of_training_by_gradient(options, message):

@@ -65,7 +65,7 @@ def import_everything() -> None:
     for name in ("jax", "onnx", "sklearn.ensemble", "sklearn.tree"):
         import_module(name)
     ours = (
-        "cli deploy.export learn.circuits.checkpoint learn.training.hybrid learn.circuits.learn_ac "
+        "cli deploy.export learn.circuits.checkpoint learn.training.tables learn.circuits.learn_ac "
         "report.html report.progress search.explore"
     )
     for name in (*ours.split(), "search.trials"):

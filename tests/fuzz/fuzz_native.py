@@ -21,6 +21,7 @@ from tinybayes.deploy.files.native import load, load_metadata, save
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Codebook, Dataset, Fixed, Float, LogLinear, NeuralNet, Variable
 
 FORMATS = [Float(32), Float(64), Fixed(2, 1), Codebook((-2.0, -1.0, 0.0)), Codebook((-1.0,))]
@@ -107,7 +108,7 @@ def checkpoints() -> tuple[Mutant, Run]:
     data = Dataset(variables, None, X.astype(np.int32), None, None)
     directory = place()
     options = {"seconds": 5.0, "edge_price": 0.02}
-    learn_circuit_resumable(data, directory / "seed", **options)
+    learn_circuit_resumable(data, directory / "seed", CircuitOptions(**options))
     seed = (directory / "seed").read_bytes()
     (directory / "seed").unlink()
     directory.rmdir()
@@ -132,7 +133,7 @@ def checkpoints() -> tuple[Mutant, Run]:
     def run(content: bytes, directory: Path) -> None:
         path = directory / "input.checkpoint"
         path.write_bytes(content)
-        grown = learn_circuit_resumable(data, path, max_edges=200, **options)
+        grown = learn_circuit_resumable(data, path, CircuitOptions(max_edges=200, **options))
         use_circuit(grown.circuit)
 
     return mutant, run

@@ -16,6 +16,7 @@ from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer.scores import predict_codes
 from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumable, write_checkpoint
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import CPD, BayesNet, Codebook, Dataset, Float, Variable
 from tinybayes.report.front import read_front
 from tinybayes.search.store import read_store
@@ -84,13 +85,13 @@ def grown(tmp_path):
     a = rng.integers(0, 2, 60)
     X = np.column_stack([a, a ^ (rng.random(60) < 0.1), a & rng.integers(0, 2, 60)]).astype(np.int32)
     data = Dataset(tuple(Variable(f"v{i}", (0, 1)) for i in range(3)), None, X, None, None)
-    learn_circuit_resumable(data, tmp_path / "c", edge_price=0.02)
+    learn_circuit_resumable(data, tmp_path / "c", CircuitOptions(edge_price=0.02))
     from safetensors.numpy import load_file
 
     found = Snapshot(**load_file(tmp_path / "c"))
     header = (tmp_path / "c").read_bytes()
     about = json.loads(json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])["__metadata__"]["about"])
-    return lambda: learn_circuit_resumable(data, tmp_path / "c", edge_price=0.02), found, about
+    return lambda: learn_circuit_resumable(data, tmp_path / "c", CircuitOptions(edge_price=0.02)), found, about
 
 
 def test_checkpoints_with_splits_that_cannot_be(tmp_path):

@@ -1,8 +1,6 @@
 """The command that learns circuits."""
 
 import math
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,15 +104,13 @@ def _grow(rows: "Dataset", options: dict[str, Any], trees_only: bool, checkpoint
     """Learn; show how far it is when someone is watching."""
     from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable
     from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
+    from tinybayes.learn.circuits.options import CircuitOptions
     from tinybayes.report.progress import growth_progress
 
-    learn: Callable[..., Grown]
-    if checkpoint is None:
-        learn = learn_tree_cpds if trees_only else learn_circuit
-    else:
-        learn = partial(learn_circuit_resumable, path=checkpoint)
     with growth_progress(watched_live()) as report:
-        return learn(rows, **options, report=report)
+        if checkpoint is not None:
+            return learn_circuit_resumable(rows, checkpoint, CircuitOptions(**options), report=report)
+        return (learn_tree_cpds if trees_only else learn_circuit)(rows, **options, report=report)
 
 
 def _tell(grown: "Grown", trained: dict[str, Any], output: Path, as_json: bool) -> None:

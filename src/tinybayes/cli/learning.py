@@ -14,9 +14,9 @@ from tinybayes.errors import error, near
 
 if TYPE_CHECKING:
     from tinybayes.data.variables import Discretization
-    from tinybayes.learn import GradientOptions
+    from tinybayes.learn import HybridOptions
     from tinybayes.learn.closed_form.counts import Data
-    from tinybayes.learn.training.hybrid import Progress
+    from tinybayes.learn.training.tables import Progress
     from tinybayes.model import BayesNet
 
 REPORT_ROWS = 1_000_000  # of which a report shows figures
@@ -33,7 +33,7 @@ def fit(
     target: Annotated[str, typer.Option(help="The column to predict.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     structure: Annotated[
-        str, typer.Option(help="naive, chow-liu, random; with hybrid also differentiable, order-free, heuristic.")
+        str, typer.Option(help="naive, chow-liu, random; with hybrid also subset, order-free, heuristic.")
     ] = "chow-liu",
     training: Annotated[
         str, typer.Option(help="ml: smoothed maximum likelihood; hybrid: by gradient, likelihood and margin.")
@@ -52,9 +52,11 @@ def fit(
     size_penalty: Annotated[float, _hybrid("What a table entry costs in the search.")] = 0.0,
     structure_noise: Annotated[float, _hybrid("Probability that a feature loses its extra parent for a batch.")] = 0.0,
     sharing: Annotated[float, _hybrid("Rate at which the contexts of a feature learn together; try 1.")] = 0.0,
+    structure_rate: Annotated[float, _hybrid("Constant learning rate of the structure.")] = 1e-3,
     lam: Annotated[float, _hybrid("Weight of the margin loss.")] = 30.0,
     gamma: Annotated[float, _hybrid("Wanted log-margin.")] = 10.0,
     eta: Annotated[float, _hybrid("Softness of the maximum in the margin; larger is harder.")] = 10.0,
+    conditional: Annotated[float, _hybrid("Weight of the conditional log-likelihood.")] = 0.0,
     epochs: Annotated[
         int | None, _hybrid("Passes over the data; by default as many as make 6,000 mini-batches.")
     ] = None,
@@ -83,7 +85,7 @@ def fit(
     from tinybayes.data.variables import Discretization
     from tinybayes.deploy.files.native import save
     from tinybayes.infer import evaluate
-    from tinybayes.learn import GradientOptions
+    from tinybayes.learn import HybridOptions
 
     check_output(output)
     if report is not None:
@@ -92,15 +94,17 @@ def fit(
     if by_gradient and smoothing is not None:
         remedy = "it belongs to training ml: leave it out"
         raise error("no smoothing with --training hybrid", smoothing, where="--smoothing", remedy=remedy)
-    options = GradientOptions(
+    options = HybridOptions(
         n_candidates=candidates,
         bits=_bits(bits),
         size_penalty=size_penalty,
         structure_noise=structure_noise,
         sharing=sharing,
+        structure_rate=structure_rate,
         lam=lam,
         gamma=gamma,
         eta=eta,
+        conditional=conditional,
         epochs=epochs,
         learning_rate=learning_rate,
         batch_size=batch_size,
@@ -185,7 +189,7 @@ def read_rows(
 
 
 def _learn(
-    rows: "Data", structure: str, training: str, smoothing: float, seed: int, options: "GradientOptions"
+    rows: "Data", structure: str, training: str, smoothing: float, seed: int, options: "HybridOptions"
 ) -> "tuple[BayesNet, Progress | None]":
     """Learn, and tell how far training by gradient came; show it on the way when someone is watching."""
     from tinybayes.learn import learn_classifier

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.estimators._scored import ScoredClassifier
 from tinybayes.estimators._tables import class_codes, dataset, validated
-from tinybayes.learn.classifier import GradientOptions, learn_classifier
+from tinybayes.learn.classifier import HybridOptions, learn_classifier
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
 
-GRADIENT_OPTIONS = tuple(field.name for field in fields(GradientOptions))
+HYBRID_OPTIONS = tuple(field.name for field in fields(HybridOptions))
 
 
 class BayesNetClassifier(ScoredClassifier):
@@ -25,7 +25,7 @@ class BayesNetClassifier(ScoredClassifier):
 
     Parameters
     ----------
-    structure : {"chow-liu", "naive", "random", "differentiable", "order-free", "heuristic"}, default="chow-liu"
+    structure : {"chow-liu", "naive", "random", "subset", "order-free", "heuristic"}, default="chow-liu"
         Which features depend on which: the tree-augmented network of Friedman et al., naive Bayes, or a random tree.
         The last three are learned together with the parameters and need ``training="hybrid"``.
     training : {"ml", "hybrid"}, default="ml"
@@ -40,9 +40,9 @@ class BayesNetClassifier(ScoredClassifier):
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
         For everything drawn at random.
-    n_candidates, bits, size_penalty, structure_noise, sharing, lam, gamma, eta, epochs, learning_rate, batch_size, \
-n_configs, early_stopping, validation_fraction, image_shape, ordering, device
-        Of "hybrid"; see `GradientOptions`.
+    n_candidates, bits, size_penalty, structure_noise, sharing, structure_rate, lam, gamma, eta, conditional, \
+epochs, learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image_shape, ordering, device
+        Of "hybrid"; see `HybridOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
 
@@ -83,9 +83,11 @@ n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         size_penalty: float = 0.0,
         structure_noise: float = 0.0,
         sharing: float = 0.0,
+        structure_rate: float = 1e-3,
         lam: float = 30.0,
         gamma: float = 10.0,
         eta: float = 10.0,
+        conditional: float = 0.0,
         epochs: int | None = None,
         learning_rate: float = 3e-2,
         batch_size: int = 100,
@@ -109,9 +111,11 @@ n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         self.size_penalty = size_penalty
         self.structure_noise = structure_noise
         self.sharing = sharing
+        self.structure_rate = structure_rate
         self.lam = lam
         self.gamma = gamma
         self.eta = eta
+        self.conditional = conditional
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -142,7 +146,7 @@ n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
         by_gradient = self.training == "hybrid"
-        options = GradientOptions(**{name: getattr(self, name) for name in GRADIENT_OPTIONS}) if by_gradient else None
+        options = HybridOptions(**{name: getattr(self, name) for name in HYBRID_OPTIONS}) if by_gradient else None
         with training_progress(self.verbose and by_gradient) as report:
             self.model_ = learn_classifier(
                 data,

@@ -143,6 +143,7 @@ class QuantizedNetClassifier(ScoredClassifier):
             Row weights.
         """
         from tinybayes.learn.training.nets import NetConfiguration, train_nets
+        from tinybayes.learn.training.options import TrainingOptions
 
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
@@ -160,7 +161,7 @@ class QuantizedNetClassifier(ScoredClassifier):
             batch_norm=self.batch_norm,
             inputs=self.inputs,
             learning_rate=self.learning_rate,
-            smoothing=self.label_smoothing,
+            label_smoothing=self.label_smoothing,
             image_shape=self.image_shape,
             seed=seed,
         )
@@ -169,11 +170,8 @@ class QuantizedNetClassifier(ScoredClassifier):
             found = train_nets(
                 data,
                 [run],
-                epochs=epochs,
-                batch_size=self.batch_size,
-                shuffle_seed=seed,
+                TrainingOptions(epochs=epochs, batch_size=self.batch_size, shuffle_seed=seed, device=self.device),
                 report=report,
-                device=self.device,
             )
         assert found[0].net is not None
         self.model_ = found[0].net

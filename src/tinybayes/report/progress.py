@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tinybayes.infer import Marginals
     from tinybayes.learn.circuits.learn_ac import Growth
     from tinybayes.learn.ties.relearn import RelearnProgress
-    from tinybayes.learn.training.hybrid import Progress
+    from tinybayes.learn.training.tables import Progress
 
 
 @contextmanager

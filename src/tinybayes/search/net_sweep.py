@@ -24,6 +24,7 @@ from tinybayes.errors import error
 from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.training.net_sizes import hidden_within
 from tinybayes.learn.training.nets import NetConfiguration, TrainedNet, train_nets
+from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset
 from tinybayes.search.store import Runs, Tell, read_store
 
@@ -212,11 +213,11 @@ def _train(sweep: NetSweep, stage: int, fold: int, places: list[int]) -> Iterato
     found = train_nets(
         rows,
         runs,
-        epochs=sweep.short_epochs if stage == 1 else sweep.epochs,
-        batch_size=sweep.batch_size,
+        TrainingOptions(
+            epochs=sweep.short_epochs if stage == 1 else sweep.epochs, batch_size=sweep.batch_size, every=10**9
+        ),
         validation=held_out,
         test=split.test,
-        every=10**9,
         networks=stage == 2,
     )
     if len(found) < len(runs) or not all(result.complete for result in found):
@@ -270,7 +271,7 @@ def configuration(
         batch_norm=setting["batch_norm"],
         inputs=sweep.inputs,
         learning_rate=setting["learning_rate"],
-        smoothing=sweep.smoothing,
+        label_smoothing=sweep.smoothing,
         image_shape=image if sweep.kind == "conv" else None,
         seed=seed,
     )

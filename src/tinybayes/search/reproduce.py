@@ -14,7 +14,7 @@ from typing import Any
 
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.learn.training.hybrid import find_device
+from tinybayes.learn.training.tables import find_device
 from tinybayes.search.net_sweep import NetSweep, run_net_sweep
 from tinybayes.search.sweep import Sweep, read_sweeps, run_sweep
 

@@ -23,7 +23,8 @@ from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
-from tinybayes.learn.training.hybrid import Configuration, noisy, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.net_sweep import NetSweep
 from tinybayes.search.store import Runs, Tell, read_store
@@ -64,7 +65,7 @@ class Sweep:
     size_penalties
         Values of lambda_MS, taken in turn.
     noise, sharing, per_row, acyclic_from
-        See `tinybayes.learn.training.hybrid`: structure noise, common parts of tables, a structure for every row, when
+        See `tinybayes.learn.training.tables`: structure noise, common parts of tables, a structure for every row, when
         order-free TAN gets an ordering.
     epochs, batch_size
         Of the full training.
@@ -235,15 +236,15 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
     spaces: dict[tuple[int, int], Candidates] = {}  # many settings share one
     runs = [_configuration(sweep, rows, index, spaces) for index in indices]
     states = np.array([v.cardinality for v in rows.variables])
-    found = train(
+    found = train_tables(
         rows,
         runs,
-        epochs=sweep.short_epochs if stage == 1 else sweep.epochs,
-        batch_size=sweep.batch_size,
+        TrainingOptions(
+            epochs=sweep.short_epochs if stage == 1 else sweep.epochs, batch_size=sweep.batch_size, every=10**9
+        ),
         validation=held_out,
         test=test_rows,
         acyclic_from=float("inf") if sweep.structure == "pseudo" else sweep.acyclic_from,
-        every=10**9,
         networks=False,
     )
     if len(found) < len(runs) or not all(result.complete for result in found):
@@ -257,26 +258,29 @@ def _train(sweep: Sweep, stage: int, fold: int, indices: list[int]) -> Iterator[
         yield _Result(result.validation_error, result.test_error, parameters, operations)
 
 
-def _configuration(sweep: Sweep, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]) -> Configuration:
+def _configuration(
+    sweep: Sweep, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]
+) -> TableConfiguration:
     chosen = setting(sweep, index)
     fixed = sweep.structure in ("naive", "chow-liu")
     place = (0, 0) if fixed else (chosen["ordering"], chosen["subset"])
     if place not in spaces:
         spaces[place] = _candidates(sweep, data, *place)
-    run = Configuration(
+    run = TableConfiguration(
         candidates=spaces[place],
         lam=chosen["lam"],
         gamma=chosen["gamma"],
         eta=chosen["eta"],
         learning_rate=chosen["learning_rate"],
         size_penalty=chosen["size_penalty"],
+        structure_noise=sweep.noise,
         sharing=sweep.sharing,
         per_row=sweep.per_row,
         seed=sweep.seed + index,
     )
     if chosen["bits"] is not None:
         run = replace(run, number_format=Fixed(*chosen["bits"]))
-    return noisy(run, sweep.noise)
+    return run
 
 
 def _candidates(sweep: Sweep, data: Dataset, ordering: int, subset: int) -> Candidates:

@@ -17,7 +17,7 @@ from tinybayes.search.families import Setting
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
-    from tinybayes.learn.training.hybrid import Configuration
+    from tinybayes.learn.training.tables import TableConfiguration
 
 Model = BayesNet | Circuit | NeuralNet
 
@@ -131,7 +131,7 @@ def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) ->
             activation=s["activation"],
             inputs="shared" if conv else s["inputs"],
             learning_rate=s["learning_rate"],
-            smoothing=s["smoothing"],
+            label_smoothing=s["smoothing"],
             image_shape=views.image_shape if conv else None,
             seed=s["seed"],
         )
@@ -141,11 +141,11 @@ def _nets(views: Views, settings: Sequence[Setting], steps: int, final: bool) ->
 
 
 def _networks(views: Views, settings: Sequence[Setting], steps: int, final: bool) -> list[tuple[Any, ...]]:
-    from tinybayes.learn.training.hybrid import train
+    from tinybayes.learn.training.tables import train_tables
 
     rows, valid = views.rows(settings[0]["view"], all_seen=final)
     runs = [_configuration(rows, setting) for setting in settings]
-    return _by_gradient(train, (rows, None if final else valid), runs, settings, steps)
+    return _by_gradient(train_tables, (rows, None if final else valid), runs, settings, steps)
 
 
 def _by_gradient(
@@ -156,23 +156,27 @@ def _by_gradient(
     steps: int,
 ) -> list[tuple[Any, ...]]:
     """Train for about so many mini-batches, with ten looks at the validation rows."""
+    from tinybayes.learn.training.options import TrainingOptions
+
     batch = 50 if len(rows[0]) < 5000 else 100
     epochs = max(1, math.ceil(steps / max(1, len(rows[0]) // batch)))
-    found = train(rows[0], runs, epochs=epochs, batch_size=batch, validation=rows[1], every=max(1, epochs // 10))
+    found = train(
+        rows[0], runs, TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10)), validation=rows[1]
+    )
     return [(s, r.net, None, r.history) for s, r in zip(settings, found, strict=True)]
 
 
-def _configuration(rows: Dataset, setting: Setting) -> "Configuration":
+def _configuration(rows: Dataset, setting: Setting) -> "TableConfiguration":
     from tinybayes.learn.closed_form.chow_liu import chow_liu
     from tinybayes.learn.closed_form.structures import naive_bayes
     from tinybayes.learn.training import candidates
-    from tinybayes.learn.training.hybrid import Configuration, noisy
+    from tinybayes.learn.training.tables import TableConfiguration
 
     if setting["family"] == "tan-learned":
         space = candidates.subset(len(rows.variables), setting["k"], seed=setting["seed"])
     else:
         space = candidates.fixed(naive_bayes(rows) if setting["family"] == "nb" else chow_liu(rows))
-    run = Configuration(
+    return TableConfiguration(
         candidates=space,
         lam=setting["lam"],
         gamma=setting["gamma"],
@@ -180,9 +184,9 @@ def _configuration(rows: Dataset, setting: Setting) -> "Configuration":
         size_penalty=setting.get("size_penalty", 0.0),
         sharing=float(setting.get("sharing", 0)),
         number_format=Fixed(setting["integer"], setting["bits"] - setting["integer"]),
+        structure_noise=setting.get("noise", 0.0),
         seed=setting["seed"],
     )
-    return noisy(run, setting.get("noise", 0.0))
 
 
 def _listed(views: Views, setting: Setting, patience: float, final: bool) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from tinybayes.errors import FileError, TinybayesError
 from tinybayes.learn.circuits import _growth, checkpoint
 from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumable, read_checkpoint, write_checkpoint
 from tinybayes.learn.circuits.learn_ac import learn_circuit
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Dataset
 
 
@@ -42,7 +43,7 @@ def test_a_growth_that_was_interrupted_goes_on_as_if_nothing_had_happened(tmp_pa
     path = tmp_path / "c.ckpt"
     parts = []
     while not parts or not parts[-1].complete:
-        parts.append(learn_circuit_resumable(data, path, **options, report=stop_after(3)))
+        parts.append(learn_circuit_resumable(data, path, CircuitOptions(**options), report=stop_after(3)))
         assert len(parts) < 500
     assert len(parts) > 3
     assert [len(p.splits) for p in parts] == sorted(len(p.splits) for p in parts)
@@ -55,11 +56,14 @@ def test_a_growth_that_was_interrupted_goes_on_as_if_nothing_had_happened(tmp_pa
 def test_without_an_interrupt_it_is_learn_ac(tmp_path):
     data = dependent(3, rows=300, features=6)
     path = tmp_path / "c"
-    found, plain = learn_circuit_resumable(data, path, edge_price=0.2), learn_circuit(data, edge_price=0.2)
+    found, plain = (
+        learn_circuit_resumable(data, path, CircuitOptions(edge_price=0.2)),
+        learn_circuit(data, edge_price=0.2),
+    )
     assert found.net == plain.net
     assert found.circuit == plain.circuit
     assert found.complete
-    again = learn_circuit_resumable(data, path, edge_price=0.2)
+    again = learn_circuit_resumable(data, path, CircuitOptions(edge_price=0.2))
     assert again.net == plain.net
     assert again.looks <= found.looks
 
@@ -68,9 +72,11 @@ def test_limits_may_change_between_runs(tmp_path):
     data = dependent(5, rows=400, features=8, binary=True)
     whole = learn_circuit(data, edge_price=0.05, method="greedy")
     options = {"edge_price": 0.05, "method": "greedy"}
-    small = learn_circuit_resumable(data, tmp_path / "c", max_edges=whole.circuit.n_edges // 2, **options)
+    small = learn_circuit_resumable(
+        data, tmp_path / "c", CircuitOptions(max_edges=whole.circuit.n_edges // 2, **options)
+    )
     assert small.circuit.n_edges <= whole.circuit.n_edges // 2
-    more = learn_circuit_resumable(data, tmp_path / "c", **options)
+    more = learn_circuit_resumable(data, tmp_path / "c", CircuitOptions(**options))
     assert more.splits[: len(small.splits)].tolist() == small.splits.tolist()
     assert more.circuit.n_edges > small.circuit.n_edges
 
@@ -80,11 +86,11 @@ def test_it_is_written_now_and_then(tmp_path, few_looks, monkeypatch):
     written = []
     keep = checkpoint.write_checkpoint
     monkeypatch.setattr(checkpoint, "write_checkpoint", lambda *a: (written.append(len(a[1].splits)), keep(*a)))
-    learn_circuit_resumable(data, tmp_path / "c", edge_price=0.05, every=0.0)
+    learn_circuit_resumable(data, tmp_path / "c", CircuitOptions(edge_price=0.05), every=0.0)
     assert len(written) > 3
     assert written == sorted(written)
     written.clear()
-    learn_circuit_resumable(data, tmp_path / "d", edge_price=0.05, every=1e9)
+    learn_circuit_resumable(data, tmp_path / "d", CircuitOptions(edge_price=0.05), every=1e9)
     assert len(written) == 2  # at the first report and at the end
 
 
@@ -114,23 +120,23 @@ def test_a_checkpoint_of_something_else_is_refused_and_left_alone(tmp_path, chan
         renamed = type(data.variables[0])("other", data.variables[0].states)
         data = Dataset((renamed, *data.variables[1:]), None, data.X)
     with pytest.raises(FileError, match=message):
-        learn_circuit_resumable(data, path, **change)
+        learn_circuit_resumable(data, path, CircuitOptions(**change))
     assert path.read_bytes() == before
 
 
 def test_damaged_files_are_refused(tmp_path):
     data = dependent(2, rows=200, features=5)
     path = tmp_path / "c.ckpt"
-    learn_circuit_resumable(data, path, edge_price=0.1)
+    learn_circuit_resumable(data, path, CircuitOptions(edge_price=0.1))
     sound = path.read_bytes()
     for bad in (b"", b"\0" * 100, sound[:50], sound[:-5], b"a,b\n1,2\n", sound.replace(b'"about"', b'"obout"')):
         path.write_bytes(bad)
         with pytest.raises(FileError, match=r"c\.ckpt: expected a checkpoint"):
-            learn_circuit_resumable(data, path, edge_price=0.1)
+            learn_circuit_resumable(data, path, CircuitOptions(edge_price=0.1))
     path.unlink()
     path.mkdir()
     with pytest.raises(FileError, match=r"c\.ckpt"):
-        learn_circuit_resumable(data, path, edge_price=0.1)
+        learn_circuit_resumable(data, path, CircuitOptions(edge_price=0.1))
 
 
 def test_splits_and_costs_that_cannot_be_are_refused(tmp_path, monkeypatch):
@@ -161,7 +167,7 @@ def test_bad_options_leave_no_file(tmp_path):
     data = dependent(0)
     for options in ({"edge_price": -1.0}, {"method": "fast"}, {"smoothing": 0.0}, {"max_edges": 0}):
         with pytest.raises(TinybayesError):
-            learn_circuit_resumable(data, tmp_path / "c", **options)
+            learn_circuit_resumable(data, tmp_path / "c", CircuitOptions(**options))
     with pytest.raises(FileError, match="directory"):
         learn_circuit_resumable(data, tmp_path / "no" / "c")
     assert list(tmp_path.iterdir()) == []

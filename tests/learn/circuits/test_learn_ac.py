@@ -19,6 +19,7 @@ from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.learn.circuits import _growing as pools
 from tinybayes.learn.circuits._growth import State
 from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Dataset, Variable
 
 
@@ -93,7 +94,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
     """Random valid splits, not only good ones: the cost said beforehand is the number of edges added."""
     data = dependent(seed, rows=60, features=5, binary=binary)
     rows = pools.distinct_rows(data)
-    state = State(rows, 0.1, 0.0, False, 1.0, False, None)
+    state = State(rows, CircuitOptions(edge_price=0.1))
     generator = np.random.default_rng(seed)
     for _ in range(8):
         count = int(state.numbers[0])
@@ -132,7 +133,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
 def best_score(data, prices, splits):
     """Score of the network after given splits, by growing it anew; the parts of the greedy oracle."""
     rows = pools.distinct_rows(data)
-    state = State(rows, prices[0], prices[1], True, 1.0, False, None)
+    state = State(rows, CircuitOptions(edge_price=prices[0], parameter_price=prices[1], method="greedy"))
     state.repeat(np.array(splits, dtype=int).reshape(-1, 2))
     return state
 

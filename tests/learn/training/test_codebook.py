@@ -13,6 +13,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import learn_classifier
 from tinybayes.learn.training.codebook import _layout, _rows, learn_codebook
+from tinybayes.learn.training.options import CodebookOptions
 from tinybayes.model import Codebook, Dataset, Fixed, Float, Variable
 
 
@@ -55,12 +56,12 @@ def test_no_epochs_change_nothing_and_training_lowers_the_error():
     net = learn_classifier(data)
     tied = tie(net, 2).net
     book = tied.cpds[0].format
-    same = learn_codebook(net, book, data, epochs=0)
+    same = learn_codebook(net, book, data, CodebookOptions(epochs=0))
     assert same == tied
     first = evaluate(tied, data).error
     errors = {}
     for name, how in {"levels": {"reassign": False}, "entries": {"move_levels": False}, "both": {}}.items():
-        trained = learn_codebook(net, book, data, epochs=60, learning_rate=0.03, **how)
+        trained = learn_codebook(net, book, data, CodebookOptions(epochs=60, learning_rate=0.03, **how))
         form = trained.cpds[0].format
         assert isinstance(form, Codebook)
         assert len({cpd.format for cpd in trained.cpds}) == 1
@@ -71,7 +72,7 @@ def test_no_epochs_change_nothing_and_training_lowers_the_error():
             assert form.values != book.values
         if name == "entries":
             assert form.values == pytest.approx(book.values, abs=1e-6)
-        assert trained == learn_codebook(net, book, data, epochs=60, learning_rate=0.03, **how)
+        assert trained == learn_codebook(net, book, data, CodebookOptions(epochs=60, learning_rate=0.03, **how))
     assert errors["both"] < first
     assert max(errors.values()) <= first + 0.02
 
@@ -81,7 +82,7 @@ def test_fixed_point_is_a_codebook_that_does_not_move():
     net = learn_classifier(data)
     form = Fixed(1, 1)
     book = Codebook(tuple(np.unique(form.decode(np.arange(4))).tolist()))
-    trained = learn_codebook(net, book, data, move_levels=False, epochs=20)
+    trained = learn_codebook(net, book, data, CodebookOptions(move_levels=False, epochs=20))
     assert trained.cpds[0].format.values == pytest.approx([-1.5, -1.0, -0.5, 0.0])
     for cpd in trained.cpds:
         assert np.array_equal(form.decode(form.encode(cpd.log_parameters)), cpd.log_parameters)
@@ -97,8 +98,8 @@ def test_bad_requests_are_refused():
         learn_codebook(net, book, random_data(1))
     with pytest.raises(TinybayesError, match="a classifier, and rows with a class"):
         learn_codebook(zoo.sprinkler(), book, data)
-    with pytest.raises(TinybayesError, match="a batch of one row or more"):
-        learn_codebook(net, book, data, batch_size=0)
+    with pytest.raises(TinybayesError, match="batch_size: expected at least 1"):
+        learn_codebook(net, book, data, CodebookOptions(batch_size=0))
     tree = zoo.tree_tan()
     row = Dataset(tree.variables, tree.target, np.array([[0, 0]]), np.array([0]))
     with pytest.raises(TinybayesError, match="tables without decision trees"):

@@ -13,8 +13,9 @@ from tinybayes.infer import evaluate, integer_scores
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.training import candidates, gradient
 from tinybayes.learn.training._tables import table_space
-from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.learn.training.losses import hybrid
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import Dataset, Fixed, Float
 
 CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0, "learning_rate": 0.01}
@@ -103,12 +104,12 @@ def test_the_optimiser_is_adam():
 def test_many_configurations_train_as_one_by_one():
     data = easy()
     runs = [
-        Configuration(candidates=candidates.subset(6, 3, seed=s), seed=s, **(CONFIGURATION | {"lam": lam}))
+        TableConfiguration(candidates=candidates.subset(6, 3, seed=s), seed=s, **(CONFIGURATION | {"lam": lam}))
         for s, lam in ((0, 1.0), (1, 10.0), (2, 10.0))
     ]
-    together = train(data, runs, epochs=6, batch_size=50, test=data)
+    together = train_tables(data, runs, TrainingOptions(epochs=6, batch_size=50), test=data)
     for run, both in zip(runs, together, strict=True):
-        (alone,) = train(data, [run], epochs=6, batch_size=50, test=data)
+        (alone,) = train_tables(data, [run], TrainingOptions(epochs=6, batch_size=50), test=data)
         assert alone.parents == both.parents
         for a, b in zip(alone.net.cpds, both.net.cpds, strict=True):
             np.testing.assert_allclose(a.log_parameters, b.log_parameters, atol=1e-4)
@@ -116,10 +117,12 @@ def test_many_configurations_train_as_one_by_one():
 
 def test_a_batch_that_does_not_fit_is_split():
     data = easy(rows=100)
-    runs = [Configuration(candidates=candidates.fixed(naive_bayes(data)), seed=s, **CONFIGURATION) for s in range(5)]
-    whole = train(data, runs, epochs=2, batch_size=50)
+    runs = [
+        TableConfiguration(candidates=candidates.fixed(naive_bayes(data)), seed=s, **CONFIGURATION) for s in range(5)
+    ]
+    whole = train_tables(data, runs, TrainingOptions(epochs=2, batch_size=50))
     seen = []
-    parts = train(data, runs, epochs=2, batch_size=50, memory=40_000, report=seen.append)
+    parts = train_tables(data, runs, TrainingOptions(epochs=2, batch_size=50, memory=40_000), report=seen.append)
     assert seen[-1].total > 2
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_allclose(a.net.cpds[0].table, b.net.cpds[0].table, atol=1e-5)
@@ -127,8 +130,8 @@ def test_a_batch_that_does_not_fit_is_split():
 
 def test_zero_margin_weight_gives_relative_frequencies():
     data = easy()
-    run = Configuration(candidates=candidates.fixed(chow_liu(data)), lam=0.0, learning_rate=0.05)
-    (found,) = train(data, [run], epochs=200, batch_size=50)
+    run = TableConfiguration(candidates=candidates.fixed(chow_liu(data)), lam=0.0, learning_rate=0.05)
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=200, batch_size=50))
     for family, cpd in zip(found.net.structure.families, found.net.cpds, strict=True):
         counts = oracle.counts(data, family).reshape(cpd.table.shape)
         frequencies = counts / counts.sum(axis=1, keepdims=True)
@@ -140,8 +143,8 @@ def test_zero_margin_weight_recovers_the_chow_liu_tree():
     tree = {frozenset((i, p[0])) for i, p in enumerate(chow_liu(data).parents[:-1]) if len(p) == 2}
     strong = {frozenset((0, 1)), frozenset((2, 3))}
     assert strong <= tree
-    runs = [Configuration(candidates=candidates.order_free(6), lam=0.0, structure_rate=0.05, learning_rate=0.03)]
-    (found,) = train(data, runs, epochs=60, batch_size=100)
+    runs = [TableConfiguration(candidates=candidates.order_free(6), lam=0.0, structure_rate=0.05, learning_rate=0.03)]
+    (found,) = train_tables(data, runs, TrainingOptions(epochs=60, batch_size=100))
     edges = {frozenset((i, p)) for i, p in enumerate(found.parents) if p >= 0}
     assert strong <= edges
 
@@ -149,10 +152,12 @@ def test_zero_margin_weight_recovers_the_chow_liu_tree():
 def test_structure_search_beats_naive_bayes_where_pairs_matter():
     data, other = easy(), easy(seed=1)
     runs = [
-        Configuration(candidates=c, structure_rate=0.03, **CONFIGURATION)
+        TableConfiguration(candidates=c, structure_rate=0.03, **CONFIGURATION)
         for c in (candidates.fixed(naive_bayes(data)), candidates.subset(6, 5), candidates.order_free(6))
     ]
-    naive, ordered, free = (r.test_error for r in train(data, runs, epochs=40, batch_size=50, test=other))
+    naive, ordered, free = (
+        r.test_error for r in train_tables(data, runs, TrainingOptions(epochs=40, batch_size=50), test=other)
+    )
     assert naive > 0.5
     assert min(ordered, free) < 0.35
 
@@ -160,16 +165,18 @@ def test_structure_search_beats_naive_bayes_where_pairs_matter():
 @pytest.mark.parametrize(("penalty", "parents"), [(1e3, 0), (0.0, 1)])
 def test_the_size_penalty_leads_back_to_naive_bayes(penalty, parents):
     data = easy()
-    run = Configuration(candidates=candidates.subset(6, 5), size_penalty=penalty, structure_rate=0.03, **CONFIGURATION)
-    (found,) = train(data, [run], epochs=30, batch_size=50)
+    run = TableConfiguration(
+        candidates=candidates.subset(6, 5), size_penalty=penalty, structure_rate=0.03, **CONFIGURATION
+    )
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=30, batch_size=50))
     assert (sum(p >= 0 for p in found.parents) >= parents) if parents else all(p < 0 for p in found.parents)
 
 
 @pytest.mark.parametrize("number_format", [Fixed(3, 1), Fixed(2, -1), Fixed(1, 0)])
 def test_quantised_training_scores_as_the_network_does(number_format):
     data = easy()
-    run = Configuration(candidates=candidates.subset(6, 2), number_format=number_format, **CONFIGURATION)
-    (found,) = train(data, [run], epochs=8, batch_size=50, test=data)
+    run = TableConfiguration(candidates=candidates.subset(6, 2), number_format=number_format, **CONFIGURATION)
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=8, batch_size=50), test=data)
     assert found.net.cpds[0].format == number_format
     assert evaluate(found.net, data).error == pytest.approx(found.test_error, abs=1e-6)
     assert integer_scores(found.net, data.X).shape == (600, 3)
@@ -178,8 +185,8 @@ def test_quantised_training_scores_as_the_network_does(number_format):
 def test_training_through_few_bits_beats_rounding_afterwards():
     data, other = easy(), easy(seed=5)
     tree, bits = candidates.fixed(chow_liu(data)), Fixed(3, -2)  # a single bit that stands for 0 or -4
-    runs = [Configuration(candidates=tree, number_format=f, **CONFIGURATION) for f in (Float(), bits)]
-    plain, aware = train(data, runs, epochs=120, batch_size=50, test=other)
+    runs = [TableConfiguration(candidates=tree, number_format=f, **CONFIGURATION) for f in (Float(), bits)]
+    plain, aware = train_tables(data, runs, TrainingOptions(epochs=120, batch_size=50), test=other)
     rounded = evaluate(quantize(plain.net, bits), other).error
     assert rounded > 0.3
     assert aware.test_error < 0.2
@@ -187,11 +194,13 @@ def test_training_through_few_bits_beats_rounding_afterwards():
 
 def test_order_free_search_ends_without_cycles_and_pseudo_tan_is_no_network():
     data = easy()
-    run = Configuration(candidates=candidates.order_free(6), structure_rate=0.05, **CONFIGURATION)
-    (found,) = train(data, [run], epochs=20, batch_size=50, validation=data)
+    run = TableConfiguration(candidates=candidates.order_free(6), structure_rate=0.05, **CONFIGURATION)
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=20, batch_size=50), validation=data)
     assert found.net is not None
     assert found.history[-1][0] == 20
-    (pseudo,) = train(data, [run], epochs=20, batch_size=50, acyclic_from=float("inf"), test=data)
+    (pseudo,) = train_tables(
+        data, [run], TrainingOptions(epochs=20, batch_size=50), acyclic_from=float("inf"), test=data
+    )
     assert pseudo.net is None
     assert 0 <= pseudo.test_error < 0.5
 
@@ -201,20 +210,26 @@ def test_missing_values_and_weights():
     X = data.X.copy()
     X[np.random.default_rng(0).random(X.shape) < 0.1] = -1
     gaps = Dataset(data.variables, data.target, X, data.y)
-    run = Configuration(candidates=candidates.fixed(chow_liu(gaps)), **CONFIGURATION)
-    (found,) = train(gaps, [run], epochs=15, batch_size=50, test=data)
+    run = TableConfiguration(candidates=candidates.fixed(chow_liu(gaps)), **CONFIGURATION)
+    (found,) = train_tables(gaps, [run], TrainingOptions(epochs=15, batch_size=50), test=data)
     assert found.test_error < 0.3
     # Rows of weight zero change nothing, whatever they hold.
     twice, y = np.concatenate([X, X[::-1]]), np.concatenate([data.y, data.y])
     extra = Dataset(data.variables, data.target, twice, y, np.repeat([1.0, 0.0], 600))
-    (weighted,) = train(extra, [run], epochs=15, batch_size=50, test=data)
+    (weighted,) = train_tables(extra, [run], TrainingOptions(epochs=15, batch_size=50), test=data)
     np.testing.assert_allclose(weighted.net.cpds[0].table, found.net.cpds[0].table, atol=1e-5)
 
 
 def test_the_best_parameters_are_kept_and_an_interrupt_returns_what_there_is():
     data = easy()
-    run = Configuration(candidates=candidates.subset(6, 3), **CONFIGURATION)
-    (kept,) = train(data, [run], epochs=10, batch_size=50, validation=easy(seed=3), keep_best=True, test=easy(seed=3))
+    run = TableConfiguration(candidates=candidates.subset(6, 3), **CONFIGURATION)
+    (kept,) = train_tables(
+        data,
+        [run],
+        TrainingOptions(epochs=10, batch_size=50, keep_best=True),
+        validation=easy(seed=3),
+        test=easy(seed=3),
+    )
     assert kept.validation_error == pytest.approx(min(e for _, e in kept.history))
     assert kept.test_error == pytest.approx(kept.validation_error)
 
@@ -223,7 +238,7 @@ def test_the_best_parameters_are_kept_and_an_interrupt_returns_what_there_is():
             os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    (stopped,) = train(data, [run], epochs=400, batch_size=50, report=interrupt)
+    (stopped,) = train_tables(data, [run], TrainingOptions(epochs=400, batch_size=50), report=interrupt)
     assert not stopped.complete
     assert stopped.net is not None
     assert signal.getsignal(signal.SIGINT) is before
@@ -233,7 +248,7 @@ def test_noise_around_a_fixed_structure():
     data = easy()
     free = candidates.order_free(6)
     preference = np.where(free.parent == np.array([-1, 0, -1, 2, -1, -1])[:, None], 3.0, 0.0)
-    run = Configuration(candidates=free, preference=preference, structure_rate=0.0, **CONFIGURATION)
-    (found,) = train(data, [run], epochs=20, batch_size=50, test=data)
+    run = TableConfiguration(candidates=free, preference=preference, structure_rate=0.0, **CONFIGURATION)
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=20, batch_size=50), test=data)
     assert found.parents == (-1, 0, -1, 2, -1, -1)
     assert found.test_error < 0.3

@@ -10,8 +10,9 @@ from test_gradient import CONFIGURATION
 
 from strategies import easy
 from tinybayes.learn.training import _epochs, candidates
-from tinybayes.learn.training import hybrid as driver
-from tinybayes.learn.training.hybrid import Configuration, train
+from tinybayes.learn.training import tables as driver
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
 
 def interrupt():
@@ -31,8 +32,10 @@ def test_an_order_free_search_has_no_cycle_whenever_it_is_interrupted(when, sing
     free = candidates.order_free(6)
     liked = np.array([1, 0, 3, 2, -1, -1])
     preference = np.where(free.parent == liked[:, None], 9.0, 0.0)
-    run = Configuration(candidates=free, preference=preference, **CONFIGURATION)
-    (found,) = train(data, [run], epochs=10, batch_size=50, report=lambda p: p.done == when and interrupt())
+    run = TableConfiguration(candidates=free, preference=preference, **CONFIGURATION)
+    (found,) = train_tables(
+        data, [run], TrainingOptions(epochs=10, batch_size=50), report=lambda p: p.done == when and interrupt()
+    )
     assert not found.complete
     assert found.net is not None
     assert acyclic(found.parents)
@@ -44,25 +47,28 @@ def test_at_least_one_epoch_is_run(monkeypatch):
     seen = []
     to_rows = driver.arrays.to_rows
     monkeypatch.setattr(driver.arrays, "to_rows", lambda rows: (interrupt(), to_rows(rows))[1])
-    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
-    (found,) = train(data, [run], epochs=50, batch_size=50, report=seen.append)
+    run = TableConfiguration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    (found,) = train_tables(data, [run], TrainingOptions(epochs=50, batch_size=50), report=seen.append)
     assert [p.done for p in seen] == [1]
     assert not found.complete
 
 
 def test_a_second_interrupt_is_not_held_back():
     data = easy(rows=200)
-    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    run = TableConfiguration(candidates=candidates.subset(6, 2), **CONFIGURATION)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        train(data, [run], epochs=50, batch_size=50, report=lambda p: (interrupt(), interrupt()))
+        train_tables(
+            data, [run], TrainingOptions(epochs=50, batch_size=50), report=lambda p: (interrupt(), interrupt())
+        )
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_error_is_known_when_no_measurement_was_due():
     data = easy()
-    run = Configuration(candidates=candidates.subset(6, 2), **CONFIGURATION)
-    options = {"validation": easy(seed=1), "test": easy(seed=1), "keep_best": True, "every": 100}
-    (found,) = train(data, [run], epochs=400, batch_size=50, report=lambda p: interrupt(), **options)
+    run = TableConfiguration(candidates=candidates.subset(6, 2), **CONFIGURATION)
+    options = TrainingOptions(epochs=400, batch_size=50, keep_best=True, every=100)
+    rows = {"validation": easy(seed=1), "test": easy(seed=1)}
+    (found,) = train_tables(data, [run], options, report=lambda p: interrupt(), **rows)
     assert found.history == ((1, pytest.approx(found.validation_error)),)
     assert found.test_error == pytest.approx(found.validation_error)

@@ -14,6 +14,7 @@ from tinybayes import Dataset, TinybayesError, Variable, predict_codes
 from tinybayes.learn.training import net_gradient as gradient
 from tinybayes.learn.training.net_inputs import columns
 from tinybayes.learn.training.nets import NetConfiguration, train_nets, trained_layers
+from tinybayes.learn.training.options import TrainingOptions
 
 GENERATOR = np.random.default_rng(0)
 
@@ -160,7 +161,7 @@ def test_whole_numbers_predict_what_was_trained(run):
     data = blobs(features=36 if run.kind == "conv" else 6)
     train, held_out = data.rows(slice(0, 300)), data.rows(slice(300, None))
     run = replace(run, learning_rate=0.02)
-    found = train_nets(train, [run, run], epochs=25, batch_size=25, validation=held_out)[1]
+    found = train_nets(train, [run, run], TrainingOptions(epochs=25, batch_size=25), validation=held_out)[1]
     trained_error = found.history[-1][1]
     assert abs(found.validation_error - trained_error) <= 0.05  # activations are rounded to 8 bits
     assert found.validation_error < 0.35
@@ -170,9 +171,9 @@ def test_whole_numbers_predict_what_was_trained(run):
 def test_a_configuration_does_not_depend_on_its_company():
     data = blobs()
     run = NetConfiguration(hidden=(10,), bits=3, seed=4)
-    alone = train_nets(data, [run], epochs=3)[0].net
+    alone = train_nets(data, [run], TrainingOptions(epochs=3))[0].net
     other = NetConfiguration(hidden=(12,), bits=8, learning_rate=0.1)
-    together = train_nets(data, [other, run], epochs=3)[1].net
+    together = train_nets(data, [other, run], TrainingOptions(epochs=3))[1].net
     for a, b in zip(alone.layers, together.layers, strict=True):
         assert (a.codes == b.codes).mean() > 0.99  # sums of floats may differ in their last bit
 
@@ -212,15 +213,19 @@ def test_inputs_are_whole_numbers_times_a_unit(seed, kind):
 
 def test_bad_configurations_are_refused():
     data = blobs(rows=40)
-    for run in (
-        NetConfiguration(kind="deep"),
-        NetConfiguration(bits=9),
-        NetConfiguration(hidden=(0,)),
-        NetConfiguration(kind="conv", hidden=(2, 2, 2)),
-        NetConfiguration(learning_rate=0.0),
-        NetConfiguration(inputs="raw"),
+    for wrong, message in (
+        ({"kind": "deep"}, "kind: expected one of dense, conv, got 'deep'"),
+        ({"activation": "tanh"}, "activation: expected one of relu, sign"),
+        ({"bits": 9}, "bits: expected 1 to 8, got 9"),
+        ({"hidden": (4, 0)}, "hidden: expected at least 1, got 0"),
+        ({"kind": "conv", "hidden": (2, 2, 2)}, "hidden: expected one or two convolutions"),
+        ({"learning_rate": 0.0}, "learning_rate: expected above 0, got 0"),
+        ({"label_smoothing": 1.0}, "label_smoothing: expected at least 0, below 1, got 1"),
+        ({"inputs": "raw"}, "inputs: expected one of standard, shared, one-hot, got 'raw'"),
     ):
-        with pytest.raises(TinybayesError, match="configuration 0"):
-            train_nets(data, [run], epochs=1)
+        with pytest.raises(TinybayesError, match=message):
+            NetConfiguration(**wrong)
+    with pytest.raises(TinybayesError, match="at least one configuration"):
+        train_nets(data, [])
     with pytest.raises(TinybayesError, match="square"):
-        train_nets(data, [NetConfiguration(kind="conv", hidden=(2,))], epochs=1)
+        train_nets(data, [NetConfiguration(kind="conv", hidden=(2,))], TrainingOptions(epochs=1))

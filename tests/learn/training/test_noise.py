@@ -1,5 +1,7 @@
 """Structure noise: features lose their extra parent now and then, as in dropout."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,14 +13,15 @@ from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.training import candidates, gradient
 from tinybayes.learn.training._tables import table_space
-from tinybayes.learn.training.hybrid import Configuration, noisy, train
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, noisy, train_tables
 
 NOISE = 0.3
 DRAWS = 2000
 
 
 def configuration(found, **changes):
-    return Configuration(candidates=found, **(CONFIGURATION | changes))
+    return TableConfiguration(candidates=found, **(CONFIGURATION | changes))
 
 
 def steps(run, data):
@@ -28,7 +31,7 @@ def steps(run, data):
     start = gradient.initial_state(jax.random.key(0), space, int(states_of(data).max()), data.target.cardinality)
     preference = np.zeros(found.parent.shape) if run.preference is None else run.preference
     start = start._replace(logits=start.logits._replace(value=jnp.asarray(preference, jnp.float32)))
-    mask, h, tau = jnp.asarray(found.allowed), hyper(noise=run.noise), jnp.asarray(1.0)
+    mask, h, tau = jnp.asarray(found.allowed), hyper(structure_noise=run.structure_noise), jnp.asarray(1.0)
 
     def one(key):
         state = start._replace(key=key)
@@ -54,7 +57,7 @@ def near(share, probability, draws):
 
 def test_the_share_of_lost_parents_is_the_noise():
     data = easy(rows=60)
-    run = noisy(configuration(candidates.fixed(chow_liu(data))), NOISE)
+    run = noisy(configuration(candidates.fixed(chow_liu(data)), structure_noise=NOISE))
     states, space = steps(run, data)
     used = used_tables(states, space, run.candidates)
     assert (used.sum(axis=2) == 1).all()  # one table of each feature
@@ -69,7 +72,7 @@ def test_the_share_of_lost_parents_is_the_noise():
 
 def test_without_noise_every_parent_is_kept():
     data = easy(rows=60)
-    run = noisy(noisy(configuration(candidates.fixed(chow_liu(data))), NOISE), 0.0)
+    run = replace(noisy(configuration(candidates.fixed(chow_liu(data)), structure_noise=NOISE)), structure_noise=0.0)
     states, space = steps(run, data)
     used = used_tables(states, space, run.candidates)
     np.testing.assert_array_equal(used[:, :, 1], np.broadcast_to(run.candidates.parent[:, 1] >= 0, used.shape[:2]))
@@ -79,7 +82,7 @@ def test_a_search_learns_nothing_about_a_feature_that_lost_its_parent():
     data = easy(rows=60)
     found = candidates.subset(6, 3)
     plain, _ = steps(configuration(found), data)
-    noised, space = steps(noisy(configuration(found), NOISE), data)
+    noised, space = steps(noisy(configuration(found, structure_noise=NOISE)), data)
     wide = found.allowed.sum(axis=1) > 1
     moved = [(np.asarray(s.logits.first) != 0).any(axis=2)[:, wide] for s in (plain, noised)]
     assert moved[0].all()
@@ -92,17 +95,15 @@ def test_noise_of_zero_changes_nothing():
     data = easy(rows=100)
     for found in (candidates.fixed(chow_liu(data)), candidates.subset(6, 3), candidates.order_free(6)):
         run = configuration(found)
-        assert noisy(run, 0.0) == run
-        assert noisy(run, NOISE) != run
+        assert noisy(run) is run
 
 
 def test_naive_bayes_is_left_alone():
     data = easy(rows=100)
     run = configuration(candidates.fixed(naive_bayes(data)))
-    changed = noisy(run, NOISE)
-    assert changed.candidates is run.candidates
-    assert changed.preference is None
-    plain, noised = train(data, [run, changed], epochs=5, batch_size=50)
+    changed = replace(run, structure_noise=NOISE)
+    assert noisy(changed) is changed
+    plain, noised = train_tables(data, [run, changed], TrainingOptions(epochs=5, batch_size=50))
     for a, b in zip(plain.net.cpds, noised.net.cpds, strict=True):
         np.testing.assert_allclose(a.table, b.table, atol=1e-6)
 
@@ -111,18 +112,19 @@ def test_a_fixed_structure_keeps_its_parents():
     data = easy(rows=300)
     tree = candidates.fixed(chow_liu(data))
     plain = configuration(tree)
-    (still,) = train(data, [plain], epochs=10, batch_size=50)
-    (found,) = train(data, [noisy(plain, 0.6)], epochs=10, batch_size=50)
+    (still,) = train_tables(data, [plain], TrainingOptions(epochs=10, batch_size=50))
+    (found,) = train_tables(data, [replace(plain, structure_noise=0.6)], TrainingOptions(epochs=10, batch_size=50))
     assert found.parents == still.parents == tuple(tree.parent[:, 0].tolist())
     assert found.net.structure == still.net.structure
     assert found.net != still.net
 
 
-def test_noise_without_the_other_choice_is_refused():
+def test_noise_of_a_search_without_the_other_choice_is_refused():
     data = easy(rows=60)
-    tree = candidates.fixed(chow_liu(data))
-    with pytest.raises(TinybayesError, match=r"first choice, got a fixed structure; make .*hybrid\.noisy"):
-        train(data, [configuration(tree, noise=0.1)], epochs=1)
+    search = candidates.subset(6, 3)
+    swapped = candidates.Candidates(search.parent[:, ::-1], search.allowed[:, ::-1])
+    with pytest.raises(TinybayesError, match='structure_noise: expected "no extra parent" as first choice'):
+        train_tables(data, [configuration(swapped, structure_noise=0.1)], TrainingOptions(epochs=1))
     for noise in (-0.1, 1.0, float("nan")):
-        with pytest.raises(TinybayesError, match="noise: expected a probability below 1"):
-            train(data, [noisy(configuration(tree), noise)], epochs=1)
+        with pytest.raises(TinybayesError, match="structure_noise: expected at least 0, below 1"):
+            configuration(search, structure_noise=noise)

@@ -12,8 +12,9 @@ from tinybayes.learn import chow_liu
 from tinybayes.learn.training import candidates, gradient
 from tinybayes.learn.training._arrays import padded
 from tinybayes.learn.training._tables import table_space
-from tinybayes.learn.training.hybrid import Configuration, train
 from tinybayes.learn.training.losses import hybrid
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
 
 def written_out(start, rows, space, choices, h, rate, sharing):
@@ -73,8 +74,8 @@ def test_a_rare_context_follows_the_others():
     seen = data.rows(data.X[:, parent] != 0)
     spread = {}
     for sharing in (0.0, 1.0):
-        run = Configuration(candidates=found, **(CONFIGURATION | {"sharing": sharing}))
-        net = train(seen, [run], epochs=30, batch_size=50)[0].net
+        run = TableConfiguration(candidates=found, **(CONFIGURATION | {"sharing": sharing}))
+        net = train_tables(seen, [run], TrainingOptions(epochs=30, batch_size=50))[0].net
         cpd = net.cpds[child]
         table = np.asarray(cpd.log_parameters).reshape(data.variables[parent].cardinality, 3, -1)
         spread[sharing] = np.ptp(table[0], axis=1).max()
@@ -83,6 +84,6 @@ def test_a_rare_context_follows_the_others():
 
 def test_sharing_needs_one_structure_for_a_batch():
     data = easy(rows=60)
-    run = Configuration(candidates=candidates.subset(6, 3, seed=0), sharing=1.0, per_row=True)
+    run = TableConfiguration(candidates=candidates.subset(6, 3, seed=0), sharing=1.0, per_row=True)
     with pytest.raises(TinybayesError, match="one structure for a mini-batch"):
-        train(data, [run], epochs=1)
+        train_tables(data, [run], TrainingOptions(epochs=1))

@@ -13,6 +13,7 @@ from tinybayes._kernels.tree_parts import UNKNOWN, Rules, Trees, find_gains
 from tinybayes.errors import error
 from tinybayes.learn.circuits import _growing as pools
 from tinybayes.learn.circuits._growing import Rows
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.model import BayesNet, Circuit, Dataset
 
@@ -65,21 +66,19 @@ class Grown:
 class State:
     """The pools of a growth, enlarged when they are full."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        edge_price: float | None,
-        parameter_price: float,
-        greedy: bool,
-        smoothing: float,
-        bayesian: bool,
-        max_edges: int | None,
-    ) -> None:
-        self.rows, self.greedy = rows, greedy
-        self.with_circuit = edge_price is not None
-        most_edges = np.iinfo(np.int64).max if max_edges is None else max_edges
-        prices = float(edge_price or 0.0), float(parameter_price)
-        self.rules = Rules(*prices, float(smoothing), bayesian, greedy, self.with_circuit, most_edges)
+    def __init__(self, rows: Rows, options: CircuitOptions) -> None:
+        self.rows, self.greedy = rows, options.method == "greedy"
+        self.with_circuit = options.edge_price is not None
+        self.rules = Rules(
+            float(options.edge_price or 0.0),
+            float(options.parameter_price),
+            float(options.smoothing),
+            options.bayesian,
+            self.greedy,
+            self.with_circuit,
+            np.iinfo(np.int64).max if options.max_edges is None else options.max_edges,
+        )
+        smoothing, bayesian = options.smoothing, options.bayesian
         variables, count = rows.table.columns.shape
         self.cardinality = np.diff(rows.table.first_state)
         self.parts = pools.parts(variables, 2 * variables + 64)
@@ -248,18 +247,3 @@ class State:
             self.heap = Heap(np.zeros(room), np.zeros(room, np.int64), np.zeros(1, np.int64))
         parts, nodes = (len(self.parts.variable), len(self.graph.kind)) if self.greedy else (1, 1)
         self.greedy_work = pools.greedy_work(parts, nodes, self.graph.scope.shape[1])
-
-
-def check_options(
-    edge_price: float | None, parameter_price: float, smoothing: float, max_edges: int | None, seconds: float
-) -> None:
-    """Raise unless the numbers make sense."""
-    for name, value in (("edge_price", edge_price), ("parameter_price", parameter_price)):
-        if value is not None and not (np.isfinite(value) and value >= 0):
-            raise error("a finite number that is not negative", value, where=name)
-    if not (np.isfinite(smoothing) and smoothing > 0):
-        raise error("a finite number above zero", smoothing, where="smoothing")
-    if max_edges is not None and max_edges < 1:
-        raise error("at least 1", max_edges, where="max_edges")
-    if not seconds > 0:
-        raise error("a time above zero", seconds, where="seconds")

@@ -22,10 +22,12 @@ from tinybayes._kernels.tree_parts import UNKNOWN
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.learn.circuits._growing import Rows, distinct_rows
-from tinybayes.learn.circuits._growth import Grown, Growth, State, check_options
+from tinybayes.learn.circuits._growth import Grown, Growth, State
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Dataset
 
 VERSION = "1"
+FIXED = ("method", "smoothing", "edge_price", "parameter_price", "bayesian")  # the same in all runs of a growth
 EVERY = 5.0  # seconds between two writings of the file
 
 
@@ -42,21 +44,16 @@ class Snapshot:
 def learn_circuit_resumable(
     data: Dataset,
     path: str | os.PathLike[str],
+    options: CircuitOptions | None = None,
     *,
-    edge_price: float = 0.1,
-    parameter_price: float = 0.0,
-    method: str = "quick",
-    smoothing: float = 1.0,
-    max_edges: int | None = None,
-    seconds: float = float("inf"),
     report: Callable[[Growth], None] | None = None,
     every: float = EVERY,
 ) -> Grown:
-    """Learn a circuit as `learn_circuit` does, with a checkpoint in a file that is taken up again when it is there.
+    """Learn a circuit as `learn_circuit` does, and resume from the checkpoint if the file exists.
 
     Parameters
     ----------
-    data, edge_price, parameter_price, method, smoothing, max_edges, seconds, report
+    data, options, report
         As for `learn_circuit`. The limits may differ from those of the run that wrote the checkpoint; data, prices,
         method and smoothing may not.
     path
@@ -64,13 +61,10 @@ def learn_circuit_resumable(
     every
         Seconds between two writings.
     """
-    if method not in ("quick", "greedy"):
-        raise error("'quick' or 'greedy'", repr(method), where="method")
-    check_options(edge_price, parameter_price, smoothing, max_edges, seconds)
+    options = options or CircuitOptions()
     rows = distinct_rows(data)
-    prices = {"edge_price": float(edge_price), "parameter_price": float(parameter_price)}
-    about = {"data": _digest(data, rows), "method": method, "smoothing": float(smoothing), **prices}
-    state = State(rows, edge_price, parameter_price, method == "greedy", smoothing, False, max_edges)
+    about = {"data": _digest(data, rows)} | {name: getattr(options, name) for name in FIXED}
+    state = State(rows, options)
     if Path(path).exists():
         _restore(state, read_checkpoint(path, about), path)
     written = float("-inf")  # the first report writes, and so tells of a bad place early
@@ -81,7 +75,7 @@ def learn_circuit_resumable(
             write_checkpoint(path, _snapshot(state), about)
             written = time.monotonic()
 
-    complete = state.run_all(seconds, report, keep)
+    complete = state.run_all(options.seconds, report, keep)
     write_checkpoint(path, _snapshot(state), about)
     return state.result(data, complete)
 
@@ -99,7 +93,7 @@ def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, about: di
         What it belongs to, as plain numbers and strings by name; a reader must give the same.
     """
     named = {name: np.ascontiguousarray(array) for name, array in vars(snapshot).items()}
-    header = {"tinybayes_checkpoint": VERSION, "about": json.dumps(about, sort_keys=True)}
+    header = {"tinybayes_checkpoint": VERSION, "about": json.dumps(about, sort_keys=True, default=float)}
     with atomic_path(path) as temporary:
         temporary.write_bytes(safetensors_bytes(named, header))
 

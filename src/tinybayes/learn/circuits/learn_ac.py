@@ -14,24 +14,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tinybayes.errors import error
 from tinybayes.learn.circuits._growing import distinct_rows
-from tinybayes.learn.circuits._growth import Grown, Growth, State, check_options
+from tinybayes.learn.circuits._growth import Grown, Growth, State
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Dataset
 
-__all__ = ["Grown", "Growth", "learn_circuit", "learn_tree_cpds"]
+__all__ = ["CircuitOptions", "Grown", "Growth", "learn_circuit", "learn_tree_cpds"]
 
 
 def learn_circuit(
     data: Dataset,
     *,
-    edge_price: float = 0.1,
-    parameter_price: float = 0.0,
-    method: str = "quick",
-    smoothing: float = 1.0,
-    bayesian: bool = False,
-    max_edges: int | None = None,
-    seconds: float = float("inf"),
+    edge_price: float | None = CircuitOptions.edge_price,
+    parameter_price: float = CircuitOptions.parameter_price,
+    method: str = CircuitOptions.method,
+    smoothing: float = CircuitOptions.smoothing,
+    bayesian: bool = CircuitOptions.bayesian,
+    max_edges: int | None = CircuitOptions.max_edges,
+    seconds: float = CircuitOptions.seconds,
     report: Callable[[Growth], None] | None = None,
     splits: np.ndarray | None = None,
 ) -> Grown:
@@ -41,28 +41,23 @@ def learn_circuit(
     ----------
     data
         Rows without missing values; a class, if there is one, is one more variable.
-    edge_price, parameter_price
-        k_e and k_p of the score. Parameters are counted free: a split on a variable of v values in the tree of one of
-        k values adds (v - 1)(k - 1).
-    method
-        ``"quick"`` supposes that the number of edges that a split costs never falls; ``"greedy"`` takes the best split
-        every time.
-    smoothing
-        Spread uniformly over the states of each leaf's distribution.
-    bayesian
-        Score leaves by their marginal likelihood under a Dirichlet prior of this weight, not by likelihood.
-    max_edges, seconds
-        Limits; the circuit so far is returned.
+    edge_price, parameter_price, method, smoothing, bayesian, max_edges, seconds
+        See `CircuitOptions`.
     report
         Called now and then. An interrupt (Ctrl-C) ends the growth; the circuit so far is returned.
     splits
         Of an earlier result on the same data: they are repeated first, without looking for better ones.
     """
-    if method not in ("quick", "greedy"):
-        raise error("'quick' or 'greedy'", repr(method), where="method")
-    check_options(edge_price, parameter_price, smoothing, max_edges, seconds)
-    rows = distinct_rows(data)
-    state = State(rows, edge_price, parameter_price, method == "greedy", smoothing, bayesian, max_edges)
+    options = CircuitOptions(
+        edge_price=edge_price,
+        parameter_price=parameter_price,
+        method=method,
+        smoothing=smoothing,
+        bayesian=bayesian,
+        max_edges=max_edges,
+        seconds=seconds,
+    )
+    state = State(distinct_rows(data), options)
     if splits is not None:
         state.repeat(splits)
     return state.result(data, state.run_all(seconds, report))
@@ -72,9 +67,9 @@ def learn_tree_cpds(
     data: Dataset,
     *,
     parameter_price: float = 1.0,
-    smoothing: float = 1.0,
-    bayesian: bool = False,
-    seconds: float = float("inf"),
+    smoothing: float = CircuitOptions.smoothing,
+    bayesian: bool = CircuitOptions.bayesian,
+    seconds: float = CircuitOptions.seconds,
     report: Callable[[Growth], None] | None = None,
 ) -> Grown:
     """Learn a Bayesian network with decision trees, without regard to the price of inference.
@@ -82,6 +77,8 @@ def learn_tree_cpds(
     The arguments are those of `learn_circuit`. A multiplicative penalty kappa for each parameter, as some toolkits have
     it, is a `parameter_price` of -log(kappa).
     """
-    check_options(None, parameter_price, smoothing, None, seconds)
-    state = State(distinct_rows(data), None, parameter_price, False, smoothing, bayesian, None)
+    options = CircuitOptions(
+        edge_price=None, parameter_price=parameter_price, smoothing=smoothing, bayesian=bayesian, seconds=seconds
+    )
+    state = State(distinct_rows(data), options)
     return state.result(data, state.run_all(seconds, report))

@@ -10,7 +10,6 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.training import net_gradient as gradient
-from tinybayes.learn.training.net_inputs import KINDS
 from tinybayes.model import Dataset
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def hypers(configurations: "Sequence[NetConfiguration]") -> gradient.Hyper:
     """Turn what each configuration chooses into arrays with a leading axis of configurations."""
     levels = [0.0 if c.bits is None else 2.0**c.bits - 1 for c in configurations]
     rates = [c.learning_rate for c in configurations]
-    smoothing = [c.smoothing for c in configurations]
+    smoothing = [c.label_smoothing for c in configurations]
     widths = np.array([c.hidden for c in configurations], dtype=np.float32).reshape(len(configurations), -1)
     return gradient.Hyper(*(jnp.asarray(part, dtype=jnp.float32) for part in (levels, rates, smoothing, widths)))
 
@@ -72,21 +71,9 @@ def floats(data: Dataset, c: "NetConfiguration", batch: int) -> int:
     return 8 * (weights + pixels * channels * classes) + 2 * batch * values
 
 
-def check(data: Dataset, configurations: "Sequence[NetConfiguration]", epochs: int, batch: int) -> None:
+def check(data: Dataset, configurations: "Sequence[NetConfiguration]") -> None:
     """Refuse what cannot be trained, before any work is done."""
     if data.target is None or data.y is None or not (data.y >= 0).any():
         raise error("rows with a class", "none", where="data", remedy="name the target column")
-    for name, value in (("configurations", len(configurations)), ("epochs", epochs), ("batch_size", batch)):
-        if value < 1:
-            raise error("at least 1", value, where=name)
-    for i, c in enumerate(configurations):
-        where = f"configuration {i}"
-        if c.kind not in NARROW or c.activation not in ("relu", "sign") or c.input_kind not in KINDS:
-            expected = "kind dense or conv, activation relu or sign, inputs standard, shared or one-hot"
-            raise error(expected, (c.kind, c.activation, c.inputs), where=where)
-        if any(units < 1 for units in c.hidden) or (c.kind == "conv" and len(c.hidden) not in (1, 2)):
-            raise error("hidden layers of at least one unit; one or two convolutions", c.hidden, where=where)
-        if c.bits is not None and not 1 <= c.bits <= 8:
-            raise error("1 to 8 bits, or None", c.bits, where=f"{where}, bits")
-        if not (np.isfinite(c.learning_rate) and c.learning_rate > 0 and 0 <= c.smoothing < 1):
-            raise error("a learning rate above zero and smoothing below one", c.learning_rate, where=where)
+    if not configurations:
+        raise error("at least one configuration", "none", where="configurations")

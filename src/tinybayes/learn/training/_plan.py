@@ -12,10 +12,10 @@ from tinybayes.learn.training._tables import table_space
 from tinybayes.model import Dataset, Fixed, Float
 
 if TYPE_CHECKING:
-    from tinybayes.learn.training.hybrid import Configuration
+    from tinybayes.learn.training.tables import TableConfiguration
 
 
-def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
+def hypers(configurations: "Sequence[TableConfiguration]") -> gradient.Hyper:
     """Turn what each configuration chooses into arrays with a leading axis of configurations."""
     formats = [c.number_format for c in configurations]
     scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
@@ -26,7 +26,7 @@ def hypers(configurations: "Sequence[Configuration]") -> gradient.Hyper:
 
 
 def parts(
-    data: Dataset, configurations: "Sequence[Configuration]", batch: int, memory: int
+    data: Dataset, configurations: "Sequence[TableConfiguration]", batch: int, memory: int
 ) -> Iterator[tuple[int, ...]]:
     """Group configurations of equal shape, and cut groups that would not fit in memory into equal parts."""
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -47,32 +47,20 @@ def parts(
             yield tuple(part.tolist())
 
 
-def check(data: Dataset, configurations: "Sequence[Configuration]", epochs: int, batch: int) -> None:
+def check(data: Dataset, configurations: "Sequence[TableConfiguration]") -> None:
     """Refuse what cannot be trained, before any work is done."""
     if data.target is None or data.y is None or not (data.y >= 0).any():
         raise error("rows with a class", "none", where="data", remedy="name the target column")
     if not configurations:
         raise error("at least one configuration", "none", where="configurations")
-    for name, value, least in (("epochs", epochs, 1), ("batch_size", batch, 1)):
-        if value < least:
-            raise error(f"at least {least}", value, where=name)
     for i, c in enumerate(configurations):
         where = f"configuration {i}"
         if len(c.candidates.parent) != len(data.variables):
             raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
         if not isinstance(c.number_format, Float | Fixed):
             raise error("a Float or Fixed format", str(c.number_format), where=where)
-        for name in ("lam", "conditional", "structure_rate", "size_penalty", "sharing"):
-            if not (np.isfinite(getattr(c, name)) and getattr(c, name) >= 0):
-                raise error("a finite number that is not negative", getattr(c, name), where=f"{where}, {name}")
-        if not 0 <= c.noise < 1:
-            raise error("a probability below 1", c.noise, where=f"{where}, noise")
-        if c.noise and (c.candidates.parent[:, 0] >= 0).any():
-            remedy = "make the configuration with tinybayes.learn.training.hybrid.noisy"
-            raise error('"no extra parent" as first choice', "a fixed structure", where=where, remedy=remedy)
+        if c.structure_noise and (c.candidates.parent[:, 0] >= 0).any():
+            raise error('"no extra parent" as first choice', "another one", where=f"{where}, structure_noise")
         if c.sharing and c.per_row:
             remedy = "leave one of them out"
             raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
-        for name in ("gamma", "eta", "learning_rate"):
-            if not (np.isfinite(getattr(c, name)) and getattr(c, name) > 0):
-                raise error("a finite number above zero", getattr(c, name), where=f"{where}, {name}")

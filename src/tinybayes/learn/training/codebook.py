@@ -17,6 +17,7 @@ import numpy as np
 from tinybayes.errors import error
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.losses import conditional_loss, hybrid, large_margin
+from tinybayes.learn.training.options import CodebookOptions
 from tinybayes.model import BayesNet, Codebook, Dataset
 
 Array = jax.Array
@@ -48,44 +49,30 @@ def learn_codebook(
     net: BayesNet,
     book: Codebook,
     data: Dataset,
-    *,
-    reassign: bool = True,
-    move_levels: bool = True,
-    lam: float = 30.0,
-    gamma: float = 10.0,
-    eta: float = 10.0,
-    conditional: float = 0.0,
-    learning_rate: float = 3e-3,
-    epochs: int = 50,
-    batch_size: int = 100,
-    seed: int = 0,
+    options: CodebookOptions | None = None,
 ) -> BayesNet:
-    """Train a classifier whose tables are stored in a codebook.
+    """Train a classifier whose tables are stored in a codebook; an interrupt (Ctrl-C) ends the training early.
 
     Parameters
     ----------
     net
         The classifier to begin with, in any format: tables without decision trees.
     book
-        The levels to begin with, all finite, such as `tie` finds. Those of a fixed-point format make this training
+        The levels to begin with, all finite, such as `tie` returns. Those of a fixed-point format make this training
         through fixed point.
     data
         Rows of its variables with a class; rows without one are left out, missing values skipped.
-    reassign
-        Let entries go to other levels; otherwise each keeps the level that is nearest in the beginning.
-    move_levels
-        Let the levels move; otherwise only entries do.
-    lam, gamma, eta, conditional
-        Of the hybrid loss: ``NLL + lam * margin + conditional * conditional loss``, see `train`.
-    learning_rate, epochs, batch_size, seed
-        Of the steps; the rate falls by a factor of 1000. An interrupt (Ctrl-C) ends training.
+    options
+        Of the loss and of the steps.
 
     Returns
     -------
     BayesNet
         All tables in one codebook of at most as many levels.
     """
-    _check(net, book, data, epochs, batch_size)
+    options = options or CodebookOptions()
+    _check(net, book, data)
+    reassign, epochs = options.reassign, options.epochs
     layout, where, rows = _layout(net), *_rows(net, data)
     levels = np.array(book.values)
     logs = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
@@ -94,14 +81,15 @@ def learn_codebook(
     start = [np.clip(logs, levels[0] - 1.0, levels[-1] + 1.0), np.concatenate([levels, padding])]
     moments = [tuple(jnp.asarray(v, jnp.float32) for v in (part, part * 0, part * 0)) for part in start]
     state = _State(moments[0], moments[1], jnp.zeros((), jnp.int32))  # type: ignore[arg-type]
-    rates = learning_rate * reassign, learning_rate * move_levels
-    settings = Settings(*(jnp.asarray(v, jnp.float32) for v in (lam, gamma, eta, conditional, *rates)))
+    rates = options.learning_rate * reassign, options.learning_rate * options.move_levels
+    loss = options.lam, options.gamma, options.eta, options.conditional
+    settings = Settings(*(jnp.asarray(v, jnp.float32) for v in (*loss, *rates)))
     with interruptible() as interrupted:
         for first in range(0, epochs, _EPOCHS):
             span = jnp.array([first, min(first + _EPOCHS, epochs), epochs])
             state = _run(
-                state, jnp.asarray(codes), layout, where, *rows, settings, span, jax.random.key(seed),
-                batch=min(batch_size, len(rows[0])), reassign=reassign,
+                state, jnp.asarray(codes), layout, where, *rows, settings, span, jax.random.key(options.seed),
+                batch=min(options.batch_size, len(rows[0])), reassign=reassign,
             )  # fmt: skip
             jax.block_until_ready(state)
             if interrupted.is_set():
@@ -113,7 +101,7 @@ def learn_codebook(
     return _stored(net, new, new.encode(theta) if reassign else new.encode(values[codes]))
 
 
-def _check(net: BayesNet, book: Codebook, data: Dataset, epochs: int, batch_size: int) -> None:
+def _check(net: BayesNet, book: Codebook, data: Dataset) -> None:
     if net.target is None or data.y is None:
         raise error("a classifier, and rows with a class", "none", where="learn_codebook")
     if data.variables != net.variables or data.target != net.target:
@@ -123,8 +111,8 @@ def _check(net: BayesNet, book: Codebook, data: Dataset, epochs: int, batch_size
     if not np.isfinite(book.values).all():
         remedy = "smooth the network before it is tied: zeros=1e-4"
         raise error("finite levels", "minus infinity", where="codebook", remedy=remedy)
-    if epochs < 0 or batch_size < 1 or not (data.y >= 0).any():
-        raise error("rows with a class, a batch of one row or more", "others", where="learn_codebook")
+    if not (data.y >= 0).any():
+        raise error("rows with a class", "none", where="data")
 
 
 def _layout(net: BayesNet) -> Array:

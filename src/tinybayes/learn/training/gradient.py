@@ -63,7 +63,7 @@ class Hyper(NamedTuple):
     learning_rate: Array
     structure_rate: Array
     size_penalty: Array  # lambda_MS
-    noise: Array  # probability that a feature loses its extra parent for one draw
+    structure_noise: Array  # probability that a feature loses its extra parent for one draw
     sharing: Array  # learning rate of what the groups of a feature have in common, as a multiple of the other one
     scale: Array  # 2**fraction of the fixed-point format
     limit: Array  # largest magnitude it can represent
@@ -144,7 +144,7 @@ def train_step(
     if search:
         draws = len(rows.y) if per_row else 1
         z = jnp.where(mask, logits + jax.random.gumbel(noise, (draws, *mask.shape)), -jnp.inf)
-        kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.noise
+        kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.structure_noise
         choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
         selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
     scores = class_scores(entries, prior, selected, hyper, quantized)

@@ -21,57 +21,21 @@ from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
 from tinybayes.learn.training.net_inputs import columns
 from tinybayes.learn.training.net_integers import Trained, whole_layers
 from tinybayes.learn.training.net_sizes import image_side
+from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.model.neural_net import input_reach
+from tinybayes.options import documented, option
 
 Learned = tuple[tuple[gradient.Weights, ...], tuple[gradient.Moving, ...]]  # weights, and statistics of batch norm
 CALIBRATION = 2000  # training rows on which the units of activations are chosen
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class NetConfiguration:
-    """One run.
+class NetConfiguration(NetOptions):
+    """One run."""
 
-    Parameters
-    ----------
-    kind
-        ``"dense"``, or ``"conv"``: 3x3 convolutions, each followed by the maximum over 2x2 pixels.
-    hidden
-        Units, or channels, of the hidden layers; none for logistic regression.
-    bits
-        Of a weight, 1 to 8; None trains weights that are not quantised, of which no `NeuralNet` is made.
-    activation
-        ``"relu"`` or ``"sign"``.
-    batch_norm
-        Whether the sums of hidden layers are normalised.
-    inputs
-        ``"standard"``, ``"shared"`` or ``"one-hot"``; see `columns`. By default "shared" for
-        convolutions and "standard" otherwise.
-    learning_rate
-        At the start; it falls by a factor of 10,000 over the run.
-    smoothing
-        Of the labels: this share of a label is spread over all classes.
-    image_shape
-        Of convolutions; by default a square.
-    seed
-        Of the weights and of the drawn signs.
-    """
-
-    kind: str = "dense"
-    hidden: tuple[int, ...] = (32,)
-    bits: int | None = 4
-    activation: str = "relu"
-    batch_norm: bool = True
-    inputs: str | None = None
-    learning_rate: float = 3e-3
-    smoothing: float = 0.0
-    image_shape: tuple[int, int] | None = None
-    seed: int = 0
-
-    @property
-    def input_kind(self) -> str:
-        """How codes enter, the default filled in."""
-        return self.inputs or ("shared" if self.kind == "conv" else "standard")
+    seed: int = option(0, "Of the weights and of the drawn signs.")
 
 
 @dataclass(frozen=True)
@@ -100,31 +64,26 @@ class TrainedNet:
 def train_nets(
     data: Dataset,
     configurations: Sequence[NetConfiguration],
+    options: TrainingOptions | None = None,
     *,
-    epochs: int = 500,
-    batch_size: int = 100,
     validation: Dataset | None = None,
     test: Dataset | None = None,
-    keep_best: bool = False,
-    shuffle_seed: int = 0,
     report: Callable[[Progress], None] | None = None,
-    memory: int | None = None,
-    device: str | None = None,
-    every: int = 1,
     networks: bool = True,
 ) -> list[TrainedNet]:
-    """Train all configurations; those of nearly equal shape at once. The arguments are those of `hybrid.train`."""
-    plan.check(data, configurations, epochs, batch_size)
+    """Train all configurations; those of nearly equal shape at once. The arguments are those of `train_tables`."""
+    options = options or TrainingOptions()
+    plan.check(data, configurations)
     arrays.keep_compiled_code()
-    place = arrays.find_device(device)
-    parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
+    device = arrays.find_device(options.device)
+    parts = list(plan.parts(data, configurations, options.batch_size, options.memory or arrays.device_memory(device)))
 
     def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[TrainedNet]:
-        run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
-        complete = run.train(epochs, batch_size, shuffle_seed, tell, interrupted)
+        run = _Run(data, [configurations[i] for i in indices], validation, options.keep_best, options.every)
+        complete = run.train(options.epochs, options.batch_size, options.shuffle_seed, tell, interrupted)
         return run.results(complete, test, networks=networks)
 
-    return in_parts(parts, work, epochs=epochs, device=place, report=report)
+    return in_parts(parts, work, epochs=options.epochs, device=device, report=report)
 
 
 class _Run(Epochs):

@@ -21,71 +21,44 @@ from tinybayes.learn.training._arrays import find_device
 from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
 from tinybayes.learn.training._tables import acyclic_mask, network, ordering_mask, table_space
 from tinybayes.learn.training.candidates import Candidates, with_none
+from tinybayes.learn.training.options import TableOptions, TrainingOptions
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
+from tinybayes.options import documented, option
 
-__all__ = ["Configuration", "Progress", "Trained", "find_device", "noisy", "train"]
+__all__ = ["Progress", "TableConfiguration", "Trained", "find_device", "noisy", "train_tables"]
 
 FIRM = 60.0  # a preference that no Gumbel noise turns over
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
-class Configuration:
-    """One run: what to search and how to train.
+class TableConfiguration(TableOptions):
+    """One run.
 
     Parameters
     ----------
     candidates
         The parents that each feature may have.
-    lam, gamma, eta
-        Weight of the margin loss, wanted log-margin, softness of the maximum (differentiable_tan, eq. 6-8).
-    conditional
-        Weight of the conditional log-likelihood.
-    learning_rate
-        Of the tables, at the start; it falls by a factor of 1000 over the run.
-    structure_rate
-        Of the structure, constant. Zero keeps `preference`.
-    size_penalty
-        lambda_MS of resource_efficient_bn_classifiers, eq. 17.
     number_format
         `Fixed` for training through quantised tables; `Float` otherwise.
-    noise
-        Structure noise: the probability that a feature loses its extra parent for one draw, as in dropout. Choice 0 of
-        every feature must be "no extra parent"; `noisy` sees to it.
-    sharing
-        Let the contexts of a feature have a part of their table in common, which learns at this multiple of the
-        learning rate; 0, as in the papers, for tables that know nothing of each other.
     preference
         Initial structure logits, shape of the candidates; zero by default.
-    per_row
-        Draw a structure for every row, not (as the paper does) one for all rows of a mini-batch.
-    seed
-        Of the initial parameters and of the sampled structures.
     """
 
     candidates: Candidates
-    lam: float = 30.0
-    gamma: float = 10.0
-    eta: float = 10.0
-    conditional: float = 0.0
-    learning_rate: float = 3e-2
-    structure_rate: float = 1e-3
-    size_penalty: float = 0.0
-    noise: float = 0.0
-    sharing: float = 0.0
     number_format: NumberFormat = field(default_factory=Float)
     preference: np.ndarray | None = None
-    per_row: bool = False
-    seed: int = 0
+    per_row: bool = option(False, "Draw a structure for every row, not (as the paper does) for every mini-batch.")
+    seed: int = option(0, "Of the initial parameters and of the sampled structures.")
 
 
-def noisy(run: Configuration, noise: float) -> Configuration:
-    """Add structure noise to a configuration; a fixed structure gets "no extra parent" as the other choice."""
-    found = run.candidates
-    if found.parent.shape[1] > 1 or (found.parent < 0).all() or noise == 0:
-        return replace(run, noise=noise)
-    both = with_none(found)
-    firm = np.where(both.parent >= 0, FIRM, 0.0)
-    return replace(run, candidates=both, preference=firm, structure_rate=0.0, noise=noise)
+def noisy(run: TableConfiguration) -> TableConfiguration:
+    """Give a fixed structure with structure noise "no extra parent" as the other choice of every feature."""
+    fixed = run.candidates
+    if fixed.parent.shape[1] > 1 or (fixed.parent < 0).all() or run.structure_noise == 0:
+        return run
+    both = with_none(fixed)
+    return replace(run, candidates=both, preference=np.where(both.parent >= 0, FIRM, 0.0), structure_rate=0.0)
 
 
 @dataclass(frozen=True)
@@ -114,21 +87,15 @@ class Trained:
     complete: bool
 
 
-def train(
+def train_tables(
     data: Dataset,
-    configurations: Sequence[Configuration],
+    configurations: Sequence[TableConfiguration],
+    options: TrainingOptions | None = None,
     *,
-    epochs: int = 500,
-    batch_size: int = 100,
     validation: Dataset | None = None,
     test: Dataset | None = None,
-    keep_best: bool = False,
     acyclic_from: float = 0.4,
-    shuffle_seed: int = 0,
     report: Callable[[Progress], None] | None = None,
-    memory: int | None = None,
-    device: str | None = None,
-    every: int = 1,
     networks: bool = True,
 ) -> list[Trained]:
     """Train all configurations; those of equal shape at once.
@@ -139,47 +106,38 @@ def train(
         The training rows, with a class; missing values are skipped, weights multiply the loss.
     configurations
         What to train. A single fit is a list of one.
-    epochs, batch_size
-        Passes over the data, rows of a mini-batch.
+    options
+        Epochs, size of a mini-batch and so on.
     validation
         Rows to measure the error on while training.
     test
         Rows to measure the error on once, at the end.
-    keep_best
-        Return the parameters with the least validation error, not those of the last epoch (early stopping).
     acyclic_from
         For candidates without an ordering: after this share of the epochs the best choice without cycles gives an
         ordering, and the rest of the training searches among the parents that come earlier in it. Infinity leaves
         the cycles: a pseudo-TAN, whose scores are those of no Bayesian network.
-    shuffle_seed
-        Of the order of the rows, the same for all configurations.
     report
         Called now and then. An interrupt (Ctrl-C) ends the training after the running call, but not before the first
         epoch; what has been learned so far is returned.
-    memory
-        Bytes that the configurations trained at once may take.
-    device
-        ``"cpu"`` or ``"gpu"``; by default what JAX finds best.
-    every
-        Least number of epochs between two measurements on the validation rows, and with `keep_best` their exact
-        number, so that the result does not depend on the speed of the machine. There is always one at the end.
     networks
         False leaves out the networks, for sweeps that only look at errors.
     """
-    plan.check(data, configurations, epochs, batch_size)
+    options = options or TrainingOptions()
+    configurations = [noisy(run) for run in configurations]
+    plan.check(data, configurations)
     for name, rows in (("validation", validation), ("test", test)):
         if rows is not None and (rows.variables, rows.target) != (data.variables, data.target):
             raise error("the variables of the training rows", "others", where=name, remedy="read it like the data")
     arrays.keep_compiled_code()
-    place = find_device(device)
-    parts = list(plan.parts(data, configurations, batch_size, memory or arrays.device_memory(place)))
+    device = find_device(options.device)
+    parts = list(plan.parts(data, configurations, options.batch_size, options.memory or arrays.device_memory(device)))
 
     def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[Trained]:
-        run = _Run(data, [configurations[i] for i in indices], validation, keep_best, every)
-        complete = run.train(epochs, batch_size, acyclic_from, shuffle_seed, tell, interrupted)
+        run = _Run(data, [configurations[i] for i in indices], validation, options.keep_best, options.every)
+        complete = run.train(options.epochs, options.batch_size, acyclic_from, options.shuffle_seed, tell, interrupted)
         return run.results(complete, test, networks=networks and acyclic_from <= 1)
 
-    return in_parts(parts, work, epochs=epochs, device=place, report=report)
+    return in_parts(parts, work, epochs=options.epochs, device=device, report=report)
 
 
 class _Run(Epochs):
@@ -188,7 +146,7 @@ class _Run(Epochs):
     def __init__(
         self,
         data: Dataset,
-        configurations: Sequence[Configuration],
+        configurations: Sequence[TableConfiguration],
         validation: Dataset | None,
         keep_best: bool,
         every: int,
