@@ -54,9 +54,9 @@ def warm_up() -> None:
 
 
 def read(name: str):
-    from tinybayes import read_model
+    from tinybayes import load
 
-    return read_model(Path(os.environ["TINYBAYES_DATA"]) / "networks" / "bif" / f"{name}.bif.gz")
+    return load(Path(os.environ["TINYBAYES_DATA"]) / "networks" / "bif" / f"{name}.bif.gz")
 
 
 def run(name: str) -> Figures:

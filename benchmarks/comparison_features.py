@@ -57,7 +57,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "tinybayes": partly(
             "circuits and networks of decision trees; no constraint tests",
             "tinybayes:learn_circuit",
-            "tinybayes:learn_tree_cpds",
+            "tinybayes.learn:learn_tree_cpds",
         ),
         "pyAgrum": yes("hill climbing, tabu, MIIC, PC", "pyagrum:BNLearner"),
         "pgmpy": yes(
@@ -79,7 +79,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "pomegranate": partly("where the network is a tree", "pomegranate.bayesian_network:BayesianNetwork"),
     },
     "Approximate inference": {
-        "tinybayes": yes("importance sampling, Gibbs, MC-SAT", "tinybayes:marginals", "tinybayes:gibbs"),
+        "tinybayes": yes("importance sampling, Gibbs, MC-SAT", "tinybayes:marginals"),
         "pyAgrum": yes("Gibbs, importance, loopy", "pyagrum:GibbsSampling", "pyagrum:LoopyBeliefPropagation"),
         "pgmpy": yes("", "pgmpy.inference:ApproxInference"),
         "pomegranate": partly("loopy propagation", "pomegranate.factor_graph:FactorGraph"),
@@ -104,7 +104,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "micromlgen": yes(),
     },
     "Learning with missing values": {
-        "tinybayes": partly("left out of counts; expected counts for circuits", "tinybayes:expected_counts"),
+        "tinybayes": partly("left out of counts; expected counts for circuits", "tinybayes.infer:expected_counts"),
         "pyAgrum": yes("EM", "pyagrum:BNLearner"),
         "pgmpy": yes("EM", "pgmpy.estimators:ExpectationMaximization"),
         "pomegranate": yes("masked tensors"),
@@ -126,17 +126,17 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "emlearn": partly("floats, or 32-bit fixed point after training", "emlearn.fixedpoint:FixedPointFormat"),
     },
     "Code for microcontrollers": {
-        "tinybayes": yes("C, C++, Arduino, MicroPython", "tinybayes:to_c"),
+        "tinybayes": yes("C, C++, Arduino, MicroPython", "tinybayes:export"),
         "emlearn": yes("C", "emlearn:convert"),
         "m2cgen": yes("C", "m2cgen:export_to_c"),
         "micromlgen": yes("Arduino C++", "micromlgen:port"),
     },
     "... in whole numbers alone": {
-        "tinybayes": yes("", "tinybayes:integer_log_joint"),
+        "tinybayes": yes("", "tinybayes.infer:integer_log_joint"),
         "emlearn": partly("trees; fixed point"),
     },
     "... with the discretisation inside": {
-        "tinybayes": yes("", "tinybayes:to_c"),
+        "tinybayes": yes("", "tinybayes:export"),
         "emlearn": partly("a linear quantiser beside the model", "emlearn.preprocessing:Quantizer"),
     },
     "Code in other languages": {
@@ -144,7 +144,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "m2cgen": yes("Java, Go, Rust and a dozen more", "m2cgen:export_to_java"),
     },
     "Exchange of networks": {
-        "tinybayes": yes("BIF, XMLBIF, UAI", "tinybayes:read_model"),
+        "tinybayes": yes("BIF, XMLBIF, UAI", "tinybayes:load"),
         "pyAgrum": yes("BIF, XMLBIF, UAI, NET, DSL, XDSL", "pyagrum:loadBN"),
         "pgmpy": yes("BIF, XMLBIF, NET, XDSL, XBN; UAI in an order of its own", "pgmpy.readwrite:BIFReader"),
     },

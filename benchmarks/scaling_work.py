@@ -148,7 +148,7 @@ def ask_circuit(asked: str) -> Callable[[Size], Work]:
 
 
 def write_c(size: Size) -> Work:
-    from tinybayes.deploy import to_c
+    from tinybayes.deploy.programs.c import to_c
 
     net = classifier(size, "naive", fixed=True)
     return Work(lambda: to_c(net), 0)

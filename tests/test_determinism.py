@@ -128,7 +128,7 @@ def write(group: str, folder: Path) -> None:
         if rows is not None:
             np.save(folder / f"{name}.npy", tb.predict_codes(model, np.resize(rows, (ROWS, rows.shape[1]))))
         query = model.variables[0].name if model.target is None else None
-        for file, text in tb.deploy.to_c(model, query=query).items():
+        for file, text in tb.export(model, query=query).items():
             (folder / f"{name} {file}").write_text(text)
     if group == "counted":
         answers(folder)

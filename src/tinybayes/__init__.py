@@ -13,7 +13,7 @@ _HOMES = {
     "compress": "quantize tie",
     "cost": "model_cost",
     "data": "Discretization open_dataset read_dataset",
-    "deploy": "load read_model save write_model",
+    "deploy": "load save",
     "deploy.export": "export",
     "errors": "TinybayesError",
     "estimators": "BayesNetClassifier CircuitClassifier CircuitDensity QuantizedNetClassifier",

@@ -18,9 +18,7 @@ from tinybayes.data import named
 from tinybayes.data import open_dataset as open_dataset
 from tinybayes.data import read_dataset as read_dataset
 from tinybayes.deploy import load as load
-from tinybayes.deploy import read_model as read_model
 from tinybayes.deploy import save as save
-from tinybayes.deploy import write_model as write_model
 from tinybayes.deploy.export import export as export
 from tinybayes.errors import TinybayesError as TinybayesError
 from tinybayes.estimators import BayesNetClassifier as BayesNetClassifier

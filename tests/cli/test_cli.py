@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from cli_host import fails, run
-from tinybayes import BayesNetClassifier, load, read_model
+from tinybayes import BayesNetClassifier, load
 
 
 def test_as_a_process_of_its_own(place):
@@ -100,7 +100,7 @@ def test_convert_goes_there_and_back(place):
     for a, b in zip(there.cpds, back.cpds, strict=True):
         np.testing.assert_allclose(a.log_parameters, b.log_parameters, rtol=1e-6)
     run("convert", "iris.bif.gz", "other.xmlbif", "--target", "petal width (cm)", cwd=place)
-    assert read_model(place / "other.xmlbif").target.name == "petal width (cm)"
+    assert load(place / "other.xmlbif").target.name == "petal width (cm)"
 
 
 def test_demo_searches_shows_the_trade_off_and_writes_c_and_a_report(tmp_path):

@@ -126,7 +126,7 @@ def test_an_interrupt_is_the_exit_code_130(place, monkeypatch):
     def interrupted(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tinybayes.deploy, "read_model", interrupted)
+    monkeypatch.setattr(tinybayes.deploy, "read_classifier", interrupted)
     run("info", "iris.tb", cwd=place, code=130)
 
 

@@ -9,7 +9,7 @@ from test_native_hostile import opened, sealed
 
 import oracle
 import zoo
-from tinybayes.deploy import load, read_model, read_network, save, write_model
+from tinybayes.deploy import load, read_network, save
 from tinybayes.deploy.files.ac import read_ac, write_ac
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence
@@ -88,9 +88,9 @@ def test_libra_text_is_read_as_it_is_written_there(tmp_path):
 def test_a_compiled_network_keeps_its_distribution_as_text(tmp_path):
     net = zoo.random_net(np.random.default_rng(2), 4, trees=True)
     for name in ("c.ac", "c.ac.gz"):
-        write_model(net, tmp_path / name)
+        save(net, tmp_path / name)
         rows, logs = oracle.joint(net)
-        np.testing.assert_allclose(log_evidence(read_model(tmp_path / name), rows), logs, rtol=1e-12)
+        np.testing.assert_allclose(log_evidence(load(tmp_path / name), rows), logs, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_wrong_text_is_refused_by_line(text, message, tmp_path):
 
 def test_a_circuit_is_no_network(tmp_path):
     with pytest.raises(TinybayesError, match=r"expected a Bayesian network, got a circuit"):
-        write_model(zoo.hand_circuit(), tmp_path / "c.bif")
+        save(zoo.hand_circuit(), tmp_path / "c.bif")
     assert not (tmp_path / "c.bif").exists()
     save(zoo.hand_circuit(), tmp_path / "c.tb")
     with pytest.raises(TinybayesError, match=r"expected a Bayesian network, got a circuit"):

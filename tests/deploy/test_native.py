@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 import zoo
+from tinybayes.deploy import load, save
 from tinybayes.deploy.files._native.tensors import pack_bits, unpack_bits
-from tinybayes.deploy.files.native import load, load_metadata, save
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import zoo
 from mutate import BLANK, ModelFiles, opened, sealed
-from tinybayes.deploy.files.native import load, load_metadata, save
+from tinybayes.deploy import load, save
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.errors import FileError
 from tinybayes.model import BayesNet, Codebook, DecisionTree, Fixed, Float
 

@@ -12,7 +12,7 @@ from test_native_hostile import wrong
 
 from mutate import ModelFiles, opened, sealed
 from neural_nets import kinds, neural_net, rows_of
-from tinybayes.deploy import load, read_any, read_distribution, read_joint, read_model, read_network, save, write_model
+from tinybayes.deploy import load, read_classifier, read_distribution, read_joint, read_network, save
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer.neural_net import net_scores
@@ -56,11 +56,12 @@ def test_weights_take_their_bits(tmp_path):
 def test_other_formats_and_other_questions_refuse_a_network(tmp_path):
     net = neural_net((4,))
     save(net, tmp_path / "n.tb")
-    same(read_model(tmp_path / "n.tb"), net)
-    same(read_any(tmp_path / "n.tb"), net)
+    same(read_classifier(tmp_path / "n.tb"), net)
+    with pytest.raises(TinybayesError, match=r"metadata: expected a \.tb file"):
+        save(net, tmp_path / "n.bif", metadata={"by": "chance"})
     for suffix in ("bif", "xmlbif", "uai", "ac", "bif.gz"):
         with pytest.raises(TinybayesError, match="expected a network or a circuit, got a neural net; write it as"):
-            write_model(net, tmp_path / f"n.{suffix}")
+            save(net, tmp_path / f"n.{suffix}")
     assert [p.name for p in tmp_path.iterdir()] == ["n.tb"]
     for read in (read_joint, read_distribution, read_network):
         with pytest.raises(TinybayesError, match="a distribution over its variables, got a neural net"):

@@ -16,8 +16,9 @@ import zoo
 from mutate import ModelFiles, change_json, change_tensor
 from neural_nets import neural_net
 from tinybayes.cost import model_cost
+from tinybayes.deploy import load, save
 from tinybayes.deploy.files.clauses import parse_clauses
-from tinybayes.deploy.files.native import load, load_metadata, save
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable

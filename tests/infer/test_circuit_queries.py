@@ -354,10 +354,10 @@ TRUTH = ["fs-04", "students_03_02-0000", "mastermind1", "90-20-1"]
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_real_networks_agree_with_the_exact_results(data_dir, name):
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import load
     from tinybayes.deploy.files.uai import read_evidence
 
-    net = read_model(data_dir / "networks" / f"{name}.uai")
+    net = load(data_dir / "networks" / f"{name}.uai")
     circuit = compile_circuit(net)
     cases = sorted((data_dir / "networks" / "truth").glob(f"{name}.*.evid"))
     assert cases

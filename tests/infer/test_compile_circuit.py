@@ -224,11 +224,11 @@ def test_what_turns_out_to_be_too_large_is_refused_too():
 
 @pytest.mark.parametrize("name", ["BN_0", "bn2o-30-15-150-1a", "bn2o-30-20-200-1a"])
 def test_real_networks_without_structure_are_refused_at_once(data_dir, monkeypatch, name):
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import load
 
     monkeypatch.setattr(_Compiler, "_sum_out", None)
     with pytest.raises(TinybayesError, match="at least"):
-        compile_circuit(read_model(data_dir / "networks" / f"{name}.uai"))
+        compile_circuit(load(data_dir / "networks" / f"{name}.uai"))
 
 
 @pytest.mark.parametrize("order", ["best", [0], [0, 0, 1], [0, 1, 3]])
@@ -248,10 +248,10 @@ def test_a_variable_with_one_state_and_a_certain_network():
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "child", "alarm", "win95pts", "hailfinder", "hepar2", "insurance"])
 def test_real_networks_sum_to_one_and_score_rows_like_their_tables(data_dir, name):
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import load
     from tinybayes.infer import sample
 
-    net = read_model(data_dir / "networks" / "bif" / f"{name}.bif.gz")
+    net = load(data_dir / "networks" / "bif" / f"{name}.bif.gz")
     circuit = compile_circuit(net)
     assert is_smooth(circuit)
     assert is_decomposable(circuit)

@@ -13,7 +13,7 @@ import numpy as np
 
 import oracle
 import zoo
-from tinybayes import compile_circuit, marginals, read_model, sample
+from tinybayes import compile_circuit, load, marginals, sample
 from tinybayes.deploy.files.uai import read_evidence, read_uai
 
 BIF = ("alarm", "andes", "asia", "cancer", "child", "hailfinder", "hepar2", "insurance", "munin1", "pigs", "win95pts")
@@ -49,7 +49,7 @@ def bif_file(data_dir: Path, name: str, folder: Path) -> Path:
 
 def bif_answers(data_dir: Path, name: str):
     """Return a network, rows of evidence (none; three times a fifth of the nodes) and our posteriors of all nodes."""
-    net = read_model(data_dir / "networks" / "bif" / f"{name}.bif.gz")
+    net = load(data_dir / "networks" / "bif" / f"{name}.bif.gz")
     return net, *answers(net, 4)
 
 

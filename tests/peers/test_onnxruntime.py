@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits, load_iris
 from c_host import labels_and_codes, labels_and_scores
 from networks import STRUCTURES, classifier, every_state
 from tinybayes import BayesNetClassifier, Codebook, Fixed, Float, class_scores, export, quantize
-from tinybayes.deploy import to_c
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.infer import integer_log_joint
 
 onnxruntime = pytest.importorskip("onnxruntime")

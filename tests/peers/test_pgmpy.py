@@ -12,7 +12,7 @@ from exchanged import QUESTIONS, posterior, same_network, states, weather
 from others import BIF, UAI, answers, bif_answers, bif_file, small_networks, table, to_pgmpy, uai_answers
 
 import zoo
-from tinybayes import Float, Variable, chow_liu, marginals, maximum_likelihood, read_dataset, read_model, write_model
+from tinybayes import Float, Variable, chow_liu, load, marginals, maximum_likelihood, read_dataset, save
 from tinybayes.deploy.files.uai import read_uai_factors
 
 os.environ["TQDM_DISABLE"] = "1"
@@ -113,7 +113,7 @@ def test_parameters(pgmpy, digits, smoothing):
 def test_models_there_and_back(pgmpy, tmp_path, suffix):
     net = weather()
     reader, writer = (getattr(pgmpy.readwrite, f"{suffix.upper()}{kind}") for kind in ("Reader", "Writer"))
-    write_model(net, tmp_path / f"ours.{suffix}")
+    save(net, tmp_path / f"ours.{suffix}")
     theirs = reader(str(tmp_path / f"ours.{suffix}")).get_model()
     engine = pgmpy.inference.VariableElimination(theirs)
     for variable, evidence in QUESTIONS:
@@ -121,7 +121,7 @@ def test_models_there_and_back(pgmpy, tmp_path, suffix):
         values = [found.get_value(**{variable: state}) for state in states(net, variable)]
         np.testing.assert_allclose(values, posterior(net, variable, evidence), atol=1e-6)
     writer(theirs).write(str(tmp_path / f"theirs.{suffix}"))
-    same_network(read_model(tmp_path / f"theirs.{suffix}"), net)
+    same_network(load(tmp_path / f"theirs.{suffix}"), net)
 
 
 def ask_by_number(pgmpy, model, net, prefix):
@@ -137,13 +137,13 @@ def ask_by_number(pgmpy, model, net, prefix):
 @pytest.mark.xfail(strict=True, raises=ValueError, reason="pgmpy takes the child's states as the slowest of a table")
 def test_uai_to_pgmpy(pgmpy, tmp_path):
     """The format says that the last variable of a scope, the child, runs fastest."""
-    write_model(weather(), tmp_path / "ours.uai")
+    save(weather(), tmp_path / "ours.uai")
     ask_by_number(pgmpy, pgmpy.readwrite.UAIReader(str(tmp_path / "ours.uai")).get_model(), weather(), "var_")
 
 
 def test_uai_to_pgmpy_as_factors(pgmpy, tmp_path):
     """Of Markov networks its reader takes the last variable as the fastest; the tables of ours are such factors."""
-    write_model(weather(), tmp_path / "ours.uai")
+    save(weather(), tmp_path / "ours.uai")
     text = (tmp_path / "ours.uai").read_text()
     (tmp_path / "factors.uai").write_text(text.replace("BAYES", "MARKOV"))
     ask_by_number(pgmpy, pgmpy.readwrite.UAIReader(str(tmp_path / "factors.uai")).get_model(), weather(), "var_")

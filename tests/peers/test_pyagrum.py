@@ -13,13 +13,13 @@ from tinybayes import (
     chow_liu,
     compile_circuit,
     learn_classifier,
+    load,
     log_likelihood,
     maximum_likelihood,
     naive_bayes,
     read_dataset,
-    read_model,
     sample,
-    write_model,
+    save,
 )
 from tinybayes.infer import log_evidence
 from tinybayes.learn import random_tan
@@ -129,24 +129,24 @@ def test_mutual_information(digits):
 @pytest.mark.parametrize("suffix", ["bif", "bifxml"])
 def test_models_there_and_back(tmp_path, suffix):
     net = weather()
-    write_model(net, tmp_path / f"ours.{suffix}")
+    save(net, tmp_path / f"ours.{suffix}")
     theirs = gum.loadBN(str(tmp_path / f"ours.{suffix}"))
     for variable, evidence in QUESTIONS:
         found = gum.getPosterior(theirs, target=variable, evs=evidence)
         values = [found[{variable: state}] for state in states(net, variable)]
         np.testing.assert_allclose(values, posterior(net, variable, evidence), atol=1e-6)
     gum.saveBN(theirs, str(tmp_path / f"theirs.{suffix}"))
-    same_network(read_model(tmp_path / f"theirs.{suffix}"), net)
+    same_network(load(tmp_path / f"theirs.{suffix}"), net)
 
 
 def test_uai_there_and_back(tmp_path):
     """One parent at most: with more, pyAgrum orders the rows of a table in another way than the format says."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     net = learn_classifier(read_dataset(X.assign(y=y), target="y"), structure="naive")
-    write_model(net, tmp_path / "ours.uai")
+    save(net, tmp_path / "ours.uai")
     theirs = gum.loadBN(str(tmp_path / "ours.uai"))
     gum.saveBN(theirs, str(tmp_path / "theirs.uai"))
-    again = read_model(tmp_path / "theirs.uai")
+    again = load(tmp_path / "theirs.uai")
     for place, node in enumerate(net.variables):
         for code in range(node.cardinality):
             ours = posterior(net, "y", {node.name: node.states[code]})

@@ -48,7 +48,7 @@ def learn_circuit(
     Ctrl-C ends the growth early: the circuit so far is saved, and the exit code is 130.
     """
     from tinybayes.data.variables import Discretization
-    from tinybayes.deploy.files.native import save
+    from tinybayes.deploy import save
     from tinybayes.model import Dataset
 
     check_output(output)

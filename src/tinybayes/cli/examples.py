@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Learn to read handwritten digits within 4 kB: search, choose, write C and a report."""
     from tinybayes.data import named as datasets
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
     from tinybayes.deploy.export import export, write_files
     from tinybayes.report.html import write_report
     from tinybayes.search.explore import explore
@@ -45,7 +45,7 @@ def demo(
     write_report(output)
     files: dict[str, str | bytes] = {}
     if found.chosen is not None:
-        model = read_model(output / found.chosen["file"])
+        model = read_classifier(output / found.chosen["file"])
         note = f"Error on test rows: {100 * found.chosen['test_error']:.2f} %."
         files = export(model, "c", name="digits", note=note)
         write_files(files, output / "c")

@@ -25,12 +25,12 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say what each feature of a row contributes to the decision of a network; the sum is exact."""
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
     from tinybayes.infer import explain as explain_row
     from tinybayes.infer.query_text import state_code
     from tinybayes.report.console import explanation_table
 
-    net = read_model(model)
+    net = read_classifier(model)
     if net.target is None:
         remedy = f"name one: tinybayes convert {model} OUT.tb --target NAME"
         raise error("a model with a class variable", "one without", where=str(model), remedy=remedy)

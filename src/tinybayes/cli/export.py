@@ -50,7 +50,7 @@ def export(
 ) -> None:
     """Write a model as code for a device: C, C++, Arduino, MicroPython, ONNX or Verilog."""
     from tinybayes.cost import model_cost
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
     from tinybayes.deploy.export import export as make
     from tinybayes.deploy.export import write_files
 
@@ -58,7 +58,7 @@ def export(
         raise error("--to c", to, where="--measure", remedy="only C is built for emulated boards")
     if output.exists() and not output.is_dir():
         raise error("a directory", str(output), where="--output", remedy="name another")
-    found = read_model(model)
+    found = read_classifier(model)
     options = _circuit_options(found, query, arithmetic)
     chosen = _name_of(model) if name is None else name
     files = make(found, to, name=chosen, raw=raw, note=_note(model), **options)

@@ -83,7 +83,7 @@ def fit(
     """
     from tinybayes.cost import model_cost
     from tinybayes.data.variables import Discretization
-    from tinybayes.deploy.files.native import save
+    from tinybayes.deploy import save
     from tinybayes.infer import evaluate
     from tinybayes.learn import HybridOptions
 

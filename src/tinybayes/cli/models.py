@@ -77,14 +77,14 @@ def info(
 ) -> None:
     """Show the variables, the structure and the price of a model."""
     from tinybayes.cost import model_cost
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
     from tinybayes.deploy.files.native import load_metadata
     from tinybayes.model import Circuit, NeuralNet
     from tinybayes.report.circuits import circuit_card, describe_circuit
     from tinybayes.report.console import model_card
     from tinybayes.report.neural_nets import describe_net, net_card
 
-    found = read_model(model)
+    found = read_classifier(model)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
     if as_json:
         variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in found.variables]
@@ -120,11 +120,11 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Convert a model between file formats."""
-    from tinybayes.deploy import read_model, read_network, write_model
+    from tinybayes.deploy import read_classifier, read_network, save
     from tinybayes.model import with_target
 
-    model = read_model(source) if target is None else with_target(read_network(source), target)
-    write_model(model, output, normalize=normalize)
+    model = read_classifier(source) if target is None else with_target(read_network(source), target)
+    save(model, output, normalize=normalize)
     variables = len(model.variables) + (model.target is not None)
     if as_json:
         print_json({"variables": variables}, output)
@@ -133,9 +133,9 @@ def convert(
 
 
 def _classifier(path: Path) -> "Classifier":
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
 
-    net = read_model(path)
+    net = read_classifier(path)
     if net.target is None:
         remedy = f"name one: tinybayes convert {path} OUT.tb --target NAME, or learn it with one"
         raise error("a model with a class variable", "one without", where=str(path), remedy=remedy)

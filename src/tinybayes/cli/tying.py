@@ -77,13 +77,13 @@ def _tie_network(
 ) -> None:
     from tinybayes.compress import tie as tie_parameters
     from tinybayes.cost import model_cost
-    from tinybayes.deploy import write_model
+    from tinybayes.deploy import save
 
     tied = tie_parameters(net, levels, data=held_out, **options)
     learned_from, local, seed = relearning
     again = None if learned_from is None else _relearn(tied.net, learned_from, local, seed)
     result = tied.net if again is None else again.model
-    write_model(result, output)
+    save(result, output)
     before, after = model_cost(net).bits, model_cost(tied.net).bits
     if as_json:
         figures = {key: value for key, value in vars(tied).items() if key != "net"}
@@ -133,10 +133,10 @@ def _tie_circuit(
 ) -> None:
     from tinybayes.compress import tie_circuit
     from tinybayes.cost import model_cost
-    from tinybayes.deploy import write_model
+    from tinybayes.deploy import save
 
     tied = tie_circuit(circuit, levels, data=held_out)
-    write_model(tied.circuit, output)
+    save(tied.circuit, output)
     before, after = model_cost(circuit).bits, model_cost(tied.circuit).bits
     if as_json:
         figures = {key: value for key, value in vars(tied).items() if key != "circuit"}

@@ -32,8 +32,9 @@ TARGETS: dict[str, Callable[..., Files]] = {
 
 def export(
     model: BayesNet | Circuit | NeuralNet,
-    target: str,
+    to: str = "c",
     *,
+    output: str | os.PathLike[str] | None = None,
     name: str = "model",
     raw: str | None = None,
     note: str = "",
@@ -41,18 +42,22 @@ def export(
 ) -> dict[str, str | bytes]:
     """Write a model as code for a device.
 
+    Code of classifiers in one `Fixed` format or one `Codebook`, and of neural nets, uses integers only.
+
     Parameters
     ----------
     model
         A classifier; for the target ``"c"`` also a circuit, and for all but Verilog a neural net.
-    target
-        One of ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"``,
+    to
+        The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"`` or
         ``"verilog-pipelined"``.
+    output
+        The directory to write the files to; it is made if it does not exist. None writes nothing.
     name
-        Names the files, and begins the public names in them.
+        The name of the files, and the prefix of the public names in them.
     raw
-        Which measurements the code takes beside states: ``"float"``, ``"int"`` or ``"none"``. By default floats where
-        the target knows them.
+        The measurements that the code takes beside states: ``"float"``, ``"int"`` or ``"none"``. By default floats
+        where the target supports them.
     note
         A line for the comment at the top, such as the measured error.
     options
@@ -61,13 +66,20 @@ def export(
     Returns
     -------
     dict
-        Texts, or bytes, by file name; nothing is written.
+        The content of each file, text or bytes, by its name.
+
+    Examples
+    --------
+    >>> export(net, to="c", output="firmware", name="digits")  # doctest: +SKIP
     """
-    if target not in TARGETS:
-        raise error(f"one of {', '.join(TARGETS)}", repr(target), where="target")
+    if to not in TARGETS:
+        raise error(f"one of {', '.join(TARGETS)}", repr(to), where="to")
     if raw is not None:
         options["raw"] = raw
-    return dict(TARGETS[target](model, name=name, note=note, **options))
+    files = dict(TARGETS[to](model, name=name, note=note, **options))
+    if output is not None:
+        write_files(files, output)
+    return files
 
 
 def write_files(files: Files, directory: str | os.PathLike[str]) -> list[Path]:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from tinybayes.deploy import to_c
+from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 

@@ -142,11 +142,11 @@ def choose(runs: Sequence[Run], limits: Limits, max_error: float | None) -> Run 
 def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
     """Return the model as learned once more; where there was no time for it, as it was found, and tested now."""
     from tinybayes.cost import model_cost
-    from tinybayes.deploy import read_model
+    from tinybayes.deploy import read_classifier
 
     if outcome is not None or not run.saved:
         return outcome
-    model = read_model(directory / "trials" / f"{run.key}.tb")
+    model = read_classifier(directory / "trials" / f"{run.key}.tb")
     tested = quality(model, views.by_name[run.setting.get("view", "fine")].test)[0]
     return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)
 
@@ -157,7 +157,7 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
     if outcome is not None:
         cost, tested = outcome.cost.to_dict(), outcome.test_error
         if outcome.model is not None:
-            from tinybayes.deploy.files.native import save
+            from tinybayes.deploy import save
 
             file = f"models/{run.key}.tb"
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}

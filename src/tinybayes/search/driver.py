@@ -295,7 +295,7 @@ class Search:
 
 
 def _save(outcome: Outcome, path: Path) -> None:
-    from tinybayes.deploy.files.native import save
+    from tinybayes.deploy import save
 
     assert outcome.model is not None
     path.parent.mkdir(exist_ok=True)

@@ -25,7 +25,7 @@ from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
 
-__all__ = ["load", "load_metadata", "save"]
+__all__ = ["load_metadata", "read_native", "write_native"]
 
 Model = BayesNet | Circuit | LogLinear | NeuralNet
 VERSION = 1
@@ -49,7 +49,7 @@ _KINDS = {
 }
 
 
-def save(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON] | None = None) -> None:
+def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON] | None = None) -> None:
     """Write a model to a file; the same model and metadata always give the same bytes.
 
     Parameters
@@ -82,7 +82,7 @@ def save(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON
         temporary.write_bytes(data)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def read_native(path: str | os.PathLike[str]) -> Model:
     """Read a model; raise a `FileError` that names the place when the file is not a sound model file."""
     document, tensors = _read(path)
     content = get(document, "model", dict, f"{path}, header")
@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 
 def load_metadata(path: str | os.PathLike[str]) -> dict[str, JSON]:
-    """Read what `save` was given to keep beside the model."""
+    """Read the metadata that `save` stored beside the model."""
     document, _ = _read(path)
     return get(document, "metadata", dict, f"{path}, header")
 
