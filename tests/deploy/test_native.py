@@ -17,7 +17,7 @@ from safetensors import safe_open
 import zoo
 from tinybayes.deploy import load, save
 from tinybayes.deploy.files._native.tensors import pack_bits, unpack_bits
-from tinybayes.deploy.files.native import load_metadata
+from tinybayes.deploy.files.native import load_metadata, read_native
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
 
@@ -283,7 +283,7 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="No such file"):
         load(tmp_path / "missing.tb")
     with pytest.raises(FileError, match="expected a regular file"):
-        load(tmp_path)
+        read_native(tmp_path)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.tb")
         with pytest.raises(FileError, match="expected a regular file"):
