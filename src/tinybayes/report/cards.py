@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy.files.formats import Model
+from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 from tinybayes.report.circuits import describe_circuit
 from tinybayes.report.console import bytes_text
@@ -19,7 +19,7 @@ SHARE = 400_000  # bytes of a card
 STATES = 60  # of a variable whose names are kept
 
 
-def model_card(model: Model, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
+def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
     """Return everything that the page shows of a model, in plain values.
 
     Parameters
@@ -72,7 +72,7 @@ def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[s
     return shown_tables, worths, len(order) - len(shown_tables)
 
 
-def breakdown(model: Model) -> list[list[Any]]:
+def breakdown(model: Classifier) -> list[list[Any]]:
     """Return ``[part, bits, operations]``, which add up to the price of the whole; a table is named by its node."""
     if isinstance(model, Circuit):
         cost = model_cost(model)

@@ -12,10 +12,10 @@ from typing import Any
 
 from tinybayes.cost import model_cost
 from tinybayes.deploy import load
-from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.infer.reliability import explained_rows, page_figures
+from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
 from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.front import FAMILIES, checked_front, finite, model_path, read_front
@@ -67,7 +67,7 @@ def page_data(directory: Path) -> dict[str, Any]:
 
 
 def model_report(
-    model: Model,
+    model: Classifier,
     dataset: Dataset | None,
     output: Path | str,
     *,
@@ -124,7 +124,7 @@ def model_report(
 _OF_MODEL = ("label", "settings", "validation_error", "test_error", "boards", "history")
 
 
-def _family(model: Model) -> str:
+def _family(model: Classifier) -> str:
     if isinstance(model, Circuit):
         return "circuit"
     if not isinstance(model, BayesNet):

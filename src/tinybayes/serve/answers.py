@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
+from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 from tinybayes.report.front import finite
 
@@ -18,12 +18,12 @@ STATES = 60  # of a variable whose posterior is sent
 _PAIR = re.compile(r"([0-9]{1,7})\.([0-9]{1,7})")
 
 
-def nodes_of(model: Model) -> tuple[Variable, ...]:
+def nodes_of(model: Classifier) -> tuple[Variable, ...]:
     """Return all variables of a model; the class, if there is one, is the last."""
     return model.variables if model.target is None else (*model.variables, model.target)
 
 
-def parse_known(text: str, model: Model) -> np.ndarray:
+def parse_known(text: str, model: Classifier) -> np.ndarray:
     """Read what is known, as ``node.code`` with commas between: a row of codes over all nodes, -1 where nothing is."""
     nodes = nodes_of(model)
     row = np.full(len(nodes), -1, dtype=np.int64)
@@ -38,7 +38,7 @@ def parse_known(text: str, model: Model) -> np.ndarray:
     return row
 
 
-def questions(model: Model) -> dict[str, Any]:
+def questions(model: Classifier) -> dict[str, Any]:
     """Return what can be asked: the variables with all their states, and which answers there are."""
     return {
         "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
@@ -48,7 +48,7 @@ def questions(model: Model) -> dict[str, Any]:
     }
 
 
-def answer(model: Model, circuit: Circuit | None, known: np.ndarray, against: int | None = None) -> dict[str, Any]:
+def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, against: int | None = None) -> dict[str, Any]:
     """Answer a question.
 
     Parameters
@@ -92,7 +92,7 @@ def answer(model: Model, circuit: Circuit | None, known: np.ndarray, against: in
     return clean
 
 
-def _decision(model: Model, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
+def _decision(model: Classifier, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
     """Ask for the class alone, and why; the scores are those that are deployed."""
     assert model.target is not None
     decision: dict[str, Any] = {}

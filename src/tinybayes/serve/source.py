@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tinybayes.deploy import load
-from tinybayes.deploy.files.formats import Model
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import as_circuit
+from tinybayes.infer.scores import Classifier
 from tinybayes.model import Circuit, LogLinear, NeuralNet
 from tinybayes.report.cards import model_card
 from tinybayes.report.front import FAMILIES, FRONT, checked_front, finite, model_path, read_front
@@ -83,7 +83,7 @@ class Source:
                 return self._front
         return "none", _nothing()
 
-    def model(self, key: str) -> Model:
+    def model(self, key: str) -> Classifier:
         """Return a model by its id; nothing but what the front names is ever opened."""
         return self._keep("model", key, lambda path: _classifier(path))
 
@@ -150,7 +150,7 @@ def _updated(said: dict[str, Any]) -> float | None:
     return float(time_of_update) if isinstance(time_of_update, int | float) and 0 <= time_of_update < 1e12 else None
 
 
-def _classifier(path: Path) -> Model:
+def _classifier(path: Path) -> Classifier:
     loaded = load(path)
     if isinstance(loaded, LogLinear):
         raise error("a network, a circuit or a neural net", "a log-linear model", where=str(path), kind=FileError)
