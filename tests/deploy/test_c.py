@@ -6,8 +6,8 @@ import pytest
 from c_host import labels_and_codes, labels_and_scores
 from networks import STRUCTURES, classifier, codebook, every_state, formats
 from tinybayes.deploy.export import write_files
-from tinybayes.deploy.programs._plan import plan
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint
@@ -17,11 +17,11 @@ from tinybayes.model import CPD, BayesNet, Fixed, Float, Variable
 
 def agrees(directory, net, X):
     texts = to_c(net, name="net")
-    if plan(net).values is None:
+    if make_plan(net).values is None:
         labels, scores = labels_and_scores(directory, texts, "net", net, X, score="float")
         exact = class_scores(net, X)
         finite = np.isfinite(exact)
-        assert np.abs(scores[finite] - exact[finite]).max() <= plan(net).float_error
+        assert np.abs(scores[finite] - exact[finite]).max() <= make_plan(net).float_error
         assert (np.isneginf(scores) == ~finite).all()
         np.testing.assert_array_equal(labels, scores.argmax(axis=1))
     else:

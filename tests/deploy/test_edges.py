@@ -22,11 +22,11 @@ from tinybayes.deploy.export import TARGETS, export
 from tinybayes.deploy.files import bif, native
 from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.deploy.programs import onnx as onnx_target
-from tinybayes.deploy.programs._c.text import WIDTH
-from tinybayes.deploy.programs._names import Names
-from tinybayes.deploy.programs._plan import plan
-from tinybayes.deploy.programs._terms import full_table, lay_out
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.names import Names
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.deploy.programs.program import WIDTH
+from tinybayes.deploy.programs.table_plan import full_table, lay_out
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.model import CPD, BayesNet, Circuit, Fixed, Float, Inputs, Variable, with_target
@@ -88,9 +88,9 @@ def test_decision_trees_are_written_out_up_to_a_size(monkeypatch):
     net = zoo.tree_tan()
     node = next(number for number, cpd in enumerate(net.cpds) if cpd.tree is not None)
     assert full_table(net, node, net.cpds[node]).tolist() == zoo.tree_tan().cpds[1].table[[0, 1, 0, 2]].tolist()
-    monkeypatch.setattr("tinybayes.deploy.programs._terms.MAX_ENTRIES", 12)
+    monkeypatch.setattr("tinybayes.deploy.programs.table_plan.MAX_ENTRIES", 12)
     assert full_table(net, node, net.cpds[node]).size == 12
-    monkeypatch.setattr("tinybayes.deploy.programs._terms.MAX_ENTRIES", 11)
+    monkeypatch.setattr("tinybayes.deploy.programs.table_plan.MAX_ENTRIES", 11)
     with pytest.raises(TinybayesError, match=r"distribution of 'b': expected at most 11 entries.*compile the network"):
         full_table(net, node, net.cpds[node])
 
@@ -234,7 +234,7 @@ def test_tables_of_micropython_take_whole_bytes_or_bits(form, bits):
 
 def test_bounds_of_floats_are_small():
     for structure in ("naive", "tree"):
-        assert 0 < plan(classifier(structure, Float(32))).float_error < 1e-4
+        assert 0 < make_plan(classifier(structure, Float(32))).float_error < 1e-4
 
 
 def test_constants_with_one_name_get_numbers():

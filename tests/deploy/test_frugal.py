@@ -5,17 +5,17 @@ import re
 import numpy as np
 import pytest
 
-import tinybayes.deploy.programs._c.net as net_module
+import tinybayes.deploy.programs.net as net_module
 from c_host import SANITIZERS
 from networks import classifier
 from neural_nets import neural_net, rows_of
 from targets_host import Case, run_c
 from tinybayes.deploy.export import export
-from tinybayes.deploy.programs._c.net_inputs import Term, terms
-from tinybayes.deploy.programs._c.net_kernels import Bank, _work
-from tinybayes.deploy.programs._c.packing import Shape
-from tinybayes.deploy.programs._net_plan import net_plan
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.net import Term, terms
+from tinybayes.deploy.programs.net_kernels import Bank, _work
+from tinybayes.deploy.programs.packing import Shape
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.model import Fixed, Float
 
 NARROW, WIDE, WHOLE = Shape(32, 8, 4, 5), Shape(32, 10, 5, 21), Shape(32, 32, 16, 0)
@@ -66,7 +66,7 @@ def test_states_of_a_feature_are_one_term():
 def test_values_of_zero_and_one_are_added_without_multiplication():
     for inputs, states, flags in (("one-hot", [4] * 7, True), ("ordinal", [2] * 7, True), ("ordinal", [3] * 7, False)):
         net = neural_net(bits=2, inputs=inputs, states=states)
-        assert net_plan(net).stages[0].flags == flags
+        assert make_plan(net).stages[0].flags == flags
         assert ("* x;" in to_c(net)["model.c"]) == (not flags)
 
 

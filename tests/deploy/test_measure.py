@@ -20,8 +20,8 @@ from tinybayes.deploy._boards.boards import BOARDS, board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy._boards.toolchain import PACKAGES
 from tinybayes.deploy.measure import measure, measure_program
-from tinybayes.deploy.programs._plan import plan
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, integer_posterior
 from tinybayes.infer.integers import integer_log_joint
@@ -56,7 +56,7 @@ known:
 
 def float_scores(net, X):
     """Add 32-bit floats in the order of the generated code."""
-    terms = plan(net).terms
+    terms = make_plan(net).terms
     sums = np.tile(terms.constant.astype(np.float64).sum(axis=0).astype(np.float32), (len(X), 1))
     for term in terms.terms:
         row = term.first + sum(stride * X[:, feature].astype(np.int64) for feature, stride in term.steps)
@@ -68,7 +68,7 @@ def scores_of(net, X):
     """Return what Python says, in the type of the C code."""
     if isinstance(net, NeuralNet):
         return net_scores(net, X).astype(np.int32)
-    return float_scores(net, X) if plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
+    return float_scores(net, X) if make_plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
 
 
 def same_bytes(net, X, boards):

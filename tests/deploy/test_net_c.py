@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from c_host import SANITIZERS, labels_and_codes
 from neural_nets import kinds, neural_net, rows_of
 from targets_host import Case, run_c
-from tinybayes.deploy.programs._c.net_kernels import Kernel, net_banks
-from tinybayes.deploy.programs._net_plan import net_plan
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.net_kernels import Kernel, net_banks
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.deploy.programs.program import Dialect
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import NeuralNet, Variable
@@ -135,7 +136,7 @@ def test_functions_are_shared_by_layers():
 
 def test_stages_have_no_negative_number():
     for net in kinds().values():
-        for stage in net_plan(net).stages:
+        for stage in make_plan(net).stages:
             assert stage.peaks.min() >= 0
             assert 0 <= stage.pad <= stage.peaks.max()
             assert np.abs(stage.bias).max() < 2**31
@@ -143,6 +144,7 @@ def test_stages_have_no_negative_number():
 
 def test_kernels_say_what_they_do():
     (bank,) = net_banks(8, 4, np.full(10, 15 * 16), times=True)
-    text = Kernel(bank.shape, 4, True).add("add", "")
+    dialect = Dialect("net", "net_")
+    text = Kernel(bank.shape, 4, True).add(dialect).text(dialect)
     assert "a[0] += w * x;" in text
     assert text.count("+=") == bank.shape.each + 1

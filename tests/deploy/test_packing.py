@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from c_host import labels_and_scores
 from networks import classifier, every_state
-from tinybayes.deploy.programs._c.packing import planes
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.packing import planes
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.model import Fixed
 

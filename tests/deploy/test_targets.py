@@ -8,7 +8,7 @@ from neural_nets import kinds, neural_net, rows_of
 from targets_host import RUNNERS, Case, simulate
 from tinybayes import datasets, learn_classifier, quantize
 from tinybayes.deploy.export import TARGETS, export, write_files
-from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.verilog import to_verilog
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import class_scores
@@ -102,7 +102,7 @@ def test_every_target_says_what_python_says(answers, target, key):
         return
     exact = class_scores(case.net, case.X)
     finite = np.isfinite(exact)
-    assert np.abs(scores[finite] - exact[finite]).max() <= plan(case.net).float_error
+    assert np.abs(scores[finite] - exact[finite]).max() <= make_plan(case.net).float_error
     assert (np.isneginf(scores) == ~finite).all()
     np.testing.assert_array_equal(labels, scores.argmax(axis=1))
     if target in ("cpp", "arduino"):

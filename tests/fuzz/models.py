@@ -31,8 +31,8 @@ import zoo  # noqa: E402
 from c_host import FLAGS, SANITIZERS, state_type  # noqa: E402
 from networks import STRUCTURES, classifier, codebook, every_state  # noqa: E402
 from neural_nets import neural_net, rows_of  # noqa: E402
-from tinybayes.deploy.programs._plan import plan  # noqa: E402
 from tinybayes.deploy.programs.c import to_c  # noqa: E402
+from tinybayes.deploy.programs.plan import make_plan  # noqa: E402
 from tinybayes.errors import TinybayesError  # noqa: E402
 from tinybayes.infer import class_scores, compile_circuit, integer_posterior, marginals  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402
@@ -123,7 +123,7 @@ def random_classifier(rng: np.random.Generator, most: int = 12) -> BayesNet:
 def _network(name: str, rng: np.random.Generator) -> Case:
     net = random_classifier(rng)
     X = every_state(net, rows=ROWS)
-    whole = plan(net).values is not None
+    whole = make_plan(net).values is not None
     files = to_c(net, name=name)
     kind, form = state_type(net), WHOLE | {"score": "int32_t"} if whole else REAL | {"score": "float"}
     block = _filled(CLASSIFIER, name, X, kind, net.target.cardinality, form)
@@ -133,7 +133,7 @@ def _network(name: str, rng: np.random.Generator) -> Case:
             return _equal(labels, scores, integer_log_joint(net, X)[0])
         exact = class_scores(net, X)
         finite = np.isfinite(exact)
-        near = bool((np.abs(scores[finite] - exact[finite]) <= plan(net).float_error).all())
+        near = bool((np.abs(scores[finite] - exact[finite]) <= make_plan(net).float_error).all())
         return near and bool((np.isneginf(scores) == ~finite).all()) and _first_best(labels, scores)
 
     what = "networks in integers" if whole else "networks in floats"
@@ -159,11 +159,11 @@ def _raw_network(name: str, rng: np.random.Generator) -> Case:
         if not np.array_equal(found, codes):
             return False
         X = codes.astype(np.int32)
-        if plan(net).values is not None:
+        if make_plan(net).values is not None:
             return _first_best(labels, integer_log_joint(net, X)[0])
         exact = class_scores(net, X)
         taken = np.take_along_axis(exact, labels[:, None], axis=1)[:, 0]
-        return bool((taken >= exact.max(axis=1) - 2 * plan(net).float_error).all())
+        return bool((taken >= exact.max(axis=1) - 2 * make_plan(net).float_error).all())
 
     return Case("networks on measurements", files, block, values.tobytes(), ROWS, agrees)
 

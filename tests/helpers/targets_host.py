@@ -13,7 +13,7 @@ import pytest
 
 from c_host import FLAGS, compiler, state_type
 from tinybayes.deploy.export import export, write_files
-from tinybayes.deploy.programs._plan import plan
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, NeuralNet
@@ -32,7 +32,7 @@ class Case:
     @property
     def whole(self) -> bool:
         """Whether scores are integers."""
-        return isinstance(self.net, NeuralNet) or plan(self.net).values is not None
+        return isinstance(self.net, NeuralNet) or make_plan(self.net).values is not None
 
     @property
     def exact(self) -> np.ndarray:

@@ -93,7 +93,7 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
 
 def _name_of(path: Path) -> str:
     """Make the name of a model of that of its file, where it can be one."""
-    from tinybayes.deploy.programs._names import check_name, identifier
+    from tinybayes.deploy.programs.names import check_name, identifier
 
     if (path.parent.parent / "front.json").is_file():
         return "model"  # a search names its files by number
@@ -144,7 +144,7 @@ def _measure(model: "Classifier", files: "Files", name: str, query: str | None) 
     import numpy as np
 
     from tinybayes.deploy.measure import measure
-    from tinybayes.deploy.programs._rows import rows_with_every_state
+    from tinybayes.deploy.programs.plan import rows_with_every_state
     from tinybayes.model import Circuit
 
     variables = model.nodes if isinstance(model, Circuit) else model.variables

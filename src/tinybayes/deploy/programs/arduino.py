@@ -1,19 +1,16 @@
 """Classifiers as an Arduino library: a zip file that the Arduino IDE installs as it is."""
 
 import io
-import math
-import re
 import zipfile
 
-from tinybayes.deploy.programs._c.header import state_type
-from tinybayes.deploy.programs._names import check_name
-from tinybayes.deploy.programs._net_plan import NetPlan, net_plan
-from tinybayes.deploy.programs._plan import Plan, plain, plan
-from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.c import header, source
+from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.names import check_name, plain
+from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, NeuralNet
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that zip files know: the same model gives the same bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file: the same model gives the same bytes
 
 PROPERTIES = """name={name}
 version=1.0.0
@@ -50,7 +47,7 @@ void loop() {{
 }}
 """
 
-# The tables of AVR boards stay in flash, which is another address space there; elsewhere constants are in flash anyway.
+# AVR boards keep tables in flash, which is another address space there; elsewhere constants are in flash anyway.
 FLASH = """#ifdef __FLASH
 #define TABLE const __flash
 #else
@@ -59,9 +56,8 @@ FLASH = """#ifdef __FLASH
 
 """
 
-
-# AVR boards have no arrays, and no flash at the addresses that these are found with, above this. The others are said
-# to the Arduino IDE, which then warns before it compiles.
+# AVR boards cannot hold larger arrays, nor reach more flash. The library's properties name the other boards, so that
+# the Arduino IDE warns before it compiles.
 AVR_ARRAY, AVR_TABLES = 2**15 - 1, 60 * 1024
 TOO_LARGE = """#ifdef __AVR__
 #error "This model has {what}; boards with an AVR have room for {room}. Take fewer bits or a smaller model."
@@ -69,7 +65,6 @@ TOO_LARGE = """#ifdef __AVR__
 
 """
 OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,renesas_uno,stm32,nrf52,teensy"
-BITS = {f"{kind}int{n}_t": n for kind in ("", "u") for n in (8, 16, 32)} | {"float": 32}
 
 
 def to_arduino(
@@ -77,7 +72,7 @@ def to_arduino(
 ) -> dict[str, bytes]:
     """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
 
-    A model that is too large for boards with an AVR says so when it is compiled for one, and to the Arduino IDE.
+    A model that is too large for boards with an AVR refuses to compile for one, and the Arduino IDE warns before.
 
     Parameters
     ----------
@@ -86,7 +81,7 @@ def to_arduino(
     name
         The name of the library and of its header; begins every public name.
     raw
-        What ``predict_raw`` takes: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
+        The input of ``predict_raw``: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
     note
         A line for the comment at the top, such as the measured error.
 
@@ -95,80 +90,61 @@ def to_arduino(
     dict of bytes
         The zip file by its name; the same model always gives the same bytes.
     """
-    check_name(name)
+    dialect = Dialect(check_name(name), f"{name}_", table="TABLE")
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
-    texts = to_c(net, name=name, raw=raw, note=note)
-    facts, large = found.facts(note), _too_large(texts[f"{name}.c"])
-    about = " ".join([*facts[1:], *(["Too large for boards with an AVR."] if large else [])])
-    architectures = OTHERS if large else "*"
+    program = classifier_program(net, dialect, raw, note)
+    large = _too_large(program)
     files = {
         "library.properties": PROPERTIES.format(
-            name=name, sentence=facts[0], paragraph=about, architectures=architectures
+            name=name,
+            sentence=program.facts[0],
+            paragraph=" ".join([*program.facts[1:], *(["Too large for boards with an AVR."] if large else [])]),
+            architectures=OTHERS if large else "*",
         ),
-        "keywords.txt": _keywords(texts[f"{name}.h"], name),
-        f"src/{name}.h": texts[f"{name}.h"],
-        f"src/{name}.c": _in_flash(texts[f"{name}.c"], large),
-        "examples/Predict/Predict.ino": _sketch(found, name, texts[f"{name}.h"]),
+        "keywords.txt": _keywords(program, dialect),
+        f"src/{name}.h": header(program, dialect),
+        f"src/{name}.c": source(program, dialect, large + FLASH),
+        "examples/Predict/Predict.ino": _sketch(program, name, plain(net.target.name if net.target else "")),
     }
     return {f"{name}.zip": _zipped({f"{name}/{path}": content for path, content in files.items()})}
 
 
-def _too_large(source: str) -> str:
-    """Return what forbids boards with an AVR, as C text, or nothing."""
-    arrays = re.findall(r"^static const (\w+|struct \{.*\}) \w+((?:\[\d+\])+) =", source, flags=re.MULTILINE)
-    sizes = [_bytes(kind) * math.prod(int(n) for n in re.findall(r"\d+", shape)) for kind, shape in arrays]
+def _too_large(program: Program) -> str:
+    """Return a check that refuses boards with an AVR, or nothing."""
+    sizes = [array.values.nbytes for array in program.arrays]
     if max(sizes, default=0) > AVR_ARRAY:
         return TOO_LARGE.format(what=f"a table of {max(sizes):,} bytes", room=f"{AVR_ARRAY:,}")
     total = sum(sizes)
     return TOO_LARGE.format(what=f"{total:,} bytes of tables", room=f"{AVR_TABLES:,}") if total > AVR_TABLES else ""
 
 
-def _bytes(kind: str) -> int:
-    """Return the bytes of an entry, of a struct those of its fields."""
-    fields = re.findall(r"(u?int\d+_t|float) ([\w, ]+);", kind)
-    return sum(BITS[k] * len(names.split(",")) for k, names in fields) // 8 if fields else BITS[kind] // 8
+def _keywords(program: Program, dialect: Dialect) -> str:
+    """List the words that the editor colours."""
+    functions = [f"{dialect.prefix}{function.name}\tKEYWORD2\n" for function in program.public]
+    members = [f"{member}\tLITERAL1\n" for enumeration in program.enumerations for member in enumeration.members]
+    return "".join(functions + members)
 
 
-def _in_flash(source: str, large: str) -> str:
-    """Put the tables, and the pointers into them, into the address space of the flash memory."""
-    source = re.sub(r"^static const ", "static TABLE ", source, flags=re.MULTILINE)
-    source = re.sub(
-        r"^( +)const (\w+ \*(?:plane|entry|end) = (?:plane|table|words))", r"\1TABLE \2", source, flags=re.M
-    )
-    source = re.sub(r"\bconst (\w+ \*words\b)", r"TABLE \1", source)
-    include, rest = source.split("\n\n", 1)
-    return f"{include}\n\n{large}{FLASH}{rest}"
-
-
-def _keywords(header: str, name: str) -> str:
-    """Tell the editor what to colour."""
-    functions = re.findall(rf"\b({name}_\w+)\(", header)
-    constants = re.findall(r"^    (\w+) = \d+,?$", header, flags=re.MULTILINE)
-    return "".join([f"{f}\tKEYWORD2\n" for f in functions] + [f"{c}\tLITERAL1\n" for c in constants])
-
-
-def _sketch(found: Plan | NetPlan, name: str, header: str) -> str:
-    raw = re.search(rf"{name}_predict_raw\(const (\w+)", header)
-    kind, function, values = state_type(found), "predict", ["0"] * len(found.variables)
-    of_row = "The states of the features, in the order of the header; put yours here."
-    if raw:
-        kind, function, of_row = raw[1], "predict_raw", "Measurements, in the order of the header; put yours here."
+def _sketch(program: Program, name: str, target: str) -> str:
+    face = program.interface
+    assert face is not None
+    width = max(1, face.features)
+    row = "Measurements" if face.value else "The states of the features"
     return SKETCH.format(
-        what=f"Predicts {plain(found.target.name)!r} of a row again and again.",
+        what=f"Predicts {target!r} of a row again and again.",
         name=name,
-        of_row=of_row,
-        kind=kind,
-        width=max(1, len(found.variables)),
-        values=", ".join(values) or "0",
-        function=function,
+        of_row=f"{row}, in the order of the header; put yours here.",
+        kind=face.value or face.state,
+        width=width,
+        values=", ".join(["0"] * width),
+        function="predict_raw" if face.value else "predict",
     )
 
 
 def _zipped(files: dict[str, str]) -> bytes:
-    """Pack files; neither the time nor the machine leaves a trace."""
+    """Pack files; the bytes depend neither on the time nor on the machine."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path, content in files.items():

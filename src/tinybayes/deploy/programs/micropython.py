@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from tinybayes.deploy.programs._c.cut_points import float_cuts, integer_cuts, raw_kind
-from tinybayes.deploy.programs._names import check_name
-from tinybayes.deploy.programs._net_plan import NetPlan, net_plan
-from tinybayes.deploy.programs._net_python import net_body
-from tinybayes.deploy.programs._plan import Plan, plan
-from tinybayes.deploy.programs._terms import Term
-from tinybayes.model import BayesNet, Fixed, NeuralNet, Variable
+from tinybayes.deploy.files._native.tensors import pack_bits
+from tinybayes.deploy.programs.encoding import make_encoding
+from tinybayes.deploy.programs.names import check_name
+from tinybayes.deploy.programs.net_plan import NetPlan
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.deploy.programs.table_plan import TablePlan, Term
+from tinybayes.model import BayesNet, Fixed, NeuralNet
+from tinybayes.model.neural_net import Layer
 
 CHUNK = 24  # bytes of a table in one line
 FRACTION = 2**126  # the largest denominator that is still a 32-bit float
@@ -26,12 +27,6 @@ def scores(x):
             first += stride * x[feature]
         _add(sums, first)
 {shared}    return sums
-
-
-def predict(x):
-    """Return the number of the most probable class; of equally probable ones the first."""
-    found = scores(x)
-    return found.index(max(found))
 '''
 
 SHARED = """    shared = {start}
@@ -42,6 +37,14 @@ SHARED = """    shared = {start}
     for c in range(len(sums)):
         sums[c] += shared
 """
+
+PREDICT = '''
+
+def predict(x):
+    """Return the number of the most probable class; the first one if several are equally probable."""
+    values = scores(x)
+    return values.index(max(values))
+'''
 
 FROM_RAW = '''
 # A value is in the state whose number is the count of cut points not above it; None where it is the state itself.
@@ -69,6 +72,85 @@ def predict_raw(values):
 '''
 
 
+NET_FUNCTIONS = '''
+def _add(sums, layer, row, value):
+    """Add a row of weights times a value to the sums of all units."""
+    table, bits = layer[0], layer[1]
+    k, held, count = row * layer[2], 0, 0
+    for u in range(len(sums)):
+        while count < bits:
+            held |= table[k] << count
+            count += 8
+            k += 1
+        sums[u] += (held & (1 << bits) - 1) * value
+        held >>= bits
+        count -= bits
+
+
+def _weigh(layer, rows):
+    """Return the sums of all units over pairs (row, value); a weight is twice its code less the largest code."""
+    sums, total = [0] * len(layer[3]), 0
+    for row, value in rows:
+        if value:
+            _add(sums, layer, row, value)
+            total += value
+    total *= (1 << layer[1]) - 1
+    return [2 * s - total for s in sums]
+
+
+def _activate(layer, sums):
+    """Add the biases, then return sums as they are, signs, or numbers from 0 to 255."""
+    sums = [s + b for s, b in zip(sums, layer[3])]
+    if layer[4] == "none":
+        return sums
+    if layer[4] == "sign":
+        return [1 if s >= 0 else -1 for s in sums]
+    before, after = layer[6]
+    half = 1 << after >> 1
+    return [min(255, ((max(0, s) >> before) * m + half) >> after) for s, m in zip(sums, layer[5])]
+
+
+{image}
+def scores(x):
+    """Return the scores of all classes for a row of states; the largest wins."""
+{inputs}
+    for layer in _LAYERS:
+{step}
+    return values
+'''
+
+IMAGE = '''def _window(values, image, top, left):
+    """Yield the values of 3 x 3 pixels with the rows of their weights; there are zeros around the image."""
+    rows, columns, channels = image
+    for r in range(3):
+        for c in range(3):
+            if 0 <= top + r < rows and 0 <= left + c < columns:
+                first = ((top + r) * columns + left + c) * channels
+                for i in range(channels):
+                    yield (3 * r + c) * channels + i, values[first + i]
+
+
+def _convolve(layer, values):
+    """Return the largest sums of each 2 x 2 pixels, after the activation."""
+    image, pooled = layer[7], []
+    for row in range(0, image[0] - 1, 2):
+        for column in range(0, image[1] - 1, 2):
+            best = _weigh(layer, _window(values, image, row - 1, column - 1))
+            for k in range(1, 4):
+                sums = _weigh(layer, _window(values, image, row - 1 + k // 2, column - 1 + k % 2))
+                best = [max(pair) for pair in zip(best, sums)]
+            pooled += _activate(layer, best)
+    return pooled
+
+
+'''
+DENSE = "        values = _activate(layer, _weigh(layer, enumerate(values)))"
+EITHER = """        if layer[7]:
+            values = _convolve(layer, values)
+        else:
+            values = _activate(layer, _weigh(layer, enumerate(values)))"""
+
+
 def to_micropython(
     net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = ""
 ) -> dict[str, str]:
@@ -85,7 +167,7 @@ def to_micropython(
     name
         The name of the module.
     raw
-        What ``predict_raw`` takes: ``"float"``, ``"int"``, or ``"none"`` for no such function.
+        The input of ``predict_raw``: ``"float"``, ``"int"``, or ``"none"`` for no such function.
     note
         A line for the comment at the top, such as the measured error.
 
@@ -95,61 +177,61 @@ def to_micropython(
         The text by file name.
     """
     check_name(name)
-    raw = raw_kind(net.variables, raw)
-    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
-    out = "".join(f"# {line}\n" for line in found.facts(note))
-    out += "from struct import unpack_from\n\n" if found.score == "float" else "\n"
-    out += _names("FEATURES", [v.name for v in net.variables]) + _names("CLASSES", found.target.states) + "\n"
-    out += _body(found) if isinstance(found, Plan) else net_body(found)
-    if raw != "none":
-        cuts = "".join(f"    {_cuts(v, raw)},\n" for v in net.variables).rstrip("\n")
+    encoding = make_encoding(net.variables, raw)
+    plan = make_plan(net)
+    out = "".join(f"# {line}\n" for line in plan.facts(note))
+    out += "from struct import unpack_from\n\n" if plan.score == "float" else "\n"
+    out += _names("FEATURES", [v.name for v in net.variables]) + _names("CLASSES", plan.target.states) + "\n"
+    out += (_body(plan) if isinstance(plan, TablePlan) else _net_body(plan)) + PREDICT
+    if encoding is not None:
+        cuts = "\n".join(f"    {_cuts(cuts)}," for cuts in encoding.cuts)
         out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
     return {f"{name}.py": out}
 
 
-def _body(found: Plan) -> str:
-    """Write the constants and the functions ``scores`` and ``predict``."""
-    out = _tables(found)
+def _body(plan: TablePlan) -> str:
+    """Write the constants and the function ``scores``."""
+    out = _tables(plan)
     shared = ""
-    if found.terms.common or len(found.terms.common_constant):
-        entry = _entry(found, "_ENTRIES", "first") if found.terms.common else "+= 0"
-        start = found.worth(found.terms.common_constant).sum()
+    if plan.terms.has_common:
+        entry = _entry(plan, "_ENTRIES", "first") if plan.terms.common else "+= 0"
+        start = plan.worth(plan.terms.common_constant).sum()
         shared = SHARED.format(start=_number(start), entry=entry)
-    return out + FUNCTIONS.format(add=_add(found), shared=shared)
+    return out + FUNCTIONS.format(add=_add(plan), shared=shared)
 
 
-def _tables(found: Plan) -> str:
+def _tables(plan: TablePlan) -> str:
     """Write the constants: the first sums, where rows are, and the tables."""
-    terms, out = found.terms, ""
-    if found.values is not None and not isinstance(found.form, Fixed):
-        out += "# What a code adds to a score.\n" + _tuple("_LEVEL", [str(v) for v in found.values.tolist()])
-    start = found.worth(terms.constant).astype(np.float64).sum(axis=0)
+    terms, out = plan.terms, ""
+    if plan.values is not None and not isinstance(plan.form, Fixed):
+        out += "# What a code adds to a score.\n" + _tuple("_LEVEL", [str(v) for v in plan.values.tolist()])
+    start = plan.worth(terms.constant).astype(np.float64).sum(axis=0)
     out += "# What all rows begin with, and (first row, ((feature, stride), ...)) of each table.\n"
-    kind = np.float32 if found.values is None else np.int64
+    kind = np.float32 if plan.values is None else np.int64
     out += _tuple("_START", [_number(v) for v in start.astype(kind)]) + _tuple("_TERMS", _terms(terms.terms))
-    out += f"_TABLE = {_bytes(found, terms.rows)}\n"
-    if terms.common or len(terms.common_constant):
+    out += f"_TABLE = {_bytes(plan, terms.rows)}\n"
+    if terms.has_common:
         out += "# The same of the tables without the class, which add the same to all scores.\n"
-        out += _tuple("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(found, terms.entries)}\n"
+        out += _tuple("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(plan, terms.entries)}\n"
     return out + "\n"
 
 
-def _add(found: Plan) -> str:
-    classes = found.classes
-    if found.values is None:
+def _add(plan: TablePlan) -> str:
+    classes = plan.classes
+    if plan.values is None:
         return (
             f'    values = unpack_from("<{classes}f", _TABLE, {4 * classes} * row)\n'
             f"    for c in range({classes}):\n        sums[c] += values[c]\n"
         )
-    entry = _entry(found, "_TABLE", "k")
+    entry = _entry(plan, "_TABLE", "k")
     return f"    k = {classes} * row\n    for c in range({classes}):\n        sums[c] {entry}\n        k += 1\n"
 
 
-def _entry(found: Plan, table: str, k: str) -> str:
+def _entry(plan: TablePlan, table: str, k: str) -> str:
     """Write what entry k of a table does to a score."""
-    if found.values is None:
+    if plan.values is None:
         return f'+= unpack_from("<f", {table}, 4 * {k})[0]'
-    size, width = _bits(found), _bytes_of(found)
+    size, width = _bits(plan), _bytes_of(plan)
     if width:
         parts = (f"{table}[{width} * {k} + {i}] << {8 * i}" for i in range(1, width))
         code = " | ".join([f"{table}[{width} * {k}]" if width > 1 else f"{table}[{k}]", *parts])
@@ -157,43 +239,48 @@ def _entry(found: Plan, table: str, k: str) -> str:
         code = f"{table}[{size} * {k} >> 3]" if size > 1 else f"{table}[{k} >> 3]"
         if 8 % size:  # a code may begin in one byte and end in the next
             code = f"({code} | {table}[({size} * {k} >> 3) + 1] << 8)"
-        place = f"({size} * {k} & 7)" if size > 1 else f"({k} & 7)"
-        code = f"{code} >> {place} & {2**size - 1}"
-    return f"-= {code}" if isinstance(found.form, Fixed) else f"+= _LEVEL[{code}]"
+        shift = f"({size} * {k} & 7)" if size > 1 else f"({k} & 7)"
+        code = f"{code} >> {shift} & {2**size - 1}"
+    return f"-= {code}" if isinstance(plan.form, Fixed) else f"+= _LEVEL[{code}]"
 
 
-def _bytes(found: Plan, codes: np.ndarray) -> str:
+def _bytes(plan: TablePlan, codes: np.ndarray) -> str:
     """Write codes as bytes: packed to the bit up to 7 bits, in whole bytes above."""
     flat = codes.reshape(-1)
-    if found.values is None:
+    if plan.values is None:
         data = flat.astype("<f4").tobytes()
-    elif width := _bytes_of(found):
+    elif width := _bytes_of(plan):
         data = flat.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].tobytes()
     else:
-        bits = flat[:, None] >> np.arange(_bits(found), dtype=flat.dtype) & 1
+        bits = flat[:, None] >> np.arange(_bits(plan), dtype=flat.dtype) & 1
         data = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
-        data += b"\0" if 8 % _bits(found) else b""  # the last code is read with the byte after it
-    lines = [repr(data[i : i + CHUNK]) for i in range(0, len(data), CHUNK)] or ["b''"]
+        data += b"\0" if 8 % _bits(plan) else b""  # the last code is read with the byte after it
+    lines = _literal(data)
     return lines[0] if len(lines) == 1 else "(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 
-def _bits(found: Plan) -> int:
-    return max(found.form.bits, 1)
+def _literal(data: bytes) -> list[str]:
+    """Write bytes in lines of source code."""
+    return [repr(data[i : i + CHUNK]) for i in range(0, len(data), CHUNK)] or ["b''"]
 
 
-def _bytes_of(found: Plan) -> int:
+def _bits(plan: TablePlan) -> int:
+    return max(plan.form.bits, 1)
+
+
+def _bytes_of(plan: TablePlan) -> int:
     """Return the whole bytes of a code; 0 where several codes share a byte."""
-    return -(-_bits(found) // 8) if _bits(found) >= 8 else 0
+    return -(-_bits(plan) // 8) if _bits(plan) >= 8 else 0
 
 
 def _terms(terms: tuple[Term, ...]) -> list[str]:
     return [repr((term.first, term.steps)) for term in terms]
 
 
-def _tuple(name: str, items: list[str]) -> str:
-    if sum(map(len, items)) < 80:
-        return f"{name} = ({', '.join(items)}{',' if len(items) == 1 else ''})\n"
-    return f"{name} = (\n" + "".join(f"    {item},\n" for item in items) + ")\n"
+def _tuple(name: str, words: list[str]) -> str:
+    if sum(map(len, words)) < 80:
+        return f"{name} = ({', '.join(words)}{',' if len(words) == 1 else ''})\n"
+    return f"{name} = (\n" + "".join(f"    {word},\n" for word in words) + ")\n"
 
 
 def _names(name: str, values: list[str] | tuple[object, ...]) -> str:
@@ -212,9 +299,42 @@ def _number(value: float) -> str:
     return f"{over} / {under}" if under <= FRACTION else f"{over} / {FRACTION} / {under // FRACTION}"
 
 
-def _cuts(variable: Variable, raw: str) -> str:
+def _cuts(cuts: np.ndarray | None) -> str:
     """Write the cut points of a variable; those of floats are exact for 32-bit floats."""
-    if variable.edges is None:
-        return "None"
-    cuts = float_cuts(variable) if raw == "float" else integer_cuts(variable)
-    return f"({', '.join(_number(v) for v in cuts)}{',' if len(cuts) == 1 else ''})"
+    return "None" if cuts is None else f"({', '.join(map(_number, cuts))}{',' if len(cuts) == 1 else ''})"
+
+
+def _net_body(plan: NetPlan) -> str:
+    """Write the constants and the function ``scores``."""
+    net = plan.net
+    data, inputs = _inputs(plan)
+    out = data + "# Each layer: weights, their bits, bytes of a row, biases, activation, multipliers, shifts, image.\n"
+    out += "_LAYERS = (\n"
+    for layer, shape in zip(net.layers, net.shapes, strict=True):
+        out += f"    (\n{_layer(layer, shape)}    ),\n"
+    images = any(layer.convolution for layer in net.layers)
+    functions = NET_FUNCTIONS.format(image=IMAGE if images else "", inputs=inputs, step=EITHER if images else DENSE)
+    return out + ")\n\n" + functions.replace("\n\n\n\n", "\n\n\n")
+
+
+def _inputs(plan: NetPlan) -> tuple[str, str]:
+    """Return constants, and the line from states to values."""
+    inputs = plan.net.inputs
+    in_order = inputs.feature.tolist() == list(range(len(plan.variables))) and (inputs.state < 0).all()
+    if in_order and len(np.unique(inputs.multiplier)) == len(np.unique(inputs.center)) == 1:
+        return "", f"    values = [{inputs.multiplier[0]} * s - {inputs.center[0]} for s in x]"
+    columns = zip(*(a.tolist() for a in (inputs.feature, inputs.state, inputs.multiplier, inputs.center)), strict=True)
+    data = "# Each column: its feature, its state or -1, its multiplier, its centre.\n_COLUMNS = (\n"
+    data += "".join(f"    {column},\n" for column in columns) + ")\n"
+    return data, "    values = [m * (x[f] if s < 0 else x[f] == s) - c for f, s, m, c in _COLUMNS]"
+
+
+def _layer(layer: Layer, shape: tuple[int, ...]) -> str:
+    codes = layer.codes.reshape(-1, layer.units)
+    table = b"".join(pack_bits(row, layer.bits).tobytes() for row in codes)
+    width = len(table) // len(codes)
+    out = "        (\n" + "".join(f"            {line}\n" for line in _literal(table)) + "        ),\n"
+    multiplier = None if layer.multiplier is None else tuple(layer.multiplier.tolist())
+    rest = (layer.bits, width, tuple(layer.bias.tolist()), layer.activation, multiplier, (layer.before, layer.after))
+    image = tuple(shape) if layer.convolution else None
+    return out + "".join(f"        {part!r},\n" for part in (*rest, image))

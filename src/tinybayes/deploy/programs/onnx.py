@@ -6,18 +6,46 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy.programs._c.cut_points import float_cuts, integer_cuts, raw_kind
-from tinybayes.deploy.programs._names import check_name
-from tinybayes.deploy.programs._net_plan import NetPlan, net_fingerprint, net_plan
-from tinybayes.deploy.programs._onnx_graph import Graph
-from tinybayes.deploy.programs._onnx_net import net_graph
-from tinybayes.deploy.programs._plan import Plan, fingerprint, plan
-from tinybayes.deploy.programs._terms import Term
+from tinybayes.deploy.programs.encoding import Encoding, make_encoding
+from tinybayes.deploy.programs.names import check_name
+from tinybayes.deploy.programs.net_plan import NetPlan
+from tinybayes.deploy.programs.plan import Plan, make_plan
+from tinybayes.deploy.programs.table_plan import TablePlan, Term
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, Fixed, NeuralNet
+from tinybayes.model.neural_net import PEAK, Layer
 
 OPSET, IR = 13, 8  # old enough for every runtime of the last years
-LARGEST = 2**31 - 2**16  # bytes of a file: a limit of protocol buffers, less some room for what is around tables
+LARGEST = 2**31 - 2**16  # bytes of a file: the limit of protocol buffers, minus some room for everything but tables
+
+_TYPES: dict[type, int] = {np.float32: 1, np.int32: 6, np.int64: 7}  # numbers of the standard, TensorProto.DataType
+
+
+class Graph:
+    """An ONNX graph in the making: nodes and constants; values are known by their names."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[str, list[str], str, dict[str, Any]]] = []
+        self.constants: dict[str, np.ndarray] = {}
+
+    def add(self, operation: str, *inputs: str, named: str = "", **options: Any) -> str:
+        """Add a node, and return the name of what it gives."""
+        named = named or f"{operation.lower()}_{len(self.nodes)}"
+        self.nodes.append((operation, list(inputs), named, options))
+        return named
+
+    def cast(self, values: str, kind: type) -> str:
+        """Convert the type of values."""
+        return self.add("Cast", values, to=_TYPES[kind])
+
+    def constant(self, name: str, values: Any, kind: type = np.int64) -> str:
+        """Keep an array, and return its name."""
+        self.constants[name] = np.ascontiguousarray(values, dtype=kind)
+        return name
+
+    def total(self, values: str, axis: int, *, keep: bool = False) -> str:
+        """Sum over an axis."""
+        return self.add("ReduceSum", values, self.constant(f"axis_{axis}", [axis]), keepdims=int(keep))
 
 
 def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, bytes]:
@@ -36,7 +64,7 @@ def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float
     name
         The name of the graph and of the files.
     raw
-        What ``value`` is: ``"float"`` (32 bits), ``"int"`` (32 bits), or ``"none"`` for no second model.
+        The type of ``value``: ``"float"`` (32 bits), ``"int"`` (32 bits), or ``"none"`` for no second model.
     note
         A line for the description, such as the measured error.
 
@@ -46,15 +74,14 @@ def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float
         The contents by file name.
     """
     check_name(name)
-    raw = raw_kind(net.variables, raw)
-    found: Plan | NetPlan = net_plan(net) if isinstance(net, NeuralNet) else plan(net)
-    entries = sum(s.codes.size for s in found.stages) if isinstance(found, NetPlan) else found.terms.rows.size
-    if (size := entries * 4) > LARGEST:
+    encoding = make_encoding(net.variables, raw)
+    plan = make_plan(net)
+    if (size := plan.entries * 4) > LARGEST:
         remedy = "export to C, or use a smaller structure"
         raise error(f"tables of at most {LARGEST:,} bytes", f"{size:,}", where="onnx", remedy=remedy)
-    files = {f"{name}.onnx": _model(found, name, "none", note)}
-    if raw != "none":
-        files[f"{name}_raw.onnx"] = _model(found, name, raw, note)
+    files = {f"{name}.onnx": _model(plan, name, None, note)}
+    if encoding is not None:
+        files[f"{name}_raw.onnx"] = _model(plan, name, encoding, note)
     return files
 
 
@@ -66,54 +93,54 @@ def _package() -> Any:
         raise error("the package onnx", "none installed", where="onnx", remedy=remedy) from problem
 
 
-def _model(found: Plan | NetPlan, name: str, raw: str, note: str) -> bytes:
+def _model(plan: Plan, name: str, encoding: Encoding | None, note: str) -> bytes:
     package, graph = _package(), Graph()
     helper, types = package.helper, package.TensorProto
-    score = types.FLOAT if found.score == "float" else types.INT32
-    x = "x" if raw == "none" else _encoded(graph, found, raw)
-    kind = {"none": types.INT64, "float": types.FLOAT, "int": types.INT32}[raw]
-    if isinstance(found, NetPlan):
-        net_graph(graph, found.net, x)
+    given, kind, x = "x", types.INT64, "x"
+    if encoding is not None:
+        given, kind = "value", types.FLOAT if encoding.raw == "float" else types.INT32
+        x = _encoded(graph, encoding)
+    if isinstance(plan, NetPlan):
+        _net_scores(graph, plan, x)
     else:
-        _scores(graph, found, x)
+        _table_scores(graph, plan, x)
     graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=0)
-    given = helper.make_tensor_value_info("x" if raw == "none" else "value", kind, ["rows", len(found.variables)])
+    score = types.FLOAT if plan.score == "float" else types.INT32
     results = [
         helper.make_tensor_value_info("label", types.INT64, ["rows"]),
-        helper.make_tensor_value_info("scores", score, ["rows", found.target.cardinality]),
+        helper.make_tensor_value_info("scores", score, ["rows", plan.target.cardinality]),
     ]
+    inputs = [helper.make_tensor_value_info(given, kind, ["rows", len(plan.variables)])]
     constants = [package.numpy_helper.from_array(array, key) for key, array in graph.constants.items()]
-    nodes = [helper.make_node(op, inputs, [made], **options) for op, inputs, made, options in graph.nodes]
-    built = helper.make_graph(nodes, name, [given], results, constants)
+    nodes = [helper.make_node(op, taken, [made], **options) for op, taken, made, options in graph.nodes]
+    built = helper.make_graph(nodes, name, inputs, results, constants)
     model = helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
-    model.producer_name, model.doc_string = "tinybayes", "\n".join(found.facts(note))
-    helper.set_model_props(model, _facts(found))
+    model.producer_name, model.doc_string = "tinybayes", "\n".join(plan.facts(note))
+    helper.set_model_props(model, _properties(plan))
     package.checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _facts(found: Plan | NetPlan) -> dict[str, str]:
+def _properties(plan: Plan) -> dict[str, str]:
     """Return what a program needs to know to use the model, as texts."""
-    facts = {
-        "features": json.dumps([v.name for v in found.variables]),
-        "classes": json.dumps([str(s) for s in found.target.states]),
-        "model": fingerprint(found.net) if isinstance(found, Plan) else net_fingerprint(found.net),
+    return {
+        "features": json.dumps([v.name for v in plan.variables]),
+        "classes": json.dumps([str(s) for s in plan.target.states]),
+        "model": plan.fingerprint,
+        **plan.unit_property,
     }
-    if isinstance(found, NetPlan):
-        return {**facts, "scale": repr(float(found.net.scale))}
-    return facts if found.values is None else {**facts, "fraction": str(found.fraction)}
 
 
-def _scores(graph: Graph, found: Plan, x: str) -> None:
+def _table_scores(graph: Graph, plan: TablePlan, x: str) -> None:
     """Add up the tables that depend on the class, then those that do not."""
-    terms, worth = found.terms, found.worth
-    kind = np.float32 if found.values is None else np.int32
+    terms, worth = plan.terms, plan.worth
+    kind = np.float32 if plan.values is None else np.int32
     start = worth(terms.constant).astype(np.float64).sum(axis=0) + worth(terms.common_constant).astype(np.float64).sum()
     parts = [graph.constant("start", start.reshape(1, -1), kind)]
     if terms.terms:
-        parts.append(_sum(graph, found, "table", terms.terms, terms.rows, x))
+        parts.append(_sum(graph, plan, "table", terms.terms, terms.rows, x))
     if terms.common:
-        parts.append(_sum(graph, found, "common", terms.common, terms.entries, x))
+        parts.append(_sum(graph, plan, "common", terms.common, terms.entries, x))
     if not terms.terms:  # the number of rows is to be that of x
         zero = graph.total(graph.add("Mul", x, graph.constant("zero", 0)), 1, keep=True)
         parts.append(graph.cast(zero, kind))
@@ -136,33 +163,90 @@ def _rows(graph: Graph, terms: tuple[Term, ...], features: int, x: str, name: st
     return graph.add("Add", graph.total(moves, 2), first)
 
 
-def _sum(graph: Graph, found: Plan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
-    """Gather the rows of all tables, and add up what their codes are worth; without the class, in one column."""
-    rows, keep = _rows(graph, terms, found.features, x, name), codes.ndim == 1
-    if found.values is None:
+def _sum(graph: Graph, plan: TablePlan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
+    """Gather the rows of all tables, and add up the values of their codes; without the class, in one column."""
+    rows, keep = _rows(graph, terms, plan.features, x, name), codes.ndim == 1
+    if plan.values is None:
         entries = graph.add("Gather", graph.constant(name, codes, np.float32), rows, axis=0)
         return graph.total(entries, 1, keep=keep)
     numbers = graph.cast(graph.add("Gather", graph.constant(name, codes, codes.dtype.type), rows, axis=0), np.int32)
-    if isinstance(found.form, Fixed):
+    if isinstance(plan.form, Fixed):
         return graph.add("Neg", graph.total(numbers, 1, keep=keep))
-    levels = graph.add("Gather", graph.constant("level", found.values, np.int32), numbers, axis=0)
+    levels = graph.add("Gather", graph.constant("level", plan.values, np.int32), numbers, axis=0)
     return graph.total(levels, 1, keep=keep)
 
 
-def _encoded(graph: Graph, found: Plan | NetPlan, raw: str) -> str:
+def _encoded(graph: Graph, encoding: Encoding) -> str:
     """Count the cut points not above a value; features without them take the state itself."""
-    variables = found.variables
-    kind, cuts_of = (np.float32, float_cuts) if raw == "float" else (np.int64, integer_cuts)
-    cuts = [cuts_of(v) for v in variables]
-    widest = max(map(len, cuts))
-    padded = np.zeros((len(cuts), widest), dtype=kind)
-    for row, some in zip(padded, cuts, strict=True):
-        row[: len(some)] = some
-    real = np.arange(widest) < np.array([len(some) for some in cuts])[:, None]
+    kind: type = np.float32 if encoding.raw == "float" else np.int64
+    widest = int(encoding.counts.max())
+    padded: np.ndarray = np.zeros((len(encoding.cuts), widest), dtype=kind)
+    real = np.arange(widest) < encoding.counts[:, None]
+    padded[real] = np.concatenate([cuts for cuts in encoding.cuts if cuts is not None])
     value = graph.cast("value", kind)
     wide = graph.add("Unsqueeze", value, graph.constant("axis_2", [2]))
     above = graph.add("GreaterOrEqual", wide, graph.constant("cuts", padded, kind))
     counted = graph.add("And", above, graph.constant("is_cut", real, np.bool_))
     states = graph.total(graph.cast(counted, np.int64), 2)
-    coded = graph.constant("is_state", [v.edges is None for v in variables], np.bool_)
+    coded = graph.constant("is_state", encoding.coded, np.bool_)
     return graph.add("Where", coded, graph.cast("value", np.int64), states)
+
+
+def _net_scores(graph: Graph, plan: NetPlan, x: str) -> None:
+    """Add everything from states `x` to ``scores``, in 32-bit integers that hold every sum exactly."""
+    net = plan.net
+    values = _inputs(graph, net, x)
+    for number, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
+        weights = graph.constant(f"weights_{number}", layer.weights.reshape(-1, layer.units), np.int32)
+        if layer.convolution:
+            values = _windows(graph, values, shape, number)
+        sums = graph.add("MatMul", values, weights)
+        if layer.convolution:
+            sums = graph.add("ReduceMax", sums, axes=[2], keepdims=0)
+        bias = graph.constant(f"bias_{number}", layer.bias, np.int32)
+        last = number == len(net.layers) - 1
+        values = graph.add("Add", sums, bias, named="scores" if last else "")
+        if not last:
+            values = _activated(graph, layer, values, number)
+        if layer.convolution:
+            values = graph.add("Reshape", values, graph.constant("flat", [0, -1]))
+
+
+def _inputs(graph: Graph, net: NeuralNet, x: str) -> str:
+    """Turn states into what enters the first layer."""
+    inputs = net.inputs
+    values = graph.add("Gather", x, graph.constant("feature", inputs.feature), axis=1)
+    if (inputs.state >= 0).any():
+        seen = graph.cast(graph.add("Equal", values, graph.constant("state", inputs.state)), np.int64)
+        is_state = graph.constant("is_indicator", inputs.state >= 0, np.bool_)
+        values = graph.add("Where", is_state, seen, values)
+    values = graph.add("Mul", values, graph.constant("multiplier", inputs.multiplier))
+    return graph.cast(graph.add("Sub", values, graph.constant("center", inputs.center)), np.int32)
+
+
+def _windows(graph: Graph, values: str, shape: tuple[int, ...], number: int) -> str:
+    """Gather what a convolution sees: (rows, pooled pixels, 4 corners, 9 pixels with all channels)."""
+    rows, columns, channels = shape
+    pixels = np.pad(np.arange(rows * columns * channels).reshape(shape), ((1, 1), (1, 1), (0, 0)), constant_values=-1)
+    pixels = np.where(pixels < 0, rows * columns * channels, pixels)  # a zero follows the last value
+    seen = np.lib.stride_tricks.sliding_window_view(pixels, (3, 3), axis=(0, 1)).transpose(0, 1, 3, 4, 2)
+    seen = seen[: rows // 2 * 2, : columns // 2 * 2].reshape(rows // 2, 2, columns // 2, 2, -1).transpose(0, 2, 1, 3, 4)
+    index = graph.constant(f"window_{number}", seen.reshape(-1, 4, 9 * channels))
+    padded = graph.add("Pad", values, graph.constant("one_zero", [0, 0, 0, 1]))
+    return graph.add("Gather", padded, index, axis=1)
+
+
+def _activated(graph: Graph, layer: Layer, sums: str, number: int) -> str:
+    """Apply the activation; shifts of non-negative numbers are divisions."""
+    zero = graph.constant("zero_32", 0, np.int32)
+    if layer.activation == "sign":
+        above = graph.add("GreaterOrEqual", sums, zero)
+        one, minus = graph.constant("one_32", 1, np.int32), graph.constant("minus_32", -1, np.int32)
+        return graph.add("Where", above, one, minus)
+    assert layer.multiplier is not None
+    value = graph.cast(graph.add("Max", sums, zero), np.int64)
+    value = graph.add("Div", value, graph.constant(f"before_{number}", 2**layer.before))
+    value = graph.add("Mul", value, graph.constant(f"multiplier_{number}", layer.multiplier))
+    value = graph.add("Add", value, graph.constant(f"half_{number}", 2**layer.after // 2))
+    value = graph.add("Div", value, graph.constant(f"after_{number}", 2**layer.after))
+    return graph.cast(graph.add("Min", value, graph.constant("peak", PEAK)), np.int32)

@@ -1,15 +1,12 @@
 """Classifiers as Verilog-2001: a ROM for each table, a tree of adders for all classes, a tree of comparisons."""
 
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from tinybayes.deploy.programs._names import check_name
-from tinybayes.deploy.programs._plan import Plan, plain, plan
-from tinybayes.deploy.programs._rows import rows_with_every_state
-from tinybayes.deploy.programs._terms import Term
-from tinybayes.deploy.programs._verilog.netlist import Netlist
-from tinybayes.deploy.programs._verilog.testbench import Interface, testbench
+from tinybayes.deploy.programs.names import check_name, plain
+from tinybayes.deploy.programs.plan import make_table_plan, rows_with_every_state
+from tinybayes.deploy.programs.table_plan import TablePlan, Term
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.model import BayesNet, Fixed
@@ -62,6 +59,36 @@ MINUS = """
 """
 
 
+TEST_BENCH = """// Checks {name} on {count} rows: iverilog -g2001 -o {name}_tb {name}.v {name}_tb.v && vvp {name}_tb
+module {name}_tb;
+{clock}    reg [{x}:0] x;
+    wire [{label}:0] label;
+    wire [{scores}:0] scores;
+    reg [{x}:0] row [0:{last}];
+    reg [{label}:0] right_label [0:{last}];
+    reg [{scores}:0] right_scores [0:{last}];
+    integer i, wrong;
+
+    {name} device ({port}.x(x), .label(label), .scores(scores));
+
+    initial begin
+{rows}        wrong = 0;
+        for (i = 0; i < {count}{more}; i = i + 1) begin
+{step}        end
+        if (wrong == 0) $display("{name}: PASS, {count} rows");
+        else $display("{name}: FAIL, %0d of {count} rows", wrong);
+    end
+endmodule
+"""
+
+CHECK = """            if ({guard}(label !== right_label[{i}] || scores !== right_scores[{i}])) begin
+                wrong = wrong + 1;
+                $display("{name}: row %0d: label %0d, should be %0d; scores %h, should be %h",
+                         {i}, label, right_label[{i}], scores, right_scores[{i}]);
+            end
+"""
+
+
 def to_verilog(
     net: BayesNet,
     *,
@@ -99,41 +126,104 @@ def to_verilog(
     if raw != "none":
         remedy = "leave --raw out, and give the module states"
         raise error("no raw measurements in Verilog", repr(raw), where="raw", remedy=remedy)
-    found = plan(net)
-    if found.values is None:
+    plan = make_table_plan(net)
+    if plan.values is None:
         remedy = "quantise the model: fit --training hybrid --bits 4, or tie --levels 16"
-        raise error("a model in fixed point or with a codebook", str(found.form), where="verilog", remedy=remedy)
-    module = _Module(found, pipelined)
+        raise error("a model in fixed point or with a codebook", str(plan.form), where="verilog", remedy=remedy)
+    module = _Module(plan, pipelined)
     files = {f"{name}.v": module.text(name, note)}
     if checks:
-        rows = rows_with_every_state(found.terms.states, checks)
-        files[f"{name}_tb.v"] = testbench(name, module.ports(), rows, integer_log_joint(net, rows)[0])
+        rows = rows_with_every_state(plan.terms.states, checks)
+        files[f"{name}_tb.v"] = _test_bench(name, module.ports(), rows, integer_log_joint(net, rows)[0])
     return files
+
+
+@dataclass
+class _Netlist:
+    """Named values, in the order in which they are computed: wires, or registers where the module has a clock.
+
+    Parameters
+    ----------
+    pipelined
+        Whether values are registers, so that each level of a tree takes one clock.
+    """
+
+    pipelined: bool
+    levels: int = 0
+    declared: list[str] = field(default_factory=list)
+    clocked: list[str] = field(default_factory=list)
+
+    def value(self, name: str, width: int, expression: str) -> str:
+        """Name a value, and return the name."""
+        if self.pipelined:
+            self.declared.append(f"    reg [{width - 1}:0] {name};\n")
+            self.clocked.append(f"        {name} <= {expression};\n")
+            return name
+        return self.alias(name, width, expression)
+
+    def alias(self, name: str, width: int, expression: str) -> str:
+        """Name a value that takes no clock of its own, and return the name."""
+        self.declared.append(f"    wire [{width - 1}:0] {name} = {expression};\n")
+        return name
+
+    def level(self, name: str, width: int, expressions: list[str]) -> list[str]:
+        """Name values that are ready at the same time."""
+        self.levels += 1
+        return [self.value(f"{name}{self.levels}_{i}", width, text) for i, text in enumerate(expressions)]
+
+    def tree(self, name: str, width: int, values: list[str], join: str) -> str:
+        """Join neighbours level by level, ``join`` with two gaps for them, until one value is left."""
+        while len(values) > 1:
+            pairs = [join.format(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+            values = self.level(name, width, pairs + values[len(values) & ~1 :])
+        return values[0]
+
+    def delay(self, name: str, width: int, value: str, levels: int) -> str:
+        """Hold a value back by a number of levels, so that it meets others of its row."""
+        for i in range(levels if self.pipelined else 0):
+            value = self.value(f"{name}{i + 1}", width, value)
+        return value
+
+    def text(self) -> str:
+        """Write all values."""
+        clock = "".join(("    always @(posedge clk) begin\n", *self.clocked, "    end\n"))
+        return "".join(self.declared) + (clock if self.clocked else "")
+
+
+@dataclass(frozen=True)
+class _Ports:
+    """Widths of the ports, the first bit of each feature in ``x``, and the clocks from a row to its answer."""
+
+    low: tuple[int, ...]
+    x: int
+    label: int
+    score: int
+    latency: int
 
 
 class _Module:
     """A module: what its parts are called and how wide they are, and their text."""
 
-    def __init__(self, found: Plan, pipelined: bool) -> None:
-        self.found, self.netlist = found, Netlist(pipelined)
-        terms = found.terms
-        _check_sizes(found)
-        self.classes, self.fixed = terms.classes, isinstance(found.form, Fixed)
+    def __init__(self, plan: TablePlan, pipelined: bool) -> None:
+        self.plan, self.netlist = plan, _Netlist(pipelined)
+        terms = plan.terms
+        _check_sizes(plan)
+        self.classes, self.fixed = terms.classes, isinstance(plan.form, Fixed)
         self.codes = np.unique(np.concatenate([terms.rows.reshape(-1), terms.entries]))
         self.bits = max(1, int(self.codes.max(initial=0)).bit_length())
-        self.size = found.reach.bit_length() + 1  # of a sum, with its sign
+        self.size = plan.reach.bit_length() + 1  # of a sum, with its sign
         self.label = max(1, (terms.classes - 1).bit_length())
         self.width = [max(1, (k - 1).bit_length()) for k in terms.states]  # of a feature
         self.low = [0, *np.cumsum(self.width).tolist()]
 
-    def ports(self) -> Interface:
+    def ports(self) -> _Ports:
         """Describe the ports; the latency is known when the text was written."""
         latency = self.netlist.levels if self.netlist.pipelined else 0
-        return Interface(tuple(self.low[:-1]), max(1, self.low[-1]), self.label, self.size, latency)
+        return _Ports(tuple(self.low[:-1]), max(1, self.low[-1]), self.label, self.size, latency)
 
     def text(self, name: str, note: str) -> str:
         """Write the module."""
-        net, lanes, size, terms = self.netlist, self.classes * self.size, self.size, self.found.terms
+        net, lanes, size, terms = self.netlist, self.classes * self.size, self.size, self.plan.terms
         leaves = [f"widen(rom{i}({self._address(t)}))" for i, t in enumerate(terms.terms)]
         leaves += [f"widen({{{self.classes}{{common{i}({self._address(t)})}}}})" for i, t in enumerate(terms.common)]
         tables = net.level("t", lanes, leaves)
@@ -147,7 +237,7 @@ class _Module:
 
     def _start(self) -> int:
         """Return the rows that are always added, the classes side by side."""
-        terms, worth = self.found.terms, self.found.worth
+        terms, worth = self.plan.terms, self.plan.worth
         start = worth(terms.constant).sum(axis=0) + worth(terms.common_constant).sum()
         start = -start if self.fixed else start
         return sum((value % 2**self.size) << self.size * c for c, value in enumerate(start.tolist()))
@@ -158,14 +248,14 @@ class _Module:
         return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
 
     def _head(self, name: str, note: str) -> str:
-        lines, ports = self.found.facts(note), self.ports()
+        lines, ports = self.plan.facts(note), self.ports()
         lines += ["x holds the states side by side:"]
-        for v, low, width in zip(self.found.net.variables, self.low, self.width, strict=False):
+        for v, low, width in zip(self.plan.net.variables, self.low, self.width, strict=False):
             lines.append(f"  x[{low + width - 1}:{low}]  {plain(v.name)}, {v.cardinality} states")
         lines += [
             f"scores holds signed numbers of {self.size} bits; class c is scores[{self.size} * c +: {self.size}]."
         ]
-        lines += [f"{c}: {plain(s)}" for c, s in enumerate(self.found.target.states)]
+        lines += [f"{c}: {plain(s)}" for c, s in enumerate(self.plan.target.states)]
         clock = ""
         if self.netlist.pipelined:
             clock = "    input wire clk,\n"
@@ -177,20 +267,18 @@ class _Module:
         )
 
     def _roms(self) -> str:
-        terms, out = self.found.terms, ""
-        for i, (term, rows) in enumerate(_parts(terms.terms, terms.rows)):
-            out += self._rom(f"rom{i}", term, rows)
-        for i, (term, entries) in enumerate(_parts(terms.common, terms.entries)):
-            out += self._rom(f"common{i}", term, entries[:, None])
-        return out
+        terms = self.plan.terms
+        names = [f"rom{i}" for i in range(len(terms.terms))] + [f"common{i}" for i in range(len(terms.common))]
+        tables = zip(names, terms.tables(), strict=True)
+        return "".join(self._rom(name, term, rows.reshape(len(rows), -1)) for name, (term, rows) in tables)
 
     def _rom(self, name: str, term: Term, rows: np.ndarray) -> str:
         """Write a function from an address to a row; addresses that no row of states has give zeros."""
         width, at, shift = self.bits * rows.shape[1], np.zeros(len(rows), dtype=np.int64), 0
         for f, stride in reversed(term.steps):
-            at += np.arange(len(rows)) // stride % self.found.terms.states[f] << shift
+            at += np.arange(len(rows)) // stride % self.plan.terms.states[f] << shift
             shift += self.width[f]
-        of = ", ".join(plain(self.found.net.variables[f].name) for f, _ in term.steps)
+        of = ", ".join(plain(self.plan.net.variables[f].name) for f, _ in term.steps)
         out = f"\n    // {of}\n    function [{width - 1}:0] {name};\n"
         out += f"        input [{shift - 1}:0] at;\n        case (at)\n"
         for address, row in zip(at.tolist(), rows.tolist(), strict=True):
@@ -214,7 +302,7 @@ class _Module:
         if self.fixed:
             return out + MINUS.format(lanes=self.classes * size - 1, classes=self.classes, size=size)
         levels = "".join(
-            f"            {self.bits}'d{c}: level = {size}'h{int(self.found.worth(c)) % 2**size:x};\n"
+            f"            {self.bits}'d{c}: level = {size}'h{int(self.plan.worth(c)) % 2**size:x};\n"
             for c in self.codes
         )
         return (
@@ -224,20 +312,46 @@ class _Module:
         )
 
 
-def _parts(terms: tuple[Term, ...], rows: np.ndarray) -> list[tuple[Term, np.ndarray]]:
-    """Return each table with its rows."""
-    ends = [*(t.first for t in terms), len(rows)]
-    return [(term, rows[a:b]) for term, (a, b) in zip(terms, pairwise(ends), strict=True)]
-
-
-def _check_sizes(found: Plan) -> None:
+def _check_sizes(plan: TablePlan) -> None:
     """Raise when there are too many rows to be logic."""
-    terms, remedy = found.terms, "export to C, which keeps tables in memory"
-    for term, rows in _parts(terms.terms, terms.rows) + _parts(terms.common, terms.entries):
+    terms, remedy = plan.terms, "export to C, which keeps tables in memory"
+    for term, rows in terms.tables():
         if len(rows) > MAX_ROWS:
-            of = ", ".join(repr(found.net.variables[f].name) for f, _ in term.steps)
+            of = ", ".join(repr(plan.net.variables[f].name) for f, _ in term.steps)
             got = f"{len(rows):,} of {of}"
             raise error(f"tables of at most {MAX_ROWS:,} rows", got, where="verilog", remedy=remedy)
     entries = terms.rows.size + terms.entries.size
     if entries > MAX_ENTRIES:
         raise error(f"at most {MAX_ENTRIES:,} entries", f"{entries:,}", where="verilog", remedy=remedy)
+
+
+def _test_bench(name: str, ports: _Ports, rows: np.ndarray, scores: np.ndarray) -> str:
+    """Write the test bench of a module, which compares it with the scores of Python."""
+    lines, size = "", ports.score
+    for i, (x, right) in enumerate(zip(rows.tolist(), scores.tolist(), strict=True)):
+        packed = sum(code << low for code, low in zip(x, ports.low, strict=True))
+        lanes = sum((value % 2**size) << size * c for c, value in enumerate(right))
+        lines += f"        row[{i}] = {ports.x}'h{packed:x};\n"
+        lines += f"        right_label[{i}] = {ports.label}'d{int(np.argmax(right))};\n"
+        lines += f"        right_scores[{i}] = {size * len(right)}'h{lanes:x};\n"
+    wait, late = ports.latency, ports.latency - 1
+    if wait:
+        step = f"            x = row[i < {len(rows)} ? i : 0];\n            clk = 0;\n"
+        step += "            #1 clk = 1;\n            #1;\n" + CHECK.format(
+            name=name, guard=f"i >= {late} && ", i=f"i - {late}" if late else "i"
+        )
+    else:
+        step = "            x = row[i];\n            #1;\n" + CHECK.format(name=name, guard="", i="i")
+    return TEST_BENCH.format(
+        name=name,
+        count=len(rows),
+        last=len(rows) - 1,
+        x=ports.x - 1,
+        label=ports.label - 1,
+        scores=size * scores.shape[1] - 1,
+        clock="    reg clk;\n" if wait else "",
+        port=".clk(clk), " if wait else "",
+        rows=lines,
+        more=f" + {late}" if wait and late else "",
+        step=step,
+    )

@@ -1,17 +1,18 @@
-"""C functions that multiply rows of packed codes by values: one multiplication serves all lanes of a word.
+"""Functions that multiply rows of packed codes by values: one multiplication serves all lanes of a word.
 
-A word holds the codes of several units, as `packing` describes. Of every lane one code is cut out and multiplied by the
-value, or added where values are zero or one; of a single lane nothing is cut out, since sums are taken modulo 2**32 and
-what lies above a code can be taken away at the end. The first sum takes whole words in either case. Sums are in memory
-and all else is in registers, of which a Cortex-M0 has eight; a value of zero skips its whole row. The chunk of a shape
-is how many rows are added before lanes are emptied, 0 for all of them.
+A word holds the codes of several units, as `packing` describes. One code is cut out of every lane and multiplied by the
+value, or added where values are zero or one. Nothing is cut out of a single lane: sums are taken modulo 2**32, and the
+bits above a code are subtracted at the end. The first sum takes whole words in either case. Sums are in memory and
+everything else is in registers, of which a Cortex-M0 has eight; a value of zero skips its whole row. The chunk of a
+shape is the number of rows that are added before lanes are emptied, 0 for all of them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes.deploy.programs._c.packing import Shape
+from tinybayes.deploy.programs.packing import Shape
+from tinybayes.deploy.programs.program import Dialect, Function, block, indent, loop
 
 KERNEL, SLICE = 130, 12  # bytes of code, about: of two functions, and of each code of a lane
 ROW = 22  # instructions for each row, about
@@ -43,7 +44,7 @@ class Bank:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Functions of C that add a row to sums in lanes, and take the sums out of the lanes.
+    """Makes functions that add a row to sums in lanes, and take the sums out of the lanes.
 
     Parameters
     ----------
@@ -62,47 +63,46 @@ class Kernel:
         """The C type of a word."""
         return f"uint{self.shape.width}_t"
 
-    def add(self, name: str, apart: str) -> str:
-        """Write the function that adds a row; `apart` keeps it out of the loops around it, for want of registers."""
+    def add(self, dialect: Dialect) -> Function:
+        """Make the function that adds a row; it is kept apart, since loops around it would take its registers."""
         shape = self.shape
         mask = sum((2**self.bits - 1) << lane * shape.lane for lane in range(shape.lanes))
-        lines = []
+        lines = ["const uint32_t w = *words++;"]
         for j in reversed(range(shape.each)):
             code = f"(w >> {j * self.bits})" if j and self.times else f"w >> {j * self.bits}" if j else "w"
             if j and shape.lanes > 1:
                 code = f"(w >> {j * self.bits}) & 0x{mask:X}U"
                 code = f"({code})" if self.times else code
-            lines.append(f"        a[{j}] += {code}{' * x' if self.times else ''};\n")
-        given = f"const {self.word} *words, unsigned count, {'uint32_t x, ' if self.times else ''}uint32_t *a"
-        return (
-            f"static {apart} void {name}({given})\n{{\n    const {self.word} *end = words + count;\n    do {{\n"
-            f"        const uint32_t w = *words++;\n{''.join(lines)}        a += {shape.each};\n"
-            "    } while (words < end);\n}\n\n"
-        )
+            lines.append(f"a[{j}] += {code}{' * x' if self.times else ''};")
+        lines.append(f"a += {shape.each};")
+        words = dialect.pointer(self.word)
+        parameters = (f"{words}words", "unsigned count", *(("uint32_t x",) if self.times else ()), "uint32_t *a")
+        body = (f"{words}end = words + count;", "do {", *indent(lines), "} while (words < end);")
+        return Function("add", "void", parameters, body, apart=True)
 
-    def take(self, name: str, *, more: bool) -> str:
-        """Write the function that empties the lanes: into sums, or with `more`, on top of them."""
+    def take(self, *, more: bool) -> Function:
+        """Make the function that empties the lanes: into sums, or with `more`, on top of them."""
         shape, each, how = self.shape, self.shape.each, "+=" if more else "="
-        lines = [f"for (j = 0; j < {each}U; ++j) {{"]
+        before: list[str] = []
+        lines: list[str] = []
         if each > 1 and shape.lanes > 1:
-            lines[:0] = [f"for (j = 1; j < {each}U; ++j) {{", f"    *a -= a[j] << {self.bits}U * j;", "}"]
+            before = loop("j", each, [f"*a -= a[j] << {self.bits}U * j;"], start=1)
         elif each > 1:
-            lines += [f"    if (j < {each - 1}U) {{", f"        *a -= a[1] << {self.bits};", "    }"]
+            lines = block(f"if (j < {each - 1}U)", [f"*a -= a[1] << {self.bits};"])
         for lane in range(shape.lanes):
             value, last = f"*a >> {lane * shape.lane}" if lane else "*a", lane == shape.lanes - 1
             if not last:
                 value = f"{f'({value})' if lane else value} & 0x{(1 << shape.lane) - 1:X}U"
-            lines.append(f"    sum[{lane * each}] {how} {value};")
+            lines.append(f"sum[{lane * each}] {how} {value};")
         zeroed = "*(volatile uint32_t *)a++" if each == 1 else "*a++"  # a loop of only this would become memset
-        lines += [f"    {zeroed} = 0;", "    ++sum;", "}"]
+        lines = [*before, *loop("j", each, [*lines, f"{zeroed} = 0;", "++sum;"])]
         lines += [f"sum += {shape.room - each};"] if shape.lanes > 1 else []
-        body = "".join(f"        {line}\n" for line in lines)
-        head = f"static void {name}(uint32_t *a, unsigned count, uint32_t *sum)\n{{\n    unsigned j;\n"
-        return f"{head}    do {{\n{body}    }} while (--count);\n}}\n\n"
+        body = ("unsigned j;", "do {", *indent(lines), "} while (--count);")
+        return Function("take", "void", ("uint32_t *a", "unsigned count", "uint32_t *sum"), body)
 
 
 def net_banks(units: int, bits: int, largest: np.ndarray, *, times: bool) -> list[Bank]:
-    """Cut units into banks, at most two, so that bytes times instructions squared, which are dearer, are few.
+    """Cut units into at most two banks that minimise bytes times the square of the instructions.
 
     Parameters
     ----------

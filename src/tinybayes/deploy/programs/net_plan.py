@@ -1,11 +1,11 @@
-"""What every exporter of neural networks starts from: the interface, the facts, and layers without negative numbers.
+"""A neural network as layers without negative numbers.
 
-A device likes numbers that are never negative: they fit in narrow lanes, and zeros can be skipped. So values enter a
-layer as ``z``, weights as their codes ``k``, and with ``top = 2**bits - 1`` a sum is
+Numbers that are never negative fit in narrow lanes, and zeros can be skipped. So values enter a layer as ``z``, weights
+as their codes ``k``, and with ``top = 2**bits - 1`` a sum is
 
     factor * (2 * sum(k * z) - top * sum(z)) + bias
 
-where factor and bias have taken up everything that was left out of the values.
+where factor and bias contain the signs, centers and offsets that were removed from the values.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy.programs._plan import MAX_STATES, plain
+from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import error
 from tinybayes.model import NeuralNet, Variable
 from tinybayes.model.neural_net import LARGEST, PEAK, Layer
@@ -83,13 +83,20 @@ class NetPlan:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The layers without negative numbers."""
-        net, found = self.net, []
-        for i, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
-            if i:
-                found.append(_hidden(layer, shape, net.layers[i - 1].activation))
-            else:
-                found.append(_first_image(net) if layer.convolution else _first(net))
-        return tuple(found)
+        net = self.net
+        first = _first_image(net) if net.layers[0].convolution else _first(net)
+        before = [layer.activation for layer in net.layers]
+        return (first, *map(_hidden, net.layers[1:], net.shapes[1:], before))
+
+    @property
+    def entries(self) -> int:
+        """The number of weights."""
+        return sum(layer.codes.size for layer in self.net.layers)
+
+    @property
+    def unit_property(self) -> dict[str, str]:
+        """The unit of scores, by its name."""
+        return {"scale": repr(float(self.net.scale))}
 
     def facts(self, note: str = "") -> list[str]:
         """Return lines for the comment at the top of generated files."""
@@ -97,29 +104,21 @@ class NetPlan:
         lines = [f"A neural net of {len(net.variables)} features into {net.target.cardinality} classes, by tinybayes."]
         lines += [f"Layers: {', '.join(map(_described, net.layers))}."]
         lines += [f"Price: {model_cost(net)}."]
-        lines += [f"Scores times {net.scale:.6g} are log p(class | x), but for a constant of the row; they are exact."]
-        return [*lines, *([plain(note)] if note else []), f"Model {net_fingerprint(net)}."]
+        lines += [f"Scores times {net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact."]
+        return [*lines, *([plain(note)] if note else []), f"Model {self.fingerprint}."]
 
-
-def net_plan(net: NeuralNet) -> NetPlan:
-    """Lay out a network for export; raise when a device could not hold its codes."""
-    largest = max((*(v.cardinality for v in net.variables), net.target.cardinality))
-    if largest > MAX_STATES:
-        remedy = "merge states, or leave the column out"
-        raise error(f"at most {MAX_STATES:,} states of a variable", f"{largest:,}", where="export", remedy=remedy)
-    return NetPlan(net)
-
-
-def net_fingerprint(net: NeuralNet) -> str:
-    """Return a short hash of everything that a prediction depends on."""
-    digest = hashlib.sha256(repr((net.variables, net.target, net.scale, net.image_shape)).encode())
-    parts = [net.inputs.feature, net.inputs.state, net.inputs.multiplier, net.inputs.center]
-    for layer in net.layers:
-        digest.update(repr((layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after)).encode())
-        parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of everything that a prediction depends on."""
+        net = self.net
+        digest = hashlib.sha256(repr((net.variables, net.target, net.scale, net.image_shape)).encode())
+        parts = [net.inputs.feature, net.inputs.state, net.inputs.multiplier, net.inputs.center]
+        for layer in net.layers:
+            digest.update(repr((layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after)).encode())
+            parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
 
 
 def _described(layer: Layer) -> str:

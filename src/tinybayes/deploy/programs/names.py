@@ -1,4 +1,4 @@
-"""Names in generated code: identifiers that no compiler stumbles over, all distinct."""
+"""Names and other text that is safe in generated code."""
 
 import re
 
@@ -23,7 +23,7 @@ LONGEST = 63  # characters that C99 compilers must tell apart
 def check_name(name: str, words: frozenset[str] = frozenset()) -> str:
     """Return the name of a model, which becomes a part of file names and identifiers; raise when it cannot.
 
-    `words` are more names that are taken, in one language only.
+    `words` are names that only one language reserves.
     """
     remedy = "choose letters, digits and underscores, beginning with a letter"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
@@ -35,12 +35,21 @@ def check_name(name: str, words: frozenset[str] = frozenset()) -> str:
 
 def identifier(text: object) -> str:
     """Turn any text into the middle of an identifier."""
-    found = re.sub(r"[^A-Za-z0-9]+", "_", str(text)).strip("_")
-    return found[:LONGEST] or "x"
+    return re.sub(r"[^A-Za-z0-9]+", "_", str(text)).strip("_")[:LONGEST] or "x"
+
+
+def plain(value: object) -> str:
+    """Return text that is safe in a comment of any language: one line of ASCII."""
+    return " ".join(str(value).encode("ascii", "replace").decode().split())
+
+
+def upwards(bound: float) -> str:
+    """Write a bound with two digits, rounded up."""
+    return f"{bound * 1.05 + 1e-300:.1e}"
 
 
 class Names:
-    """Hands out distinct identifiers in capitals, for constants."""
+    """Distinct identifiers in capitals, for constants."""
 
     def __init__(self, used: set[str]) -> None:
         self.used = set(used)

@@ -79,7 +79,7 @@ class Plane:
 
 
 def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes: bool) -> tuple[Plane, ...]:
-    """Cut the classes into planes with the fewest bytes in all, and of those the fewest operations.
+    """Cut the classes into planes with the fewest bytes in total; among equals, with the fewest operations.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes
             cut = [Shape(width, lane, lane // bits, size) for lane, size in sizes.items() if size]
             rooms = {shape.room for shape in cut}
             choices += [min((s for s in cut if s.room == room), key=lambda s: s.work(terms)) for room in rooms]
-    found, first = [], 0
+    cut_planes, first = [], 0
     for shape, count in _cut(classes, tuple(choices), terms):
-        found.append(Plane(first, count, bits, shape))
+        cut_planes.append(Plane(first, count, bits, shape))
         first += count
-    return tuple(found)
+    return tuple(cut_planes)
 
 
 def _chunk(largest: Sequence[int], start: int, lane: int) -> int:

@@ -1,1 +1,0 @@
-"""Pieces of the C exporter; `tinybayes.deploy.programs.c` puts them together."""

@@ -1,1 +1,0 @@
-"""Pieces of the Verilog exporter; `tinybayes.deploy.programs.verilog` puts them together."""

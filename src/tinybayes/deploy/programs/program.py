@@ -1,0 +1,293 @@
+"""Programs of the C family as records: tables, functions, constants.
+
+The makers (`tables`, `net`, `circuit`, `encoding`, `classifier`) build a program once. A `Dialect` answers what the
+languages write differently inside functions; `c`, `cpp` and `arduino` lay out the files.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a language of the C family writes tables and functions.
+
+    Parameters
+    ----------
+    name
+        The name of the program.
+    prefix
+        Begins the names of public functions.
+    table
+        The qualifier of tables, and of pointers into them.
+    helper
+        How functions that are not public are declared.
+    local_tables
+        Whether a table is declared inside the function that reads it, instead of before it.
+    """
+
+    name: str
+    prefix: str
+    table: str = "const"
+    helper: str = "static"
+    local_tables: bool = False
+
+    def pointer(self, kind: str) -> str:
+        """Write the type of a pointer into a table whose entries are of this type; a name follows."""
+        return f"{self.table} {kind} *"
+
+    def macro(self, word: str) -> str:
+        """Write the name of a macro of this program."""
+        return f"{self.name}_{word}".upper()
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """A table of constants with one or two axes; the type of its entries is that of `values`, a structured one too."""
+
+    name: str
+    values: np.ndarray
+
+    @property
+    def type(self) -> str:
+        """The C type of an entry."""
+        dtype = self.values.dtype
+        if dtype.names is None:
+            return type_name(dtype)
+        groups = groupby(dtype.names, key=lambda field: type_name(dtype[field]))
+        fields = " ".join(f"{kind} {', '.join(names)};" for kind, names in groups)
+        return f"struct {{ {fields} }}"
+
+    def text(self, dialect: Dialect) -> str:
+        """Write the definition."""
+        shape = "".join(f"[{n}]" for n in self.values.shape)
+        if self.values.ndim == 1:
+            entries = _entries(self.values)
+        else:
+            entries = ",\n".join(f"    {{\n{_entries(row)}\n    }}" for row in self.values)
+        return f"static {dialect.table} {self.type} {self.name}{shape} = {{\n{entries}\n}};\n"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function.
+
+    Parameters
+    ----------
+    name, returns, parameters
+        Its head; a public function gets the prefix of the dialect.
+    body
+        Its lines, indented relative to the function.
+    doc
+        What it does, a comment.
+    arrays
+        The tables that only this function reads.
+    public
+        Whether users call it.
+    apart
+        Whether it must not be inlined: a loop of its own has all registers for itself.
+    """
+
+    name: str
+    returns: str
+    parameters: tuple[str, ...]
+    body: tuple[str, ...]
+    doc: str = ""
+    arrays: tuple[Array, ...] = ()
+    public: bool = False
+    apart: bool = False
+
+    def head(self, dialect: Dialect) -> str:
+        """Write everything before the body."""
+        apart = f"{dialect.macro('apart')} " if self.apart else ""
+        kind = "" if self.public and dialect.prefix else f"{dialect.helper} "
+        prefix = dialect.prefix if self.public else ""
+        return f"{kind}{apart}{self.returns} {prefix}{self.name}({', '.join(self.parameters)})"
+
+    def text(self, dialect: Dialect) -> str:
+        """Write the definition, with its tables."""
+        tables = "".join(array.text(dialect) for array in self.arrays)
+        doc = comment(self.doc) if self.doc and not (self.public and dialect.prefix) else ""
+        before, inside = ("", indent(tables.splitlines())) if dialect.local_tables else (tables, [])
+        lines = "".join(f"{line}\n" for line in [*inside, *indent(self.body)])
+        gap = "\n" if before else ""
+        return f"{before}{gap}{doc}{self.head(dialect)}\n{{\n{lines}}}\n"
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """Names for consecutive integers from 0 on."""
+
+    name: str
+    members: tuple[str, ...]
+    doc: str
+
+    def text(self) -> str:
+        """Write the definition."""
+        lines = ",\n".join(f"    {member} = {i}" for i, member in enumerate(self.members))
+        return f"{comment(self.doc)}enum {self.name} {{\n{lines}\n}};\n\n"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number with a name, a macro in C."""
+
+    name: str
+    value: int
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The sizes and C types of the public functions of a classifier; without raw measurements `value` is empty."""
+
+    features: int
+    classes: int
+    state: str
+    label: str
+    score: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Functions that compute the score of every class.
+
+    Parameters
+    ----------
+    functions
+        The last one is ``add_up(x, sum)``, from states to sums.
+    type
+        The C type of a sum.
+    smallest
+        Whether the smallest sum wins, instead of the largest.
+    shared
+        An expression of what is added to the scores of all classes, if there is anything.
+    """
+
+    functions: tuple[Function, ...]
+    type: str
+    smallest: bool = False
+    shared: str = ""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model as code.
+
+    Parameters
+    ----------
+    facts
+        Lines about the model, for the comment at the top.
+    functions
+        In the order of their definition: a function comes after those that it calls.
+    enumerations, constants
+        Names for features, classes and states, and sizes.
+    interface
+        Of a classifier.
+    public_types, types
+        Definitions of types that users need, and of those that only the functions need.
+    """
+
+    facts: tuple[str, ...]
+    functions: tuple[Function, ...]
+    enumerations: tuple[Enumeration, ...]
+    constants: tuple[Constant, ...]
+    interface: Interface | None = None
+    public_types: str = ""
+    types: str = ""
+
+    @property
+    def public(self) -> tuple[Function, ...]:
+        """The functions that users call."""
+        return tuple(function for function in self.functions if function.public)
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The tables of all functions."""
+        return tuple(array for function in self.functions for array in function.arrays)
+
+    @property
+    def infinities(self) -> bool:
+        """Whether a table holds minus infinity."""
+        return any(a.values.dtype.kind == "f" and bool(np.isneginf(a.values).any()) for a in self.arrays)
+
+    @property
+    def apart(self) -> bool:
+        """Whether some function must not be inlined."""
+        return any(function.apart for function in self.functions)
+
+
+def type_name(dtype: np.dtype) -> str:
+    """Return the C type of a NumPy type."""
+    return "float" if dtype.kind == "f" else f"{dtype.name}_t"
+
+
+def narrow(values: Iterable[int] | np.ndarray, *, signed: bool = False, limit: int = 0) -> np.ndarray:
+    """Convert integers to the narrowest type that holds all of them, and `limit`."""
+    array = np.asarray(values, dtype=np.int64)
+    low, high = int(array.min(initial=0)), int(array.max(initial=limit))
+    return array.astype(narrowest(low, high, ("int8", "int16", "int32") if signed else ("uint8", "uint16", "uint32")))
+
+
+def narrowest(low: int, high: int, kinds: Iterable[str]) -> np.dtype:
+    """Return the first of these types that holds a range of integers, or the last one."""
+    for kind in kinds:
+        dtype = np.dtype(kind)
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            break
+    return dtype
+
+
+def unsigned(limit: int) -> str:
+    """Return the narrowest unsigned C type that holds integers up to `limit`."""
+    return type_name(narrowest(0, limit, ("uint8", "uint16", "uint32")))
+
+
+def number(value: float) -> str:
+    """Write a float32 so that every compiler reads back the same bits."""
+    if value == -math.inf:
+        return "-INFINITY"
+    text = f"{value:.9g}"
+    return f"{text}F" if "." in text or "e" in text else f"{text}.0F"
+
+
+def _entries(values: np.ndarray) -> str:
+    """Write the entries of a table in lines of equal length."""
+    if values.dtype.names:
+        words = [f"{{{', '.join(map(str, entry))}}}" for entry in values.tolist()]
+    elif values.dtype.kind == "f":
+        words = [number(v) for v in values.tolist()]
+    elif values.dtype == np.uint32:
+        words = [f"0x{v:X}U" for v in values.tolist()]
+    else:
+        words = [str(v) for v in values.tolist()]
+    each = max(1, (WIDTH - 4) // (max(map(len, words), default=1) + 2))
+    return ",\n".join("    " + ", ".join(words[i : i + each]) for i in range(0, len(words), each))
+
+
+def comment(*lines: str) -> str:
+    """Write a comment; no text in it can end it early."""
+    safe = [line.replace("*/", "* /").replace("\\", "/").replace("??", "? ?") for line in lines]
+    return "/* " + "\n * ".join(safe) + " */\n"
+
+
+def indent(lines: Iterable[str]) -> list[str]:
+    """Move lines to the right by one level."""
+    return [f"    {line}" for line in lines]
+
+
+def block(head: str, lines: Iterable[str]) -> list[str]:
+    """Write lines in braces after a head such as that of a loop or a condition."""
+    return [f"{head} {{" if head else "{", *indent(lines), "}"]
+
+
+def loop(counter: str, count: int, lines: Iterable[str], *, start: int = 0) -> list[str]:
+    """Write a loop over consecutive integers."""
+    return block(f"for ({counter} = {start}; {counter} < {count}U; ++{counter})", lines)

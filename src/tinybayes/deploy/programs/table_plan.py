@@ -1,0 +1,279 @@
+"""A classifier as a sum of table rows: rows of codes, the value of each code, and the range of the sums.
+
+A *term* is a table that depends on the class. Its rows hold one entry for each class, and the row is found by adding
+multiples of the features' codes to the term's first row. Tables without the class add the same to all classes.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, product
+
+import numpy as np
+
+from tinybayes.cost import model_cost
+from tinybayes.deploy.programs.names import plain, upwards
+from tinybayes.errors import error
+from tinybayes.infer.integers import integer_levels
+from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NumberFormat, Variable
+from tinybayes.model.layout import strides
+
+LARGEST = 2**31 - 1
+MAX_ENTRIES = 2**26  # of a decision tree written out as a table
+
+
+@dataclass(frozen=True)
+class Term:
+    """A table whose row is ``first`` plus, for each pair (feature, stride), the stride times the feature's code."""
+
+    first: int
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A classifier laid out as rows of codes.
+
+    Parameters
+    ----------
+    states
+        Cardinality of each feature.
+    classes
+        Number of classes.
+    terms, rows
+        The tables that depend on the class, and all their rows of codes, shape (rows, classes).
+    constant
+        Rows that are always added, such as that of the class prior, shape (any, classes).
+    common, entries
+        The tables that do not depend on the class, and all their entries.
+    common_constant
+        Entries of such tables that are always added.
+    """
+
+    states: tuple[int, ...]
+    classes: int
+    terms: tuple[Term, ...]
+    rows: np.ndarray
+    constant: np.ndarray
+    common: tuple[Term, ...]
+    entries: np.ndarray
+    common_constant: np.ndarray
+
+    @property
+    def has_common(self) -> bool:
+        """Whether there are tables that do not depend on the class."""
+        return bool(self.common) or len(self.common_constant) > 0
+
+    def tables(self) -> Iterator[tuple[Term, np.ndarray]]:
+        """Yield each table that depends on the class with its rows, then those that do not with their entries."""
+        for terms, rows in ((self.terms, self.rows), (self.common, self.entries)):
+            ends = [*(t.first for t in terms), len(rows)]
+            yield from ((term, rows[a:b]) for term, (a, b) in zip(terms, pairwise(ends), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan:
+    """A classifier made of tables on its way to a device.
+
+    Parameters
+    ----------
+    net
+        The classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats.
+    terms
+        Its tables as rows of codes (float32 values for floats).
+    form
+        The one number format.
+    values
+        For each code the integer that it adds to a score; None for floats, which are added as they are.
+    fraction
+        An integer score is in units of ``2**-fraction`` nats.
+    """
+
+    net: BayesNet
+    terms: Terms
+    form: NumberFormat
+    values: np.ndarray | None
+    fraction: int
+
+    @property
+    def target(self) -> Variable:
+        """The class variable."""
+        assert self.net.target is not None
+        return self.net.target
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+        return self.net.variables
+
+    @property
+    def features(self) -> int:
+        """The number of features."""
+        return len(self.net.variables)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.terms.classes
+
+    @property
+    def score(self) -> str:
+        """The C type of a score."""
+        return "float" if self.values is None else "int32_t"
+
+    @property
+    def entries(self) -> int:
+        """The number of table entries that depend on the class."""
+        return self.terms.rows.size
+
+    @property
+    def unit_property(self) -> dict[str, str]:
+        """The unit of integer scores, by its name."""
+        return {} if self.values is None else {"fraction": str(self.fraction)}
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest magnitude that a sum of integers, or a part of it, can have."""
+        parts = [rows for _, rows in self.terms.tables()]
+        parts += [*self.terms.constant, *self.terms.common_constant]
+        return sum(int(np.abs(self.worth(part)).max()) for part in parts)
+
+    def worth(self, codes: np.ndarray) -> np.ndarray:
+        """Return what codes add to a score."""
+        if self.values is None:
+            return np.asarray(codes, dtype=np.float32)
+        if isinstance(self.form, Fixed):  # no table of all codes: there may be 2**32
+            return -np.asarray(codes, dtype=np.int64)
+        return self.values[codes]
+
+    def facts(self, note: str = "") -> list[str]:
+        """Return lines for the comment at the top of generated files."""
+        lines = [f"A classifier of {self.features} features into {self.classes} classes, by tinybayes."]
+        lines += [f"Price: {model_cost(self.net)}; entries are {self.form}."]
+        lines += [f"Scores are {self.unit}."] + ([plain(note)] if note else [])
+        return [*lines, f"Model {self.fingerprint}."]
+
+    @property
+    def unit(self) -> str:
+        """What a score means."""
+        if self.values is None:
+            return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones"
+        exact = "as stored" if isinstance(self.form, Fixed) else "to which the levels of the codebook were rounded"
+        return f"log p(x, class) in units of 2**{-self.fraction} nats, {exact}"
+
+    @property
+    def float_error(self) -> float:
+        """A bound of the rounding error of a finite score that is added up in 32-bit floats, one term after another.
+
+        Every partial sum is at most the sum of the magnitudes, and each addition and each entry rounds once.
+        """
+        count = len(self.terms.terms) + len(self.terms.common) + 2
+        finite = 0.0
+        for _, rows in self.terms.tables():
+            finite += float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
+        for constant in (self.terms.constant, self.terms.common_constant):
+            finite += float(np.abs(constant[np.isfinite(constant)]).sum())
+        return count * finite * 2.0**-23
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of everything that a prediction depends on."""
+        digest = hashlib.sha256()
+        for node, cpd in zip(self.net.nodes, self.net.cpds, strict=True):
+            digest.update(repr((node, cpd.parents, cpd.format, cpd.table.shape)).encode())
+            digest.update(np.ascontiguousarray(cpd.table).tobytes())
+            if cpd.tree is not None:
+                for part in (cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row):
+                    digest.update(part.tobytes())
+        return digest.hexdigest()[:16]
+
+
+def table_plan(net: BayesNet) -> TablePlan:
+    """Lay out a classifier for export; raise when a device could not hold its sums."""
+    formats = {cpd.format for cpd in net.cpds}
+    form = next(iter(formats))
+    if len(formats) > 1 or isinstance(form, Float):
+        form = Float(32)
+        net = replace(net, cpds=tuple(replace(c, table=form.encode(c.log_parameters), format=form) for c in net.cpds))
+    terms = lay_out(net)
+    values, fraction = None, 0
+    if isinstance(form, Fixed):
+        values, fraction = np.empty(0, np.int64), form.fraction
+    elif isinstance(form, Codebook):
+        levels = integer_levels(net)
+        values, fraction = levels.values, levels.fraction
+    plan = TablePlan(net, terms, form, values, fraction)
+    if values is not None and plan.reach > LARGEST:
+        remedy = "quantise to fewer bits"
+        raise error("sums of all tables below 2**31", f"{plan.reach:,}", where="integer sums", remedy=remedy)
+    return plan
+
+
+def lay_out(net: BayesNet) -> Terms:
+    """Lay out a classifier; tables that depend on features with one state only are constant."""
+    if net.target is None:
+        raise error("a model with a class", "none", where="export", remedy="learn it with a target")
+    target, classes = len(net.variables), net.target.cardinality
+    states = [node.cardinality for node in net.nodes]
+    with_class, without = _Tables(), _Tables()
+    for node, cpd in enumerate(net.cpds):
+        axes = [*cpd.parents, node]
+        table = full_table(net, node, cpd).reshape([states[v] for v in axes])
+        if target in axes:
+            table = np.moveaxis(table, axes.index(target), -1).reshape(-1, classes)
+            axes.remove(target)
+            with_class.add(table, _steps(axes, states))
+        elif np.isneginf(table).any():  # predictions must see an entry that is impossible in every class
+            with_class.add(np.repeat(table.reshape(-1, 1), classes, axis=1), _steps(axes, states))
+        else:
+            without.add(table.reshape(-1), _steps(axes, states))
+    empty = np.empty((0, classes), net.cpds[0].table.dtype)
+    return Terms(
+        tuple(states[:target]),
+        classes,
+        tuple(with_class.terms),
+        np.concatenate([empty, *with_class.rows]),
+        np.concatenate([empty, *with_class.constant]),
+        tuple(without.terms),
+        np.concatenate([empty[:, 0], *without.rows]),
+        np.concatenate([empty[:, 0], *without.constant]),
+    )
+
+
+class _Tables:
+    """Tables one after another."""
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self.rows: list[np.ndarray] = []
+        self.constant: list[np.ndarray] = []
+        self.size = 0
+
+    def add(self, rows: np.ndarray, steps: tuple[tuple[int, int], ...]) -> None:
+        """Add the rows of a table; without steps it has one row, which is always added."""
+        if not steps:
+            self.constant.append(rows)
+            return
+        self.terms.append(Term(self.size, steps))
+        self.rows.append(rows)
+        self.size += len(rows)
+
+
+def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
+    """Return the codes of a distribution as a full table; a decision tree is written out."""
+    if cpd.tree is None:
+        return cpd.table
+    shape = [net.nodes[p].cardinality for p in cpd.parents]
+    if math.prod(shape) * cpd.table.shape[1] > MAX_ENTRIES:
+        where, remedy = f"distribution of {net.nodes[node].name!r}", "compile the network to a circuit and export that"
+        raise error(f"at most {MAX_ENTRIES:,} entries", "a larger decision tree", where=where, remedy=remedy)
+    contexts = (dict(zip(cpd.parents, values, strict=True)) for values in product(*map(range, shape)))
+    return cpd.table[[cpd.tree.find(context) for context in contexts]]
+
+
+def _steps(axes: list[int], states: list[int]) -> tuple[tuple[int, int], ...]:
+    """Return the stride of each feature, leaving out those whose code is always zero."""
+    steps = zip(axes, strides([states[v] for v in axes]), strict=True)
+    return tuple((v, stride) for v, stride in steps if states[v] > 1)
