@@ -76,37 +76,21 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show the variables, the structure and the price of a model."""
-    from tinybayes.cost import model_cost
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.files.native import load_metadata
-    from tinybayes.model import Circuit, NeuralNet
-    from tinybayes.report.circuits import circuit_card, describe_circuit
-    from tinybayes.report.console import model_card
-    from tinybayes.report.neural_nets import describe_net, net_card
+    from tinybayes.report.console import describe, model_card
 
-    found = read_classifier(model)
+    loaded = read_classifier(model)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
     if as_json:
-        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in found.variables]
-        target = None if found.target is None else {"name": found.target.name, "states": list(found.target.states)}
-        described = {"target": target, "variables": variables}
-        if isinstance(found, Circuit):
-            print_json({**described, **describe_circuit(found), "metadata": metadata})
-            return
-        if isinstance(found, NeuralNet):
-            print_json({**described, **describe_net(found), "cost": model_cost(found).to_dict(), "metadata": metadata})
-            return
-        nodes = found.nodes
-        parents = {n.name: [nodes[p].name for p in c.parents] for n, c in zip(nodes, found.cpds, strict=True)}
-        print_json({**described, "parents": parents, "cost": model_cost(found).to_dict(), "metadata": metadata})
+        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in loaded.variables]
+        target = None if loaded.target is None else {"name": loaded.target.name, "states": list(loaded.target.states)}
+        print_json({"target": target, "variables": variables, **describe(loaded), "metadata": metadata})
         return
-    if isinstance(found, Circuit):
-        show(circuit_card(found, limit=limit))
-    else:
-        show(net_card(found, limit=limit) if isinstance(found, NeuralNet) else model_card(found, limit=limit))
+    show(model_card(loaded, limit=limit))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
-    what = ("query", model, "--marginals") if found.target is None else ("evaluate", model, "TEST_TABLE")
+    what = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")
     say(suggest(*what))
 
 

@@ -37,7 +37,7 @@ def query(
     from tinybayes.infer.query_frames import query_frames
     from tinybayes.infer.query_text import parse_query
     from tinybayes.model import LogLinear
-    from tinybayes.report.circuits import posterior_table
+    from tinybayes.report.console import posterior_table
 
     asked = read_distribution(model)
     wanted, known = parse_query(text, asked.variables if isinstance(asked, LogLinear) else asked.nodes)

@@ -9,8 +9,7 @@ import numpy as np
 from tinybayes.cost import model_cost
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, NeuralNet
-from tinybayes.report.circuits import describe_circuit
-from tinybayes.report.console import bytes_text
+from tinybayes.report.console import bytes_text, describe_circuit
 from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph
 from tinybayes.report.snippet import c_snippet
 from tinybayes.report.tables import cpd_table, layer_weights, level_use, use_of

@@ -1,4 +1,6 @@
-"""Tables and trees for the terminal."""
+"""Models, evaluations, explanations and posteriors as tables and trees for the terminal."""
+
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -7,8 +9,10 @@ from rich.table import Table
 from rich.tree import Tree
 
 from tinybayes.cost import model_cost
-from tinybayes.infer import Evaluation, Explanation
+from tinybayes.infer import Evaluation, Explanation, is_decomposable, is_deterministic, is_smooth
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
+
+_PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
 
 
 def bytes_text(bits: int) -> str:
@@ -17,28 +21,113 @@ def bytes_text(bits: int) -> str:
     return f"{size} B" if size < 1000 else f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
 
 
-def model_card(net: BayesNet, *, limit: int = 20) -> RenderableType:
-    """Describe a network: its variables, its structure as a tree, its price.
+def describe(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
+    """Return what `model_card` shows in plain values."""
+    if isinstance(model, Circuit):
+        return describe_circuit(model)
+    cost = model_cost(model).to_dict()
+    if isinstance(model, NeuralNet):
+        return {**describe_net(model), "cost": cost}
+    names = [node.name for node in model.nodes]
+    return {"parents": {n: [names[p] for p in c.parents] for n, c in zip(names, model.cpds, strict=True)}, "cost": cost}
+
+
+def describe_circuit(circuit: Circuit) -> dict[str, Any]:
+    """Return the sizes and the properties of a circuit in plain values."""
+    kinds = np.bincount(circuit.kind, minlength=4).tolist()
+    return {
+        "nodes": circuit.n_nodes,
+        "edges": circuit.n_edges,
+        "parameters": len(circuit.table),
+        "format": str(circuit.format),
+        "leaves": {"parameters": kinds[0], "indicators": kinds[1]},
+        "sums": kinds[2],
+        "products": kinds[3],
+        "properties": {name: bool(check(circuit)) for name, check in _PROPERTIES.items()},
+    }
+
+
+def describe_net(net: NeuralNet) -> dict[str, Any]:
+    """Return the inputs and the layers of a network in plain values."""
+    layers = [
+        {
+            "kind": "convolution" if layer.convolution else "dense",
+            "inputs": list(shape),
+            "units": layer.units,
+            "weights": layer.codes.size,
+            "bits": int(layer.bits),
+            "activation": layer.activation,
+        }
+        for layer, shape in zip(net.layers, net.shapes, strict=True)
+    ]
+    states = int((net.inputs.state >= 0).sum())
+    return {"inputs": {"states": states, "numbers": len(net.inputs) - states}, "layers": layers}
+
+
+def model_card(model: BayesNet | Circuit | NeuralNet, *, limit: int = 20) -> RenderableType:
+    """Describe a model: its variables, its structure, its price.
 
     Parameters
     ----------
-    net
-        The network.
+    model
+        The model.
     limit
         How many variables to list; the rest are counted.
     """
-    return Group(variables_table(net, limit), "", structure_tree(net, limit=limit), "", cost_table(net))
+    if isinstance(model, Circuit):
+        parts: list[RenderableType] = [_circuit_table(model)]
+    elif isinstance(model, NeuralNet):
+        parts = [_layers_table(model), "", _price_table(model)]
+    else:
+        parts = [structure_tree(model, limit=limit), "", _price_table(model)]
+    return Group(variables_table(model, limit), "", *parts)
 
 
-def cost_table(net: BayesNet) -> Table:
-    """List what a network stores and what a prediction does."""
-    cost = model_cost(net)
-    formats = sorted({str(cpd.format) for cpd in net.cpds})
-    table = Table(title="Price", title_justify="left", show_header=False)
-    table.add_row("memory", f"{bytes_text(cost.bits)} ({cost.bits:,} bits)")
-    table.add_row("parameters", f"{cost.parameters:,} in {', '.join(formats)}")
-    table.add_row("a prediction", f"{cost.additions:,} additions, {cost.lookups:,} look-ups")
-    table.add_row("arg max and tests", f"{cost.comparisons:,} comparisons")
+def _facts_table(title: str, facts: dict[str, str]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, value)
+    return table
+
+
+def _price_table(model: BayesNet | NeuralNet) -> Table:
+    """List what a model stores and what a prediction does."""
+    cost = model_cost(model)
+    facts = {"memory": f"{bytes_text(cost.bits)} ({cost.bits:,} bits)", "parameters": f"{cost.parameters:,}"}
+    if isinstance(model, NeuralNet):
+        facts["a prediction"] = f"{cost.multiplications:,} multiply-accumulates, {cost.additions:,} additions"
+        facts["largest sum"] = f"{np.log2(max(model.reach) + 1) + 1:.1f} bits"
+    else:
+        facts["parameters"] += f" in {', '.join(sorted({str(cpd.format) for cpd in model.cpds}))}"
+        facts["a prediction"] = f"{cost.additions:,} additions, {cost.lookups:,} look-ups"
+        facts["arg max and tests"] = f"{cost.comparisons:,} comparisons"
+    return _facts_table("Price", facts)
+
+
+def _circuit_table(circuit: Circuit) -> Table:
+    sizes = describe_circuit(circuit)
+    bits = len(circuit.table) * circuit.format.bits + circuit.format.shared_bits
+    leaves = f"{sizes['leaves']['parameters']:,} parameters and {sizes['leaves']['indicators']:,} indicators"
+    inner = f"{sizes['sums']:,} sums, {sizes['products']:,} products"
+    facts = {
+        "edges": f"{sizes['edges']:,}",
+        "nodes": f"{sizes['nodes']:,}: {inner}, leaves: {leaves}",
+        "parameters": f"{sizes['parameters']:,} in {sizes['format']}, {bytes_text(bits)}",
+    }
+    for name, check in _PROPERTIES.items():
+        answer = check(circuit)
+        facts[name] = "yes" if answer else f"no: {answer.reason}"
+    return _facts_table("Circuit", facts)
+
+
+def _layers_table(net: NeuralNet) -> Table:
+    table = Table(title="Layers", title_justify="left")
+    for heading in ("layer", "inputs", "units", "weights", "bits", "activation"):
+        table.add_column(heading, justify="left" if heading in ("layer", "activation") else "right")
+    for layer in describe_net(net)["layers"]:
+        inputs = " x ".join(map(str, layer["inputs"]))
+        sizes = (f"{layer['units']:,}", f"{layer['weights']:,}", str(layer["bits"]))
+        table.add_row(layer["kind"], inputs, *sizes, layer["activation"])
     return table
 
 
@@ -132,4 +221,33 @@ def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:
         table.add_row(bold.format(escape(variable.name)), str(variable.cardinality), escape(names))
     if len(shown) > limit:
         table.add_row(f"[dim]... and {len(shown) - limit:,} more[/dim]", "", "")
+    return table
+
+
+def posterior_table(circuit: Circuit, known: np.ndarray, posterior: np.ndarray, *, limit: int = 50) -> Table:
+    """List the posterior of every variable, the most probable state first.
+
+    Parameters
+    ----------
+    circuit
+        The circuit.
+    known
+        Codes of what is known, -1 elsewhere.
+    posterior
+        What `marginals` says.
+    limit
+        How many variables to list; the rest are counted.
+    """
+    table = Table(title="Posteriors", title_justify="left")
+    for heading in ("variable", "state", "probability", "others"):
+        table.add_column(heading, justify="right" if heading == "probability" else "left", overflow="fold")
+    parts = np.split(posterior, circuit.first_state[1:-1])
+    for node, part, code in list(zip(circuit.nodes, parts, known.tolist(), strict=True))[:limit]:
+        order = np.argsort(-part, kind="stable")
+        others = ", ".join(f"{node.states[k]} {part[k]:.4g}" for k in order[1:6]) + (", ..." if len(part) > 6 else "")
+        mark = " [dim](known)[/dim]" if code >= 0 else ""
+        top = int(order[0])
+        table.add_row(escape(node.name), escape(str(node.states[top])) + mark, f"{part[top]:.6g}", escape(others))
+    if len(circuit.nodes) > limit:
+        table.add_row(f"[dim]... and {len(circuit.nodes) - limit:,} more[/dim]", "", "", "")
     return table

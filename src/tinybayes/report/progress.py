@@ -1,8 +1,8 @@
-"""Progress of long learning, drawn on standard error."""
+"""Progress of long work, drawn on standard error. Each function gives a reporter, or None when nothing is shown."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from tinybayes.infer import Marginals
@@ -10,49 +10,48 @@ if TYPE_CHECKING:
     from tinybayes.learn.ties.relearn import RelearnProgress
     from tinybayes.learn.training.tables import Progress
 
+S = TypeVar("S")
+Drawn = tuple[float, float | None, str]  # completed, total (None: nobody knows), text
+
 
 @contextmanager
-def training_progress(show: bool) -> Iterator["Callable[[Progress], None] | None"]:
-    """Give a function that draws epochs, error and time left on standard error; None when it is not to be shown."""
+def drawn(show: bool, label: str, text_of: Callable[[S], Drawn], *, bar: bool) -> Iterator[Callable[[S], None] | None]:
+    """Draw states as a line of text, behind a bar or, where the end is unknown, a spinner."""
     if not show:
         yield None
         return
     from rich import progress as rich_progress
     from rich.console import Console
 
-    text = rich_progress.TextColumn("{task.completed}/{task.total} epochs{task.fields[text]}")
-    columns = (rich_progress.TextColumn("training"), rich_progress.BarColumn(), text)
-    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=None, text="")
-
-        def report(state: "Progress") -> None:
-            wrong = "" if state.best_error != state.best_error else f", {100 * state.best_error:.2f} % error"
-            text = f"{wrong}, {state.seconds_left:.0f} s left"
-            bar.update(task, completed=state.done, total=state.total, text=text)
-
-        yield report
-
-
-@contextmanager
-def growth_progress(show: bool) -> Iterator["Callable[[Growth], None] | None"]:
-    """Give a function that draws how far a circuit or trees have grown; None when it is not to be shown.
-
-    Nobody knows how many splits there will be, so there is no bar: splits, edges, score, log-likelihood and time.
-    """
-    if not show:
-        yield None
-        return
-    from rich import progress as rich_progress
-    from rich.console import Console
-
-    columns = (rich_progress.SpinnerColumn(), rich_progress.TextColumn("growing {task.fields[text]}"))
+    mark = rich_progress.BarColumn() if bar else rich_progress.SpinnerColumn()
+    columns = (rich_progress.TextColumn(label), mark, rich_progress.TextColumn("{task.fields[text]}"))
     with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
-        task = line.add_task("growing", total=None, text="")
+        task = line.add_task(label, total=None, text="")
 
-        def report(state: "Growth") -> None:
-            line.update(task, text=growth_text(state))
+        def report(state: S) -> None:
+            completed, total, text = text_of(state)
+            line.update(task, completed=completed, total=total, text=text)
 
         yield report
+
+
+Reporter = AbstractContextManager[Callable[[S], None] | None]
+
+
+def training_progress(show: bool) -> "Reporter[Progress]":
+    """Draw epochs, error and time left."""
+
+    def text(state: "Progress") -> Drawn:
+        wrong = "" if state.best_error != state.best_error else f", {100 * state.best_error:.2f} % error"
+        epochs = f"{state.done}/{state.total} epochs{wrong}, {state.seconds_left:.0f} s left"
+        return state.done, state.total, epochs
+
+    return drawn(show, "training", text, bar=True)
+
+
+def growth_progress(show: bool) -> "Reporter[Growth]":
+    """Draw splits, edges, score, log-likelihood and time: nobody knows how many splits there will be."""
+    return drawn(show, "growing", lambda state: (0, None, growth_text(state)), bar=False)
 
 
 def growth_text(state: "Growth") -> str:
@@ -62,48 +61,22 @@ def growth_text(state: "Growth") -> str:
     return f"{state.splits:,} splits, {edges}score {state.score:,.0f}, {likelihood}, {state.seconds:.0f} s"
 
 
-@contextmanager
-def relearning_progress(show: bool) -> Iterator["Callable[[RelearnProgress], None] | None"]:
-    """Give a function that draws how far relearning has come; None when it is not to be shown."""
-    if not show:
-        yield None
-        return
-    from rich import progress as rich_progress
-    from rich.console import Console
+def relearning_progress(show: bool) -> "Reporter[RelearnProgress]":
+    """Draw steps, log-likelihood and how close the expected counts are."""
 
-    columns = (rich_progress.SpinnerColumn(), rich_progress.TextColumn("relearning {task.fields[text]}"))
-    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as line:
-        task = line.add_task("relearning", total=None, text="")
+    def text(state: "RelearnProgress") -> Drawn:
+        likelihood = "" if state.log_likelihood is None else f"log p {state.log_likelihood:.6f} a row, "
+        return 0, None, f"step {state.step}, {likelihood}counts within {state.gradient:.2g}, {state.seconds:.0f} s"
 
-        def report(state: "RelearnProgress") -> None:
-            likelihood = "" if state.log_likelihood is None else f"log p {state.log_likelihood:.6f} a row, "
-            text = f"step {state.step}, {likelihood}counts within {state.gradient:.2g}, {state.seconds:.0f} s"
-            line.update(task, text=text)
-
-        yield report
+    return drawn(show, "relearning", text, bar=False)
 
 
-@contextmanager
-def sampling_progress(
-    show: bool, seconds: float | None, samples: int | None
-) -> Iterator["Callable[[Marginals], None] | None"]:
-    """Give a function that draws samples, their worth and the largest error; None when it is not to be shown."""
-    from rich.console import Console
+def sampling_progress(show: bool, seconds: float | None, samples: int | None) -> "Reporter[Marginals]":
+    """Draw samples, how many independent ones they are worth, and the largest error."""
 
-    console = Console(stderr=True)
-    if not show or not console.is_terminal:
-        yield None
-        return
-    from rich import progress as rich_progress
+    def text(state: "Marginals") -> Drawn:
+        done = max(state.seconds / seconds if seconds else 0.0, state.samples / samples if samples else 0.0)
+        worth = f"{state.samples:,} samples, worth {state.effective:,.0f}, error up to {state.largest_error:.2g}"
+        return done, 1.0, worth
 
-    text = rich_progress.TextColumn("{task.fields[text]}")
-    columns = (rich_progress.TextColumn("sampling"), rich_progress.BarColumn(), text)
-    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("sampling", total=1.0, text="")
-
-        def report(state: "Marginals") -> None:
-            parts = [state.seconds / seconds if seconds else 0.0, state.samples / samples if samples else 0.0]
-            text = f"{state.samples:,} samples, worth {state.effective:,.0f}, error up to {state.largest_error:.2g}"
-            bar.update(task, completed=max(parts), text=text)
-
-        yield report
+    return drawn(show, "sampling", text, bar=True)
