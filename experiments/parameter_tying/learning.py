@@ -21,7 +21,7 @@ import numpy as np
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import compile_log_linear
-from tinybayes.learn.ties._expected import ExactCounts
+from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
 from tinybayes.search.reproduce import provenance
@@ -60,7 +60,9 @@ def learned(net: BayesNet, counts: np.ndarray, zeros: str, smoothing: float = 1.
 class Judge:
     """Likelihoods and errors of models of one structure, given as weights of features."""
 
-    def __init__(self, true: BayesNet, counts: dict[str, np.ndarray], rows: dict[str, int], exact: ExactCounts | None):
+    def __init__(
+        self, true: BayesNet, counts: dict[str, np.ndarray], rows: dict[str, int], exact: ExpectedCounts | None
+    ):
         self.widths = np.repeat([c.table.shape[1] for c in true.cpds], [c.table.shape[0] for c in true.cpds])
         self.first = np.cumsum(self.widths) - self.widths
         self.truth = np.exp(flat(true))
@@ -107,7 +109,7 @@ def one_set(
     X = np.split(forward(true, sum(plan[p] for p in parts), number), np.cumsum([plan[p] for p in parts])[:-1])
     features = LogLinear.from_bayes_net(true)
     counts = {part: features.counts(rows) for part, rows in zip(parts, X, strict=True)}
-    judge = Judge(true, counts, plan, None if circuit is None else ExactCounts(circuit))
+    judge = Judge(true, counts, plan, None if circuit is None else ExpectedCounts(circuit))
     tried = [learned(true, counts["train"], zeros, one) for one in (plan["smoothing"] if zeros == "tuned" else [1.0])]
     first = max(tried, key=lambda net: judge.likelihood(flat(net), "valid"))
     data = Dataset(true.variables, None, X[0])

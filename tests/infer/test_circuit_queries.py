@@ -24,7 +24,7 @@ from tinybayes.infer import (
     most_probable,
     sample,
 )
-from tinybayes.infer._circuit_passes import plan_of
+from tinybayes.infer.circuit_passes import plan_of
 from tinybayes.model import BayesNet, Circuit, Float, Variable
 
 
@@ -174,8 +174,8 @@ def test_log_space_and_linear_space_agree(seed):
     circuit = compile_circuit(net)
     X = some_rows(np.random.default_rng(seed), rows, logs, 9).astype(np.int32)
     plan = plan_of(circuit)
-    log, posterior, flow = np.empty(9), np.empty((9, int(circuit.first_state[-1]))), np.zeros(len(plan.log[3]))
-    rows_log(plan.log, plan.widest, X, plan.first_state, log, posterior, np.ones(9), flow)
+    log, posterior, flow = np.empty(9), np.empty((9, int(circuit.first_state[-1]))), np.zeros(len(plan.coefficient))
+    rows_log(plan, X, log, posterior, np.ones(9), flow)
     np.testing.assert_allclose(log_evidence(circuit, X), log, atol=1e-11)
     np.testing.assert_allclose(marginals(circuit, X), posterior, atol=1e-12)
 
@@ -223,16 +223,16 @@ def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeyp
     rows[1::kinds] = (rows[1::kinds] + np.arange(n)) % 2 if kinds > 1 else rows[1::kinds]  # as unlikely as those likely
     rows = np.where(rng.random(rows.shape) < 0.02, -1, rows).astype(np.int32)
     plan = plan_of(circuit)
-    log, posterior, flow = np.empty(count), np.empty((count, 2 * n)), np.zeros(len(plan.log[3]))
-    rows_log(plan.log, plan.widest, rows, plan.first_state, log, posterior, np.ones(count), flow)
+    log, posterior, flow = np.empty(count), np.empty((count, 2 * n)), np.zeros(len(plan.coefficient))
+    rows_log(plan, rows, log, posterior, np.ones(count), flow)
     assert np.abs(log + n * math.log(2)).min() > 600  # what the scales of the plan do not make up for
     asked = []
 
-    def counted(graph, widest, X, *rest):
+    def counted(plan, X, *rest):
         asked.append(len(X))
-        rows_log(graph, widest, X, *rest)
+        rows_log(plan, X, *rest)
 
-    monkeypatch.setattr("tinybayes.infer._circuit_passes.rows_log", counted)
+    monkeypatch.setattr("tinybayes.infer.circuit_passes.rows_log", counted)
     np.testing.assert_allclose(log_evidence(circuit, rows), log, rtol=1e-12)
     assert 0 < sum(asked) <= (16 * kinds if count > 64 else count)
     np.testing.assert_allclose(marginals(circuit, rows), posterior, atol=1e-10)
@@ -257,8 +257,8 @@ def test_values_that_are_too_small_on_the_way_are_not_lost(mirrored, count):
     X = np.array([dipping(n, u, int(2.74 * u), 50) for u in range(420, 490)], dtype=np.int32)
     X = np.ascontiguousarray(X[:, ::-1] if mirrored else X)
     plan = plan_of(circuit)
-    log, posterior, flow = np.empty(len(X)), np.empty((len(X), 2 * n)), np.zeros(len(plan.log[3]))
-    rows_log(plan.log, plan.widest, X, plan.first_state, log, posterior, np.ones(len(X)), flow)
+    log, posterior, flow = np.empty(len(X)), np.empty((len(X), 2 * n)), np.zeros(len(plan.coefficient))
+    rows_log(plan, X, log, posterior, np.ones(len(X)), flow)
     parts = [X] if count > 1 else X[:, None]  # together, or one by one
     found = np.concatenate([log_evidence(circuit, part) for part in parts])
     np.testing.assert_allclose(found, log, rtol=1e-12)

@@ -8,11 +8,11 @@ forking and nesting, compiles faster, and leaves no global state behind.
 from collections.abc import Callable
 from typing import Any
 
-import numba
-
 
 def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compile without object mode, cached on disk where a place can be written to, outside the interpreter lock."""
+    """Compile without object mode, cached on disk where a folder can be written to, outside the interpreter lock."""
+    import numba  # here, so that what needs no kernel does not load it
+
     compiled: Callable[..., Any]
     try:
         compiled = numba.njit(function, cache=True, nogil=True, **options)

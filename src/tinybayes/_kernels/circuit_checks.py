@@ -3,16 +3,16 @@
 import numpy as np
 
 from tinybayes._kernels import jit
-
-INDICATOR, SUM, PRODUCT = 1, 2, 3
+from tinybayes._kernels.circuit_graph import INDICATOR, PRODUCT, SUM
 
 
 @jit
-def check_scopes(kind, offsets, children, leaf, variable, words, what):
+def check_scopes(graph, variable, words, what):
     """Return the first node, and two of its children, where `what` (SUM: smooth, PRODUCT: decomposable) fails.
 
     Smooth: the children of a sum have the same variables. Decomposable: those of a product have none in common.
     """
+    kind, offsets, children, leaf = graph
     scope = np.zeros((len(kind), words), np.uint64)
     for node in range(len(kind)):
         if kind[node] == INDICATOR:
@@ -31,11 +31,12 @@ def check_scopes(kind, offsets, children, leaf, variable, words, what):
 
 
 @jit
-def possible_states(kind, offsets, children, leaf, low, masks):
+def possible_states(graph, low, masks):
     """Return for each node the states from `low` on with which it can be other than zero, as words of bits.
 
     `masks` has for each variable the bits of its states, in as many words.
     """
+    kind, offsets, children, leaf = graph
     variables, words = masks.shape
     bits = np.zeros((len(kind), words), np.uint64)
     for node in range(len(kind)):
@@ -58,8 +59,9 @@ def possible_states(kind, offsets, children, leaf, low, masks):
 
 
 @jit
-def tell_apart(kind, offsets, children, masks, bits, first_pair, apart):
+def tell_apart(graph, masks, bits, first_pair, apart):
     """Mark the pairs of children of sums that no state of some variable allows together."""
+    kind, offsets, children, _ = graph
     for node in range(len(kind)):
         if kind[node] != SUM:
             continue

@@ -7,8 +7,8 @@ and 1 are the constants zero and one, which never become children.
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.circuit_graph import PRODUCT
 
-PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
 FOLLOWED = 4  # while a circuit grows: a product whose second child is one of sums
 ZERO, ONE = 0, 1
 MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)

@@ -4,18 +4,54 @@ A plan has slots, one for each value that is kept: first the indicators, then th
 than once. Slot ``v`` is a sum over its terms ``first_term[v]..first_term[v + 1]``; a term is a coefficient, the
 product of its parameters, times the slots ``child[first_child[t]..first_child[t + 1]]``. A product that only one sum
 needs is a term of it and has no slot, which saves most of the memory traffic; other products are sums of one term.
+
+A pass that does not need all values at the same time keeps them in fewer homes: two slots share one when they are
+never needed at the same time.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 
-PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
+
+class Terms(NamedTuple):
+    """The slots and terms of a circuit, without the values of its parameters."""
+
+    first_term: np.ndarray  # (slots + 1,)
+    first_child: np.ndarray  # (terms + 1,) into child
+    child: np.ndarray  # slots
+    first_entry: np.ndarray  # (terms + 1,) into entry
+    entry: np.ndarray  # the parameters of each term
+
+
+class Plan(NamedTuple):
+    """All that the passes of `circuits.py` and `circuits_log.py` need."""
+
+    first_term: np.ndarray  # (slots + 1,)
+    first_child: np.ndarray  # (terms + 1,) into child and target
+    child: np.ndarray  # slots
+    target: np.ndarray  # their homes
+    home: np.ndarray  # (slots,)
+    slots: np.ndarray  # (slots,) 0, 1, 2, ...: the homes of a pass that keeps all values
+    coefficient: np.ndarray  # (terms,)
+    log_coefficient: np.ndarray  # (terms,)
+    first_entry: np.ndarray  # (terms + 1,) into entry
+    entry: np.ndarray  # the parameters of each term
+    first_state: np.ndarray  # (variables + 1,) the indicators of each variable
+    state_variable: np.ndarray  # (states,) the variable of each indicator
+    scale: np.ndarray  # (states,) the value of an observed indicator in linear space, a power of two
+    used: np.ndarray  # (variables,) whether the circuit depends on the variable
+    most_children: int  # of a term
+    n_homes: int
 
 
 @jit
-def plan_sizes(kind, offsets, children, states):
+def _find_slots(graph, states):
     """Return the slot of every node (-1 without one), the numbers of slots and terms, and a bound on the children."""
+    kind, offsets, children, _ = graph
     n = len(kind)
     uses, inside = np.zeros(n, np.int32), np.zeros(n, np.bool_)
     for node in range(n):
@@ -47,27 +83,29 @@ def plan_sizes(kind, offsets, children, states):
 
 
 @jit
-def _term(part, kind, offsets, children, leaf, slot, inline, t, marks, child, entry):
-    """Write the term of a node, or of its children where it is taken apart."""
-    start, stop = (offsets[part], offsets[part + 1]) if inline else (0, 1)
+def _add_term(graph, part, slot, inline, child, n_children, entry, n_entries):
+    """Write the term of a node, or of its children where it is taken apart; return how many are written in all."""
+    start, stop = (graph.offsets[part], graph.offsets[part + 1]) if inline else (0, 1)
     for e in range(start, stop):
-        node = children[e] if inline else part
-        if kind[node] == PARAMETER:
-            entry[marks[1]] = leaf[node]
-            marks[1] += 1
+        node = graph.children[e] if inline else part
+        if graph.kind[node] == PARAMETER:
+            entry[n_entries] = graph.leaf[node]
+            n_entries += 1
         else:
-            child[marks[0]] = leaf[node] if kind[node] == INDICATOR else slot[node]
-            marks[0] += 1
+            child[n_children] = graph.leaf[node] if graph.kind[node] == INDICATOR else slot[node]
+            n_children += 1
+    return n_children, n_entries
 
 
 @jit
-def make_plan(kind, offsets, children, leaf, states, slot, slots, terms, below):
-    """Return first_term, first_child, child, and likewise first_entry, entry: the parameters of each term."""
+def make_terms(graph, states):
+    """Return the `Terms` of a circuit with so many indicators."""
+    kind, offsets, children, _ = graph
+    slot, slots, terms, below = _find_slots(graph, states)
     first_term, first_child = np.zeros(slots + 1, np.int64), np.zeros(terms + 1, np.int64)
     first_entry = np.zeros(terms + 1, np.int64)
     child, entry = np.empty(below, np.int32), np.empty(below, np.int32)
-    marks = np.zeros(2, np.int64)
-    t = 0
+    t = n_children = n_entries = 0
     for node in range(len(kind)):
         v = slot[node]
         if v < 0:
@@ -76,11 +114,11 @@ def make_plan(kind, offsets, children, leaf, states, slot, slots, terms, below):
         for k in range(count):
             part = children[offsets[node] + k] if kind[node] == SUM else node
             inline = kind[part] == PRODUCT and (part == node or slot[part] < 0)
-            _term(part, kind, offsets, children, leaf, slot, inline, t, marks, child, entry)
+            n_children, n_entries = _add_term(graph, part, slot, inline, child, n_children, entry, n_entries)
             t += 1
-            first_child[t], first_entry[t] = marks[0], marks[1]
+            first_child[t], first_entry[t] = n_children, n_entries
         first_term[v + 1] = t
-    return first_term, first_child, child[: marks[0]].astype(np.uint32), first_entry, entry[: marks[1]].copy()
+    return Terms(first_term, first_child, child[:n_children].astype(np.uint32), first_entry, entry[:n_entries].copy())
 
 
 @jit
@@ -94,33 +132,34 @@ def log_coefficients(first_entry, entry, log_parameters):
 
 
 @jit
-def make_homes(first_term, first_child, child, states):
-    """Return a place for every slot such that two share one only when they are never needed at the same time.
+def make_homes(terms, states):
+    """Return the home of every slot and of every child, and the number of homes.
 
     A slot is needed from its own step to the last step that uses it, upwards, and the other way round downwards;
-    most are needed for a short while only, so that the places stay in the cache. Indicators have places of their own.
+    most are needed for a short while only, so that the homes stay in the cache. Indicators have homes of their own.
     """
+    first_term, first_child, child = terms.first_term, terms.first_child, terms.child
     slots = len(first_term) - 1
     home, free = np.full(slots, -1, np.int64), np.empty(slots, np.int64)
     for v in range(states):
         home[v] = v
-    places, left = states, 0
+    n_homes, n_free = states, 0
     for v in range(slots - 1, states - 1, -1):
         if home[v] < 0:  # the root, or a slot that nothing uses
-            home[v] = places
-            places += 1
+            home[v] = n_homes
+            n_homes += 1
         for e in range(first_child[first_term[v]], first_child[first_term[v + 1]]):
             c = child[e]
             if home[c] < 0:
-                if left:
-                    left -= 1
-                    home[c] = free[left]
+                if n_free:
+                    n_free -= 1
+                    home[c] = free[n_free]
                 else:
-                    home[c] = places
-                    places += 1
-        free[left] = home[v]
-        left += 1
+                    home[c] = n_homes
+                    n_homes += 1
+        free[n_free] = home[v]
+        n_free += 1
     target = np.empty(len(child), np.uint32)
     for e in range(len(child)):
         target[e] = home[child[e]]
-    return home.astype(np.uint32), target, places
+    return home.astype(np.uint32), target, n_homes

@@ -1,31 +1,35 @@
 """Passes over a circuit in linear space: one row at a time, and blocks of rows.
 
-The arrays of a plan are described in `circuit_plan.py`; here they come as a tuple. Values and derivatives of a block
-have the rows as their last axis, of the fixed length ROWS, so that each step is a few vector instructions on whole
-cache lines (`lanes.py`). Derivatives, and a block's values that are not needed again, are kept in the slots' homes:
-fewer places. An observed state's indicator is not one but a power of two that makes up for its probability, so that
-long rows do not underflow; rows that do all the same have a root outside of LEAST..MOST.
+The arrays of a `Plan` are described in `circuit_plan.py`. Values and derivatives of a block have the rows as their last
+axis, of the fixed length ROWS, so that each step is a few vector instructions on whole cache lines (`lanes.py`).
+Derivatives, and a block's values that are not needed again, are kept in the slots' homes. An observed state's indicator
+is not one but a power of two that makes up for its probability, so that long rows do not underflow; rows that underflow
+anyway have a root outside of LEAST..MOST.
 
-A value on the way to the root may be too small for a double and yet count, if what it is multiplied with is large.
-Lost values make a root too small. Where the processor says that one was lost, a second pass rounds all values that are
-smaller than FLOOR up to it, which makes the root too large; both roots are equal, or the row is left to log space. A
-derivative that was lost shows in the derivatives of a variable's states, which add up to the root.
+A value on the way to the root may be too small for a double and yet count, if it is multiplied by a large one.
+Lost values make a root too small. Where the processor reports an underflow, a second pass rounds all values that are
+smaller than FLOOR up to it, which makes the root too large; if both roots are not equal, the row is left to log space.
+A lost derivative shows in the derivatives of a variable's states, which add up to the root.
+
+The passes for one row and for a block are written separately: they differ in every line that does arithmetic. The
+downward passes serve derivatives and expected counts; the counts need the flow through each term.
 """
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, at_least, set_product, set_row
 from tinybayes._kernels.underflow import clear_underflow, underflow
 
 LEAST, MOST = 1e-250, 1e250
-FLOOR = 1e-300  # more than all that sums of products below the smallest double, 1e-308, lose
+FLOOR = 1e-300  # more than sums of products below the smallest double, 1e-308, can lose
 SAME, WHOLE = 1e-12, 1e-9  # relative differences of the roots, and of the sum of derivatives, that are rounding
 
 
-@jit
-def fill_one(row, first_state, scale, value):
+@plain
+def _fill_one(plan, row, value):
     """Write the indicators of a row; return the logarithm of the scale of its observed states."""
+    first_state, scale = plan.first_state, plan.scale
     log_scale = 0.0
     for v in range(len(row)):
         for i in range(first_state[v], first_state[v + 1]):
@@ -37,11 +41,13 @@ def fill_one(row, first_state, scale, value):
     return log_scale
 
 
-@jit
-def up_one(first_term, first_child, child, coefficient, where, states, value):
-    """Write the value of every slot `v` to ``where[v]``; those of the indicators are there."""
+@plain
+def _up_one(plan, value):
+    """Write the value of every slot; those of the indicators are there."""
+    first_term, first_child, child, coefficient = plan.first_term, plan.first_child, plan.child, plan.coefficient
+    states = plan.first_state[-1]
     t, start = first_term[states], first_child[first_term[states]]
-    for v in range(states, len(where)):
+    for v in range(states, len(value)):
         total = 0.0
         last = first_term[v + 1]
         while t < last:
@@ -56,13 +62,15 @@ def up_one(first_term, first_child, child, coefficient, where, states, value):
                     term *= value[child[e]]
                 total += term
             t, start = t + 1, stop
-        value[where[v]] = total
+        value[v] = total
 
 
-@jit
-def bound_one(first_term, first_child, target, coefficient, home, states, value):
-    """Do what `up_one` does in the slots' homes, with what is smaller than FLOOR rounded up; return the root."""
-    for v in range(states, len(home)):
+@plain
+def _bound_one(plan, value):
+    """Do what `_up_one` does in the slots' homes, with values below FLOOR rounded up; return the root."""
+    first_term, first_child, target, coefficient = plan.first_term, plan.first_child, plan.target, plan.coefficient
+    home = plan.home
+    for v in range(plan.first_state[-1], len(home)):
         total = 0.0
         for t in range(first_term[v], first_term[v + 1]):
             term = 1.0
@@ -70,18 +78,40 @@ def bound_one(first_term, first_child, target, coefficient, home, states, value)
                 term = max(term * value[target[e]], FLOOR)
             total += max(coefficient[t], FLOOR) * term
         value[home[v]] = max(total, FLOOR)
-    return value[home[len(home) - 1]]
+    return value[home[-1]]
 
 
 @jit
-def down_one(plan, states, value, slope, before):
-    """Write the derivatives of the root in the indicators; `before` is scratch for the children of a term.
+def _root_one(plan, value):
+    """Go up from the indicators; return the root, or nan where it, or a value that counts, left the range of doubles.
 
-    All derivatives are zero before, and those of other slots afterwards.
+    Underflows are those since `clear_underflow`.
     """
-    first_term, first_child, child, coefficient, target, home, _, _ = plan
+    _up_one(plan, value)
+    root = value[-1]
+    if not LEAST < root < MOST:
+        return np.nan
+    if underflow():
+        states = plan.first_state[-1]
+        bound = np.empty(plan.n_homes)
+        bound[:states] = value[:states]
+        if not _bound_one(plan, bound) < root * (1.0 + SAME):
+            return np.nan
+    return root
+
+
+@plain
+def _down_one(plan, top, value, slope, before, flow):
+    """Write the derivatives of `top` times the root in the indicators, and the flow through each term.
+
+    The flow is the term's part of the root, times `top`; without entries it is not wanted. `before` is scratch for the
+    children of a term. All derivatives and flows are zero before; derivatives of other slots are zero afterwards.
+    """
+    first_term, first_child, child, coefficient = plan.first_term, plan.first_child, plan.child, plan.coefficient
+    target, home, states = plan.target, plan.home, plan.first_state[-1]
+    with_flow = len(flow) > 0
     slope[:states] = 0.0
-    slope[home[len(home) - 1]] = 1.0
+    slope[home[-1]] = top
     for v in range(len(value) - 1, states - 1, -1):
         own = slope[home[v]]
         slope[home[v]] = 0.0
@@ -91,10 +121,13 @@ def down_one(plan, states, value, slope, before):
             start, stop = first_child[t], first_child[t + 1]
             above = own * coefficient[t]
             if stop - start == 2:
-                slope[target[start]] += above * value[child[start + 1]]
-                slope[target[start + 1]] += above * value[child[start]]
+                left, right = value[child[start]], value[child[start + 1]]
+                slope[target[start]] += above * right
+                slope[target[start + 1]] += above * left
+                above = above * left * right
             elif stop - start == 1:
                 slope[target[start]] += above
+                above *= value[child[start]]
             else:
                 for e in range(start, stop):
                     before[e - start] = above
@@ -103,12 +136,15 @@ def down_one(plan, states, value, slope, before):
                 for e in range(stop - 1, start - 1, -1):
                     slope[target[e]] += before[e - start] * after
                     after *= value[child[e]]
+            if with_flow:
+                flow[t] = above
 
 
-@jit
-def fill_block(X, first_state, scale, value, log_scale):
-    """Do what `fill_one` does for up to ROWS rows; the places of missing rows are left without evidence."""
-    value[: first_state[len(first_state) - 1]] = 1.0
+@plain
+def _fill_block(plan, X, value, log_scale):
+    """Do what `_fill_one` does for up to ROWS rows; columns without a row are left without evidence."""
+    first_state, scale = plan.first_state, plan.scale
+    value[: first_state[-1]] = 1.0
     log_scale[:] = 0.0
     for r in range(X.shape[0]):
         for v in range(X.shape[1]):
@@ -120,11 +156,12 @@ def fill_block(X, first_state, scale, value, log_scale):
                 log_scale[r] += np.log(scale[observed])
 
 
-@jit
-def up_block(first_term, first_child, child, coefficient, where, states, value, kept):
-    """Do what `up_one` does for a block of rows; `kept` is scratch."""
-    for v in range(states, len(where)):
-        out = where[v]  # never the place of a child, which is needed until here
+@plain
+def _up_block(plan, child, home, value, kept):
+    """Do what `_up_one` does for a block of rows, in these homes of slots and children; `kept` is scratch."""
+    first_term, first_child, coefficient = plan.first_term, plan.first_child, plan.coefficient
+    for v in range(plan.first_state[-1], len(home)):
+        out = home[v]  # never the home of a child, which is needed until here
         set_row(value, out, 0.0)
         for t in range(first_term[v], first_term[v + 1]):
             start, stop = first_child[t], first_child[t + 1]
@@ -140,10 +177,12 @@ def up_block(first_term, first_child, child, coefficient, where, states, value, 
                 add_scaled(value, out, kept, 0, c)
 
 
-@jit
-def bound_block(first_term, first_child, target, coefficient, home, states, value, kept):
-    """Do what `bound_one` does for a block of rows."""
-    for v in range(states, len(home)):
+@plain
+def _bound_block(plan, value, kept):
+    """Do what `_bound_one` does for a block of rows."""
+    first_term, first_child, target, coefficient = plan.first_term, plan.first_child, plan.target, plan.coefficient
+    home = plan.home
+    for v in range(plan.first_state[-1], len(home)):
         out = home[v]
         set_row(value, out, 0.0)
         for t in range(first_term[v], first_term[v + 1]):
@@ -155,22 +194,27 @@ def bound_block(first_term, first_child, target, coefficient, home, states, valu
         at_least(value, out, FLOOR)
 
 
-@jit
-def down_block(plan, states, value, slope, kept):
-    """Do what `down_one` does for a block of rows; `kept` is scratch, with room for two more than a term's children."""
-    first_term, first_child, child, coefficient, target, home, _, _ = plan
+@plain
+def _down_block(plan, value, slope, kept, share, flow):
+    """Do what `_down_one` does for a block of rows; add to `flow` each row's, times its share.
+
+    `kept` is scratch, with room for two more than a term's children.
+    """
+    first_term, first_child, child, coefficient = plan.first_term, plan.first_child, plan.child, plan.coefficient
+    target, home, states = plan.target, plan.home, plan.first_state[-1]
+    with_flow = len(flow) > 0
     slope[:states] = 0.0
-    slope[home[len(home) - 1]] = 1.0
+    slope[home[-1]] = 1.0
     after = len(kept) - 1
     for v in range(len(value) - 1, states - 1, -1):
-        own = home[v]  # never the place of a child
+        own = home[v]  # never the home of a child
         for t in range(first_term[v], first_term[v + 1]):
             start, stop = first_child[t], first_child[t + 1]
             c = coefficient[t]
-            if stop - start == 2:
+            if stop - start == 2 and not with_flow:
                 add_product(slope, target[start], slope, own, value, child[start + 1], c)
                 add_product(slope, target[start + 1], slope, own, value, child[start], c)
-            elif stop - start == 1:
+            elif stop - start == 1 and not with_flow:
                 add_scaled(slope, target[start], slope, own, c)
             else:
                 set_row(kept, 0, c)
@@ -181,40 +225,16 @@ def down_block(plan, states, value, slope, kept):
                 for e in range(stop - 1, start - 1, -1):
                     add_product(slope, target[e], kept, e - start, kept, after, 1.0)
                     set_product(kept, after, kept, after, value, child[e])
-        set_row(slope, own, 0.0)
-
-
-@jit
-def flow_block(plan, states, value, slope, kept, share, flow):
-    """Do what `down_block` does, and add to `flow` what flows through each term.
-
-    That is its part of the root, times the rows' shares of it.
-    """
-    first_term, first_child, child, coefficient, target, home, _, _ = plan
-    slope[:states] = 0.0
-    slope[home[len(home) - 1]] = 1.0
-    for v in range(len(value) - 1, states - 1, -1):
-        own = home[v]
-        for t in range(first_term[v], first_term[v + 1]):
-            start, stop = first_child[t], first_child[t + 1]
-            set_row(kept, 0, coefficient[t])
-            set_product(kept, 0, kept, 0, slope, own)
-            for e in range(start, stop):
-                set_product(kept, e - start + 1, kept, e - start, value, child[e])
-            for r in range(ROWS):
-                if share[r] != 0.0:  # without one the row may have left the range, and nothing times infinity is nan
+            for r in range(ROWS if with_flow else 0):
+                if share[r] != 0.0:  # without one the row may have left the range, and zero times infinity is nan
                     flow[t] += share[r] * kept[stop - start, r]
-            after = len(kept) - 1
-            set_row(kept, after, 1.0)
-            for e in range(stop - 1, start - 1, -1):
-                add_product(slope, target[e], kept, e - start, kept, after, 1.0)
-                set_product(kept, after, kept, after, value, child[e])
         set_row(slope, own, 0.0)
 
 
-@jit
-def _posterior(row, first_state, used, slope, root, out):
+@plain
+def _posterior(plan, row, slope, root, out):
     """Write the posterior of every variable of a row; tell whether each that the circuit has adds up to one."""
+    first_state, used = plan.first_state, plan.used
     whole = True
     for v in range(len(row)):
         total = 0.0
@@ -223,14 +243,15 @@ def _posterior(row, first_state, used, slope, root, out):
             total += out[i]
         if row[v] >= 0:
             out[first_state[v] + row[v]] = 1.0
-        elif used[v] and not abs(total - 1.0) < WHOLE:  # so that nan is none, either
+        elif used[v] and not abs(total - 1.0) < WHOLE:  # also true for nan
             whole = False
     return whole
 
 
-@jit
-def whole(first_state, used, value, slope, root):
+@plain
+def _is_whole(plan, value, slope, root):
     """Tell whether the derivatives of each variable's states, times their indicators, add up to the root of a row."""
+    first_state, used = plan.first_state, plan.used
     for v in range(len(first_state) - 1):
         total = 0.0
         for i in range(first_state[v], first_state[v + 1]):
@@ -242,91 +263,112 @@ def whole(first_state, used, value, slope, root):
 
 
 @jit
-def one_row(plan, widest, places, row, first_state, scale, value, slope, posterior, want):
-    """Return the log-probability of one row, nan when it left the range; write the posteriors when wanted."""
-    first_term, first_child, child, coefficient, target, home, slots, used = plan
-    states = first_state[len(first_state) - 1]
-    log_scale = fill_one(row, first_state, scale, value)
+def one_row(plan, row, value, slope, posterior):
+    """Return the log-probability of one row, nan when it left the range; write the posteriors if there is room.
+
+    `value` and `slope` are scratch for the slots and the homes; the slopes are zero.
+    """
+    log_scale = _fill_one(plan, row, value)
     clear_underflow()
-    up_one(first_term, first_child, child, coefficient, slots, states, value)
-    root = value[len(value) - 1]
-    if not LEAST < root < MOST:
-        return np.nan
-    if underflow():
-        bound = np.empty(places)
-        bound[:states] = value[:states]
-        if not bound_one(first_term, first_child, target, coefficient, home, states, bound) < root * (1.0 + SAME):
-            return np.nan
-    if want:
-        down_one(plan, states, value, slope, np.empty(widest))
-        if not _posterior(row, first_state, used, slope, root, posterior):
+    root = _root_one(plan, value)
+    if np.isnan(root):
+        return root
+    if len(posterior) > 0:
+        _down_one(plan, 1.0, value, slope, np.empty(plan.most_children), slope[:0])
+        if not _posterior(plan, row, slope, root, posterior):
             return np.nan
     return np.log(root) - log_scale
 
 
 @jit
-def each_row(plan, widest, places, X, first_state, scale, log_evidence, posterior):
+def each_row(plan, X, log_evidence, posterior):
     """Do what `one_row` does for each of many rows: for circuits so large that blocks of rows take too much memory."""
-    want = len(posterior) > 0
-    value, slope = np.empty(len(plan[6])), np.zeros(places if want else 0)
+    value, slope = np.empty(len(plan.home)), np.zeros(plan.n_homes if len(posterior) else 0)
     for r in range(len(X)):
-        place = posterior[r] if want else value
-        log_evidence[r] = one_row(plan, widest, places, X[r], first_state, scale, value, slope, place, want)
+        log_evidence[r] = one_row(plan, X[r], value, slope, posterior[r] if len(posterior) else value[:0])
 
 
 @jit
-def many_rows(plan, widest, places, X, first_state, scale, log_evidence, posterior, weight, flow):
+def many_rows(plan, X, log_evidence, posterior, weight, flow):
     """Do what `one_row` does for many rows.
 
-    Posteriors are written when that array has rows, flows added up when that array has entries.
+    Posteriors are written when that array has rows. When `flow` has entries, the flows through the terms are added to
+    it, each row's as parts of its weight.
     """
-    first_term, first_child, child, coefficient, target, home, slots, used = plan
-    states = first_state[len(first_state) - 1]
     down = len(posterior) > 0 or len(flow) > 0
-    where = slots if down else home
-    value, log_scale, share = np.empty((len(slots) if down else places, ROWS)), np.empty(ROWS), np.empty(ROWS)
-    slope, kept = np.zeros((places if down else 0, ROWS)), np.empty((widest + 2, ROWS))
-    column, own = np.empty((2, states)), np.zeros(len(flow))
-    upper = np.empty((0, ROWS))
+    child, home = (plan.child, plan.slots) if down else (plan.target, plan.home)
+    value, slope = np.empty((len(home) if down else plan.n_homes, ROWS)), np.zeros((plan.n_homes if down else 0, ROWS))
+    upper, kept = np.empty((plan.n_homes, ROWS)), np.empty((plan.most_children + 2, ROWS))
+    log_scale = np.empty(ROWS)
     for start in range(0, len(X), ROWS):
-        rows = min(ROWS, len(X) - start)
-        fill_block(X[start : start + rows], first_state, scale, value, log_scale)
+        rows, logs = X[start : start + ROWS], log_evidence[start : start + ROWS]
+        _fill_block(plan, rows, value, log_scale)
         clear_underflow()
-        up_block(first_term, first_child, child if down else target, coefficient, where, states, value, kept)
-        root = value[where[len(where) - 1]]
+        _up_block(plan, child, home, value, kept)
+        root = value[home[-1]]
         most = root
         if underflow():
-            if len(upper) == 0:
-                upper = np.empty((places, ROWS))
-            fill_block(X[start : start + rows], first_state, scale, upper, log_scale)
-            bound_block(first_term, first_child, target, coefficient, home, states, upper, kept)
-            most = upper[home[len(home) - 1]]
-        share[:] = 0.0
-        for r in range(rows):
+            _fill_block(plan, rows, upper, log_scale)
+            _bound_block(plan, upper, kept)
+            most = upper[plan.home[-1]]
+        for r in range(len(rows)):
             inside = LEAST < root[r] < MOST and most[r] < root[r] * (1.0 + SAME)
-            log_evidence[start + r] = np.log(root[r]) - log_scale[r] if inside else np.nan
-            if inside and len(flow):
-                share[r] = weight[start + r] / root[r]
-        if not down:
+            logs[r] = np.log(root[r]) - log_scale[r] if inside else np.nan
+        if down:
+            stop = start + len(rows)
+            _answer_block(plan, rows, value, slope, kept, logs, posterior[start:stop], weight[start:stop], flow)
+
+
+@jit
+def _answer_block(plan, rows, value, slope, kept, logs, posterior, weight, flow):
+    """Write the posteriors of a block, and add its flows; rows that lost a derivative get the log-probability nan."""
+    states, root = plan.first_state[-1], value[-1]
+    share, own_flow = np.zeros(ROWS), np.zeros(len(flow))
+    for r in range(len(weight)):
+        if not np.isnan(logs[r]):
+            share[r] = weight[r] / root[r]
+    _down_block(plan, value, slope, kept, share, own_flow)
+    lost = False
+    for r in range(len(rows)):
+        if np.isnan(logs[r]):
             continue
-        if len(flow):
-            flow_block(plan, states, value, slope, kept, share, own)
+        own_slope = slope[:states, r].copy()
+        if len(posterior):
+            sound = _posterior(plan, rows[r], own_slope, root[r], posterior[r])
         else:
-            down_block(plan, states, value, slope, kept)
-        lost = False
-        for r in range(rows):
-            if np.isnan(log_evidence[start + r]):
-                continue
-            column[0], column[1] = slope[:states, r], value[:states, r]
-            if len(posterior):
-                sound = _posterior(X[start + r], first_state, used, column[0], root[r], posterior[start + r])
-            else:
-                sound = whole(first_state, used, column[1], column[0], root[r])
-            if not sound:
-                log_evidence[start + r], share[r], lost = np.nan, 0.0, True
-        if lost and len(flow):  # once more, without those rows
-            own[:] = 0.0
-            flow_block(plan, states, value, slope, kept, share, own)
-        for t in range(len(flow)):
-            flow[t] += own[t]
-            own[t] = 0.0
+            sound = _is_whole(plan, value[:states, r].copy(), own_slope, root[r])
+        if not sound:
+            logs[r], share[r], lost = np.nan, 0.0, True
+    if lost and len(flow):  # again, without those rows
+        own_flow[:] = 0.0
+        _down_block(plan, value, slope, kept, share, own_flow)
+    for t in range(len(flow)):
+        flow[t] += own_flow[t]
+
+
+@jit
+def partition_and_counts(plan, parameters, value, slope, flow, counts):
+    """Return the root without evidence, nan where doubles are not enough; write the expected count of every parameter.
+
+    Other parameters than the plan's are given, not as logarithms: its coefficients are written anew. `value`, `slope`
+    and `flow` are scratch for the slots, the homes and the terms; the slopes are zero.
+    """
+    first_term, first_entry, entry, states = plan.first_term, plan.first_entry, plan.entry, plan.first_state[-1]
+    clear_underflow()
+    for t in range(len(flow)):
+        product = 1.0
+        for k in range(first_entry[t], first_entry[t + 1]):
+            product *= parameters[entry[k]]
+        plan.coefficient[t] = product
+    value[:states] = 1.0
+    root = _root_one(plan, value)
+    if np.isnan(root):
+        return root
+    flow[:] = 0.0
+    _down_one(plan, 1.0 / root, value, slope, np.empty(plan.most_children), flow)
+    counts[:] = 0.0
+    for v in range(len(value) - 1, states - 1, -1):
+        for t in range(first_term[v], first_term[v + 1]):
+            for k in range(first_entry[t], first_entry[t + 1]):
+                counts[entry[k]] += flow[t]
+    return root if _is_whole(plan, value, slope, 1.0) else np.nan

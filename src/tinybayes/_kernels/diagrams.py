@@ -9,7 +9,8 @@ the variable that is eliminated next has the largest of those that are left, so 
 import numpy as np
 
 from tinybayes._kernels import jit
-from tinybayes._kernels.circuit_nodes import MIX, SHIFT, SUM, ZERO, add_node, append, grow, grown_nodes, multiply
+from tinybayes._kernels.circuit_graph import SUM
+from tinybayes._kernels.circuit_nodes import MIX, SHIFT, ZERO, add_node, append, grow, grown_nodes, multiply
 
 LEAF = 2**30  # the level of a circuit node: below all variables
 DONE, TOO_LARGE = 0, 1

@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit, plain
+from tinybayes._kernels.circuit_graph import PARAMETER, SUM
 from tinybayes._kernels.growing_circuit import (
     LIVE,
     N_EDGES,
     N_NODES,
     NO_LIMIT,
-    PARAMETER,
     ROOT,
     STAMP,
-    SUM,
     WORD,
     add_node,
     edge_cost,

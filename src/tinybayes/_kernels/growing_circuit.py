@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit, plain
+from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 
-PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
 WORD = 63  # bits used of a word
 NO_LIMIT = 2**60
 FEW = 6  # children that are looked through without a hint

@@ -3,12 +3,9 @@
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 from tinybayes._kernels.growing_circuit import (
-    INDICATOR,
-    PARAMETER,
-    PRODUCT,
     STAMP,
-    SUM,
     add_node,
     count_bits,
     has,

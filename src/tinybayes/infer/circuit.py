@@ -9,7 +9,7 @@ import numpy as np
 from tinybayes._kernels.circuits_log import best_rows, draw_rows, fill_log, up_log
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.infer._circuit_passes import passes, plan_of, share_of
+from tinybayes.infer.circuit_passes import entry_counts, pass_rows, plan_of, share_of
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 from tinybayes.model.layout import check_codes
@@ -32,7 +32,7 @@ def log_evidence(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     ndarray of float64, shape (rows,)
         Minus infinity for evidence that is impossible.
     """
-    return _passes(circuit, X)[0]
+    return pass_rows(circuit, checked_rows(circuit, X))[0]
 
 
 def log_partition(circuit: Circuit) -> float:
@@ -64,7 +64,7 @@ def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """
     X = checked_rows(circuit, X)
     posterior = np.empty((len(X), int(circuit.first_state[-1])))
-    _possible(_passes(circuit, X, posterior=posterior)[0])
+    _possible(pass_rows(circuit, X, posterior)[0])
     return posterior
 
 
@@ -84,7 +84,7 @@ def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """
     X = checked_rows(circuit, X)
     posterior = np.empty((len(X), int(circuit.first_state[-1])))
-    logs = _passes(circuit, X, posterior=posterior)[0]
+    logs = pass_rows(circuit, X, posterior)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = logs[:, None] + np.log(posterior[:, circuit.first_state[-2] :])
     scores[logs == -np.inf] = -np.inf
@@ -92,7 +92,7 @@ def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     if rows.size:  # so small beside the others that doubles may have lost it: asked for by itself
         single = X[rows]
         single[:, -1] = codes
-        scores[rows, codes] = _passes(circuit, single)[0]
+        scores[rows, codes] = pass_rows(circuit, single)[0]
     return scores
 
 
@@ -118,8 +118,8 @@ def conditional(
     query, evidence = checked_rows(circuit, query_rows), checked_rows(circuit, evidence_rows)
     if len(query) != len(evidence):
         raise error(f"{len(evidence)} rows, one for each row of evidence", len(query), where="query rows")
-    given = _possible(_passes(circuit, evidence)[0])
-    both = _passes(circuit, np.where(query >= 0, query, evidence))[0]
+    given = _possible(pass_rows(circuit, evidence)[0])
+    both = pass_rows(circuit, np.where(query >= 0, query, evidence))[0]
     both[((query >= 0) & (evidence >= 0) & (query != evidence)).any(axis=1)] = -np.inf
     return both - given if log else np.exp(both - given)
 
@@ -150,7 +150,7 @@ def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        best_rows(plan.log, X[part], plan.first_state, plan.state_variable, rows[part], log_probability[part])
+        best_rows(plan, X[part], rows[part], log_probability[part])
 
     for_blocks(work, len(X), share_of(len(X)))
     _possible(log_probability)
@@ -169,23 +169,24 @@ def sample(circuit: Circuit, n: int, seed: int, evidence: np.ndarray | None = No
     seed
         The same seed gives the same rows.
     evidence
-        Codes, -1 where nothing was observed.
+        One row of codes, shape (variables,), -1 where nothing was observed.
 
     Returns
     -------
     ndarray of int32, shape (n, variables)
     """
     plan = plan_of(circuit)
-    row = np.full(len(circuit.nodes), -1) if evidence is None else np.asarray(evidence)
-    row = checked_rows(circuit, row.reshape(1, -1))[0]
-    value = np.empty(len(plan.log[0]) - 1)
-    fill_log(row, plan.first_state, value)
-    up_log(plan.log, int(plan.first_state[-1]), value)
+    row = checked_rows(
+        circuit, np.full((1, len(circuit.nodes)), -1) if evidence is None else np.asarray(evidence)[None]
+    )[0]
+    value = np.empty(len(plan.home))
+    fill_log(plan, row, value)
+    up_log(plan, value)
     _possible(value[-1:])
     if n < 0:
         raise error("a number of rows that is not negative", n, where="sample")
     rows = np.empty((n, len(row)), dtype=np.int32)
-    draw_rows(plan.log, value, plan.first_state, plan.state_variable, seed % 2**32, rows)
+    draw_rows(plan, value, seed % 2**32, rows)
     return rows
 
 
@@ -210,14 +211,13 @@ def expected_counts(circuit: Circuit, X: np.ndarray, weight: np.ndarray | None =
     TinybayesError
         When a row of evidence has the probability zero.
     """
-    X, plan = checked_rows(circuit, X), plan_of(circuit)
+    X = checked_rows(circuit, X)
     weights = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
     if weights.shape != (len(X),) or not np.isfinite(weights).all():
         raise error(f"{len(X)} finite weights, one for each row", f"shape {weights.shape}", where="weight")
-    logs, flow = _passes(circuit, X, weight=weights)
+    logs, flow = pass_rows(circuit, X, weight=weights)
     _possible(logs)
-    terms = np.repeat(np.arange(len(flow)), np.diff(plan.first_entry))
-    return np.bincount(plan.entry, weights=flow[terms], minlength=len(circuit.table))
+    return entry_counts(plan_of(circuit), flow, len(circuit.table))
 
 
 def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
@@ -225,16 +225,10 @@ def checked_rows(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     X = np.asarray(X)
     columns, features = len(circuit.nodes), len(circuit.variables)
     given = features if X.ndim == 2 and X.shape[1] == features else columns
-    check_codes(X, np.diff(circuit.first_state)[:given].tolist(), where="evidence")
+    check_codes(X, circuit.cardinalities[:given], where="evidence")
     if X.shape[1] < columns:
         X = np.column_stack([X, np.full(len(X), -1)])
     return np.ascontiguousarray(X, dtype=np.int32)
-
-
-def _passes(
-    circuit: Circuit, X: np.ndarray, posterior: np.ndarray | None = None, weight: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    return passes(plan_of(circuit), checked_rows(circuit, X), posterior, weight)
 
 
 def _possible(logs: np.ndarray) -> np.ndarray:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.circuit_checks import PRODUCT, SUM, check_scopes, possible_states, tell_apart
+from tinybayes._kernels.circuit_checks import check_scopes, possible_states, tell_apart
 from tinybayes.errors import error
 from tinybayes.model import Circuit
+from tinybayes.model.circuit import PRODUCT, SUM
 
 _WORD = 64
 
@@ -60,10 +61,9 @@ def is_deterministic(circuit: Circuit) -> Property:
     sizes = np.where(circuit.kind == SUM, np.diff(circuit.offsets), 0)
     first_pair = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
     apart = np.zeros(int(first_pair[-1]), dtype=bool)
-    graph = (circuit.kind, circuit.offsets, circuit.children)
     for low, masks in _masks(circuit.first_state):
-        bits = possible_states(*graph, circuit.leaf, low, masks)
-        tell_apart(*graph, masks, bits, first_pair, apart)
+        bits = possible_states(circuit.graph, low, masks)
+        tell_apart(circuit.graph, masks, bits, first_pair, apart)
     if apart.all():
         return Property(True)
     node = int(np.searchsorted(first_pair, np.argmin(apart), side="right")) - 1
@@ -87,7 +87,7 @@ def _scopes(circuit: Circuit, what: int) -> tuple[int, int]:
     cards = np.diff(circuit.first_state)
     variable = np.repeat(np.arange(len(cards)), cards)
     words = -(-len(cards) // _WORD)
-    node, edge = check_scopes(circuit.kind, circuit.offsets, circuit.children, circuit.leaf, variable, words, what)
+    node, edge = check_scopes(circuit.graph, variable, words, what)
     return int(node), int(edge)
 
 

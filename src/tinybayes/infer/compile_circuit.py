@@ -11,18 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tinybayes._kernels.circuit_nodes import (
-    INDICATOR,
-    PARAMETER,
-    finished,
-    grown_nodes,
-    multiply,
-    products,
-)
+from tinybayes._kernels.circuit_nodes import finished, grown_nodes, multiply, products
 from tinybayes._kernels.diagrams import DONE, combine, table_diagram
 from tinybayes.errors import error
 from tinybayes.infer.elimination import Estimate, estimates, least_edges, merge_pairs
 from tinybayes.model import BayesNet, Circuit, Float
+from tinybayes.model.circuit import INDICATOR, PARAMETER
 
 MAX_EDGES = 50_000_000
 _TRIES = 8  # orders that a search compiles at most

@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
+from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM, CircuitGraph
 from tinybayes.errors import error
 from tinybayes.model.number_format import NumberFormat
 from tinybayes.model.variable import Variable
 
-PARAMETER, INDICATOR, SUM, PRODUCT = 0, 1, 2, 3
-KINDS = ("parameter", "indicator", "sum", "product")
+KINDS = {PARAMETER: "parameter", INDICATOR: "indicator", SUM: "sum", PRODUCT: "product"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +121,11 @@ class Circuit:
     def n_edges(self) -> int:
         """The number of edges, in which the time of every query is linear."""
         return len(self.children)
+
+    @property
+    def graph(self) -> CircuitGraph:
+        """The arrays of the nodes, as the kernels take them."""
+        return CircuitGraph(self.kind, self.offsets, self.children, self.leaf)
 
     @cached_property
     def first_state(self) -> np.ndarray:

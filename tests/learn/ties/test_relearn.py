@@ -18,7 +18,8 @@ from tinybayes.compress import tie
 from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_log_linear
-from tinybayes.learn.ties._expected import Chains, ExactCounts
+from tinybayes.infer.circuit_passes import ExpectedCounts
+from tinybayes.learn.ties.chains import Chains
 from tinybayes.learn.ties.relearn import relearn
 from tinybayes.model import BayesNet, Codebook, Dataset, Factor, Float, LogLinear, Variable
 
@@ -80,7 +81,7 @@ def test_expectations_are_those_of_enumeration_and_the_gradient_that_of_differen
     _, table = statistics(model)
     if np.isneginf(logsumexp(score(table, model.weights))) or logsumexp(score(table, model.weights)) < -1e200:
         return
-    exact = ExactCounts(compile_log_linear(model))
+    exact = ExpectedCounts(compile_log_linear(model))
     weights = np.where(np.isneginf(model.weights), -np.inf, rng.normal(size=5) * scale)  # 300 leaves the range
     logs = score(table, weights)
     log_z, counts = exact(weights)
@@ -107,7 +108,7 @@ def test_sums_that_are_too_small_on_the_way_are_not_lost(low, mirrored):
     variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(low + high + 1))
     factors = tuple(Factor((i, i + 1), 4 * i + np.arange(4)) for i in range(low + high))
     classes = (agree[:, None] + [0, 1, 1, 0]).reshape(-1)
-    log_z, counts = ExactCounts(compile_log_linear(LogLinear(variables, factors, weights, classes)))(weights)
+    log_z, counts = ExpectedCounts(compile_log_linear(LogLinear(variables, factors, weights, classes)))(weights)
     below, above = logsumexp(weights[:2]), logsumexp(weights[2:])
     assert log_z == pytest.approx(np.log(2) + low * below + high * above, rel=1e-12)
     shares = np.exp(weights - [below, below, above, above])

@@ -6,12 +6,8 @@ import numpy as np
 
 from tinybayes._kernels.grow import Greedy
 from tinybayes._kernels.growing_circuit import (
-    INDICATOR,
     N_NODES,
-    PARAMETER,
-    PRODUCT,
     ROOT,
-    SUM,
     WORD,
     Graph,
     Scratch,
@@ -21,6 +17,7 @@ from tinybayes._kernels.growing_circuit import (
 from tinybayes._kernels.tree_parts import Parts, Table, Work, leaf_score
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
+from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ import numpy as np
 
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
+from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.infer.log_linear import compile_log_linear
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.ties._ascent import MAX_RELEARN_EDGES, Ascent, M, Relearned, RelearnOptions, RelearnProgress
-from tinybayes.learn.ties._expected import Chains, ExactCounts
+from tinybayes.learn.ties.chains import Chains
 from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
 
 __all__ = ["MAX_RELEARN_EDGES", "RelearnOptions", "RelearnProgress", "Relearned", "relearn"]
@@ -104,8 +105,8 @@ def _exactly(model: M, source: LogLinear, counts: np.ndarray, exact: Expectation
 def _expectations(source: LogLinear, circuit: Circuit | None, max_edges: int) -> Expectations:
     """Return the function from weights of classes to ``log Z`` and expected counts of classes."""
     if circuit is None:
-        return ExactCounts(compile_log_linear(source, max_edges=max_edges))
-    by_feature, ties, count = ExactCounts(circuit), source.classes, len(source.weights)
+        return ExpectedCounts(compile_log_linear(source, max_edges=max_edges))
+    by_feature, ties, count = ExpectedCounts(circuit), source.classes, len(source.weights)
 
     def expectations(weights: np.ndarray) -> tuple[float, np.ndarray]:
         log_z, features = by_feature(weights[ties])
