@@ -82,22 +82,17 @@ def _bound_one(plan, value):
 
 
 @jit
-def _root_one(plan, value):
-    """Go up from the indicators; return the root, or nan where it, or a value that counts, left the range of doubles.
-
-    Underflows are those since `clear_underflow`.
-    """
-    _up_one(plan, value)
+def _is_lost(plan, value):
+    """Tell whether the root, or a value that counts, left the range of doubles; underflows since `clear_underflow`."""
     root = value[-1]
     if not LEAST < root < MOST:
-        return np.nan
-    if underflow():
-        states = plan.first_state[-1]
-        bound = np.empty(plan.n_homes)
-        bound[:states] = value[:states]
-        if not _bound_one(plan, bound) < root * (1.0 + SAME):
-            return np.nan
-    return root
+        return True
+    if not underflow():
+        return False
+    states = plan.first_state[-1]
+    bound = np.empty(plan.n_homes)
+    bound[:states] = value[:states]
+    return not _bound_one(plan, bound) < root * (1.0 + SAME)
 
 
 @plain
@@ -270,9 +265,10 @@ def one_row(plan, row, value, slope, posterior):
     """
     log_scale = _fill_one(plan, row, value)
     clear_underflow()
-    root = _root_one(plan, value)
-    if np.isnan(root):
-        return root
+    _up_one(plan, value)
+    if _is_lost(plan, value):
+        return np.nan
+    root = value[-1]
     if len(posterior) > 0:
         _down_one(plan, 1.0, value, slope, np.empty(plan.most_children), slope[:0])
         if not _posterior(plan, row, slope, root, posterior):
@@ -299,7 +295,7 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
     child, home = (plan.child, plan.slots) if down else (plan.target, plan.home)
     value, slope = np.empty((len(home) if down else plan.n_homes, ROWS)), np.zeros((plan.n_homes if down else 0, ROWS))
     upper, kept = np.empty((plan.n_homes, ROWS)), np.empty((plan.most_children + 2, ROWS))
-    log_scale = np.empty(ROWS)
+    log_scale, share, own_flow = np.empty(ROWS), np.empty(ROWS), np.empty(len(flow))
     for start in range(0, len(X), ROWS):
         rows, logs = X[start : start + ROWS], log_evidence[start : start + ROWS]
         _fill_block(plan, rows, value, log_scale)
@@ -314,20 +310,26 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
         for r in range(len(rows)):
             inside = LEAST < root[r] < MOST and most[r] < root[r] * (1.0 + SAME)
             logs[r] = np.log(root[r]) - log_scale[r] if inside else np.nan
-        if down:
-            stop = start + len(rows)
-            _answer_block(plan, rows, value, slope, kept, logs, posterior[start:stop], weight[start:stop], flow)
+        if not down:
+            continue
+        share[:] = 0.0
+        for r in range(len(rows) if len(flow) else 0):
+            if not np.isnan(logs[r]):
+                share[r] = weight[start + r] / root[r]
+        own_flow[:] = 0.0
+        _down_block(plan, value, slope, kept, share, own_flow)
+        lost = _finish_block(plan, rows, value, slope, logs, posterior[start : start + ROWS], share)
+        if lost and len(flow):  # again, without those rows
+            own_flow[:] = 0.0
+            _down_block(plan, value, slope, kept, share, own_flow)
+        for t in range(len(flow)):
+            flow[t] += own_flow[t]
 
 
 @jit
-def _answer_block(plan, rows, value, slope, kept, logs, posterior, weight, flow):
-    """Write the posteriors of a block, and add its flows; rows that lost a derivative get the log-probability nan."""
+def _finish_block(plan, rows, value, slope, logs, posterior, share):
+    """Write the posteriors of a block; tell whether rows lost a derivative, and give them nan and no share."""
     states, root = plan.first_state[-1], value[-1]
-    share, own_flow = np.zeros(ROWS), np.zeros(len(flow))
-    for r in range(len(weight)):
-        if not np.isnan(logs[r]):
-            share[r] = weight[r] / root[r]
-    _down_block(plan, value, slope, kept, share, own_flow)
     lost = False
     for r in range(len(rows)):
         if np.isnan(logs[r]):
@@ -339,11 +341,7 @@ def _answer_block(plan, rows, value, slope, kept, logs, posterior, weight, flow)
             sound = _is_whole(plan, value[:states, r].copy(), own_slope, root[r])
         if not sound:
             logs[r], share[r], lost = np.nan, 0.0, True
-    if lost and len(flow):  # again, without those rows
-        own_flow[:] = 0.0
-        _down_block(plan, value, slope, kept, share, own_flow)
-    for t in range(len(flow)):
-        flow[t] += own_flow[t]
+    return lost
 
 
 @jit
@@ -361,9 +359,10 @@ def partition_and_counts(plan, parameters, value, slope, flow, counts):
             product *= parameters[entry[k]]
         plan.coefficient[t] = product
     value[:states] = 1.0
-    root = _root_one(plan, value)
-    if np.isnan(root):
-        return root
+    _up_one(plan, value)
+    if _is_lost(plan, value):
+        return np.nan
+    root = value[-1]
     flow[:] = 0.0
     _down_one(plan, 1.0 / root, value, slope, np.empty(plan.most_children), flow)
     counts[:] = 0.0

@@ -43,7 +43,7 @@ def plan_of(circuit: Circuit) -> Plan:
 
 def _make_plan(circuit: Circuit) -> Plan:
     first_state = circuit.first_state
-    cards, states = np.diff(first_state), int(first_state[-1])
+    cards, states = circuit.cardinalities, int(first_state[-1])
     terms = make_terms(circuit.graph, states)
     logs = log_coefficients(terms.first_entry, terms.entry, circuit.log_parameters)
     home, target, n_homes = make_homes(terms, states)
@@ -96,6 +96,8 @@ def pass_rows(
     logs, flow = np.full(len(X), np.nan), np.zeros(0 if weight is None else len(plan.coefficient))
     if len(X) <= FEW and weight is None:
         _few_rows(circuit, plan, X, logs, posterior)
+        if not np.isnan(logs).any():
+            return logs, flow
     else:
         scale: np.ndarray | None = plan.scale if len(X) < _PROBED else _scale_for(plan, X)
         for _ in range(_ROUNDS):

@@ -84,7 +84,7 @@ _CHECKS = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic"
 
 
 def _scopes(circuit: Circuit, what: int) -> tuple[int, int]:
-    cards = np.diff(circuit.first_state)
+    cards = circuit.cardinalities
     variable = np.repeat(np.arange(len(cards)), cards)
     words = -(-len(cards) // _WORD)
     node, edge = check_scopes(circuit.graph, variable, words, what)

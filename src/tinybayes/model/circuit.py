@@ -128,9 +128,14 @@ class Circuit:
         return CircuitGraph(self.kind, self.offsets, self.children, self.leaf)
 
     @cached_property
+    def cardinalities(self) -> np.ndarray:
+        """The number of states of each variable."""
+        return np.array([node.cardinality for node in self.nodes])
+
+    @cached_property
     def first_state(self) -> np.ndarray:
         """For each variable its first indicator, and at the end the number of all."""
-        return np.cumsum([0, *(node.cardinality for node in self.nodes)])
+        return np.cumsum([0, *self.cardinalities])
 
     @cached_property
     def log_parameters(self) -> np.ndarray:

@@ -46,7 +46,12 @@ def starts(lengths: Iterable[int]) -> np.ndarray:
 
 
 def check_codes(
-    X: np.ndarray, cardinalities: Sequence[int], *, where: str = "X", complete: bool = False, remedy: str = ""
+    X: np.ndarray,
+    cardinalities: Sequence[int] | np.ndarray,
+    *,
+    where: str = "X",
+    complete: bool = False,
+    remedy: str = "",
 ) -> np.ndarray:
     """Return rows of codes as an array, checked so that no kernel reads beyond a table.
 
@@ -63,7 +68,10 @@ def check_codes(
     """
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != len(cardinalities) or X.dtype.kind not in "iu":
-        got = f"{X.dtype} of shape {X.shape}"
+        got, remedy = (
+            f"{X.dtype} of shape {X.shape}",
+            remedy or ("pass X[None] for a single row" if X.ndim == 1 else ""),
+        )
         raise error(f"integer codes with {len(cardinalities)} columns", got, where=where, remedy=remedy)
     least, limit = 0 if complete else -1, np.asarray(cardinalities, dtype=np.int64)
     if X.size and (int(X.min()) < least or (X.max(axis=0) >= limit).any()):
