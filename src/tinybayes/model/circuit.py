@@ -10,6 +10,8 @@ from tinybayes.errors import error
 from tinybayes.model.number_format import NumberFormat
 from tinybayes.model.variable import Variable
 
+__all__ = ["INDICATOR", "KINDS", "PARAMETER", "PRODUCT", "SUM", "Circuit"]
+
 KINDS = {PARAMETER: "parameter", INDICATOR: "indicator", SUM: "sum", PRODUCT: "product"}
 
 
