@@ -144,7 +144,7 @@ def test_hostile_sizes_are_refused_before_memory_is_taken(children, tmp_path):
 
 
 def test_a_small_gzip_of_a_large_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tinybayes.deploy.files._network_text.MAX_BYTES", 2**20)
+    monkeypatch.setattr("tinybayes.deploy.files.network_text.MAX_BYTES", 2**20)
     (tmp_path / "bomb.bif.gz").write_bytes(gzip.compress(b" " * 2**24))
     tracemalloc.start()
     try:

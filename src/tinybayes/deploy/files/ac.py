@@ -1,7 +1,7 @@
 """Circuits as text, in the form of the Libra toolkit's ``.ac`` files.
 
-What is assumed of the format: the first line holds the numbers of states of all variables, as ``(2 2 3)``; then
-follows one node a line, children before their parents, the root last:
+The format: the first line holds the numbers of states of all variables, as ``(2 2 3)``; then
+follows one node on each line, children before their parents, the root last:
 
 - ``n VALUE``: a constant, the probability itself and not its logarithm;
 - ``v VARIABLE STATE``: an indicator, both counted from zero;
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import MAX_ENTRIES, Source, read_source, shorten, write_text
-from tinybayes.deploy.files._tokens import Tokens, unnamed_variables
+from tinybayes.deploy.files.network_text import MAX_ENTRIES, Source, read_source, shorten, write_text
+from tinybayes.deploy.files.tokens import Tokens, unnamed_variables
 from tinybayes.errors import FileError, error
 from tinybayes.infer.circuit_properties import is_decomposable
 from tinybayes.model import Circuit, Float
@@ -28,23 +28,7 @@ _KINDS = {"n": 0, "v": 1, "+": 2, "*": 3}
 
 
 def read_ac(path: str | os.PathLike[str]) -> Circuit:
-    """Read a circuit from an ``.ac`` file.
-
-    Parameters
-    ----------
-    path
-        The file; a gzip is decompressed.
-
-    Returns
-    -------
-    Circuit
-        Without a class, its parameters in double precision, one for each line ``n``.
-
-    Raises
-    ------
-    FileError
-        When the file does not describe a decomposable circuit; the message starts with ``path:line``.
-    """
+    """Read a decomposable circuit, without a class, from an ``.ac`` file; each line ``n`` is a parameter."""
     source = read_source(path)
     shape = _SHAPE.match(source.text)
     if shape is None:
@@ -56,8 +40,8 @@ def read_ac(path: str | os.PathLike[str]) -> Circuit:
     while (what := tokens.word("'EOF' after the last node")) != "EOF":
         nodes.add(what, tokens.rest_of_line(), tokens.at)
     circuit = nodes.circuit()
-    if not (found := is_decomposable(circuit)):
-        raise error("a decomposable circuit", found.reason, where=f"{path}", kind=FileError)
+    if not (answer := is_decomposable(circuit)):
+        raise error("a decomposable circuit", answer.reason, where=f"{path}", kind=FileError)
     return circuit
 
 
@@ -104,7 +88,7 @@ class _Nodes:
 
     def _integers(self, words: list[str], at: int, count: int | None) -> list[int]:
         if not words or len(words) != (count or len(words)) or not all(map(_INTEGER.fullmatch, words)):
-            expected = f"{count or 'one or more'} whole numbers"
+            expected = f"{count or 'one or more'} integers"
             raise self.source.error(at, expected, shorten(" ".join(words) or "nothing"))
         return [int(word) for word in words]
 
@@ -121,12 +105,7 @@ class _Nodes:
 def write_ac(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     """Write a circuit to an ``.ac`` file; names, class, cut points and the format of the numbers are lost.
 
-    Parameters
-    ----------
-    circuit
-        The circuit; the class, if there is one, is the last variable.
-    path
-        The file; compressed when the name ends in ``.gz``.
+    The class, if there is one, is the last variable.
     """
     write_text(path, _format(circuit))
 

@@ -1,29 +1,30 @@
 """BIF, the Interchange Format for Bayesian Networks (version 0.15), as the public repositories write it.
 
-What is read: the blocks ``network``, ``variable`` and ``probability`` in any order after the first; comments
+Reading: the blocks ``network``, ``variable`` and ``probability`` in any order after the first; comments
 ``//`` and ``/* */``; commas and bars as white space; names bare (``Asy/Patch``, ``<5``, ``12+``) or in double
 quotes; in a distribution rows ``(state, state) p, p;``, ``default p, p;`` for the rows not given, or
 ``table p, p, ...;``. A ``table`` of a variable with parents runs through the child's states slowest and the
 last parent fastest: the order of the format's own examples, and of pyAgrum and pgmpy; the bnlearn repository
-has tables only where there are no parents. Rows may be off one by 1e-3, since files round; their numbers are
-kept as they are.
+has tables only where there are no parents. The sum of a row may differ from one by 1e-3, since
+files round; the numbers are kept as they are.
 
-What is written: a ``table`` for a variable without parents, else one row for each assignment. What the format
-has no place for is kept in properties, which other programs skip: in the network block ``target = NAME``
-names the class; in a variable ``states = KIND`` tells that the states are int, float or bool (one word for
-each state when they differ), and ``edges = CUT CUT ...`` gives the cut points of a discretised variable.
-All other properties are skipped.
+Writing: a ``table`` for a variable without parents, else one row for each assignment. Properties, which other
+programs skip, keep what the format has no field for: in the network block ``target = NAME`` names the class;
+in a variable ``states = KIND`` says that the states are int, float or bool (one word for each state when they
+differ), and ``edges = CUT CUT ...`` gives the cut points of a discretised variable. All other properties are
+skipped.
 """
 
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import (
+from tinybayes.deploy.files.network_text import (
     NetworkBuilder,
     Source,
     make_variable,
@@ -33,6 +34,7 @@ from tinybayes.deploy.files._network_text import (
     read_source,
     shorten,
     split_property,
+    split_words,
     state_text,
     unquote,
     variable_properties,
@@ -53,61 +55,23 @@ _KEYWORDS = ("network", "variable", "probability", "property", "type", "discrete
 
 
 def read_bif(path: str | os.PathLike[str]) -> BayesNet:
-    """Read a network from a BIF file.
-
-    Parameters
-    ----------
-    path
-        The file; a gzip is decompressed.
-
-    Returns
-    -------
-    BayesNet
-        Full tables in double precision; without a class unless the file names one.
-
-    Raises
-    ------
-    FileError
-        When the file is not a BIF or does not describe a network; the message starts with ``path:line``.
-    """
+    """Read a network from a BIF file; it has a class only if the file names one."""
     source = read_source(path)
     file = _parse(_Scanner(source))
-    names = list(file.variables)
-    index = {name: node for node, name in enumerate(names)}
     codes = [{state: code for code, state in enumerate(states)} for states in file.states]
-    builder = NetworkBuilder(source.where, names, [len(states) for states in file.states])
+    builder = NetworkBuilder(source.where, list(file.variables), [len(states) for states in file.states])
     for block in file.distributions:
-        for name in block.names:
-            if name not in index:
-                raise source.error(block.at, "a variable of the file", shorten(name))
-        child, *parents = (index[name] for name in block.names)
+        child, *parents = (builder.node(name, block.at) for name in block.names)
         shape = builder.shape(child, parents, block.at)
-        table, places = _table(source, block, shape, [codes[parent] for parent in parents])
-        builder.add(child, parents, table, block.at, places)
-    if file.target is not None and file.target not in index:
-        raise source.error(file.target_at, "a variable of the file as property 'target'", shorten(file.target))
-    return builder.build(list(file.variables.values()), file.target, source.end)
+        table, row_at = _table(source, block, shape, [codes[parent] for parent in parents])
+        builder.add(child, parents, table, block.at, row_at)
+    return builder.build(file.variables.values(), source.end, file.target, file.target_at)
 
 
 def write_bif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
-    """Write a network to a BIF file.
+    """Write a network, whose rows must sum to one, to a BIF file; decision trees become full tables.
 
-    A network that was read is written so that reading it again gives an equal one, bit by bit. Decision trees
-    are written as full tables.
-
-    Parameters
-    ----------
-    net
-        The network; its rows must sum to one, as the format wants it.
-    path
-        The file; compressed when the name ends in ``.gz``.
-    normalize
-        Divide each row by its sum first; for quantised networks, whose predictions this may change.
-
-    Raises
-    ------
-    TinybayesError
-        When the network cannot be a BIF.
+    A network that was read and is written again gives an equal one, bit for bit.
     """
     tables = network_decimals(net, normalize)
     states = [[_name(state_text(state)) for state in node.states] for node in net.nodes]
@@ -119,7 +83,7 @@ def write_bif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = 
 
 
 class _Scanner:
-    """Walks over the tokens of a text; `word` stands at `at`, and the text goes on at `stop`."""
+    """Walks over the tokens of a text; `word` begins at `at`, and the next one is searched from `stop` on."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -130,9 +94,9 @@ class _Scanner:
         """Go to the next token, which is empty at the end, and return the one left behind."""
         left, text = self.word, self.source.text
         while True:
-            found = _TOKEN.match(text, self.stop)
-            assert found is not None  # the pattern takes any text
-            self.word, self.at, self.stop = found[1], found.start(1), found.end()
+            token = _TOKEN.match(text, self.stop)
+            assert token is not None  # the pattern takes any text
+            self.word, self.at, self.stop = token[1], token.start(1), token.end()
             if self.word == '"':
                 self.stop = self._closing_quote(self.at)
                 self.word = text[self.at : self.stop]
@@ -144,21 +108,21 @@ class _Scanner:
             self.stop = end.end()
 
     def _closing_quote(self, start: int) -> int:
-        for found in _STRING.finditer(self.source.text, start + 1):
-            if found[0] == '"':
-                return found.end()
-            if found[0] in "\r\n":
+        for match in _STRING.finditer(self.source.text, start + 1):
+            if match[0] == '"':
+                return match.end()
+            if match[0] in "\r\n":
                 break
         raise self.source.error(start, "a second quote on the line", "none")
 
     def error(self, expected: str) -> TinybayesError:
-        """Make the error for the token that stands here."""
+        """Make the error for the current token."""
         if not self.word:
             return self.source.error(self.source.end, expected, "the end of the file", "is the file complete?")
         return self.source.error(self.at, expected, shorten(self.word))
 
     def take(self, token: str) -> None:
-        """Step over a token that must stand here."""
+        """Step over a token that must be the current one."""
         if self.word != token:
             raise self.error(repr(token))
         self.advance()
@@ -171,19 +135,19 @@ class _Scanner:
 
     def names(self, what: str, close: str) -> list[str]:
         """Step over names, one at least, up to the bracket that closes them."""
-        found = [self.name(what)]
+        names = [self.name(what)]
         while self.word != close:
-            found.append(self.name(f"{what} or {close!r}"))
-        return found
+            names.append(self.name(f"{what} or {close!r}"))
+        return names
 
     def numbers(self) -> str:
-        """Step over the numbers after the token here and their semicolon, and return their text."""
-        found = _NUMBERS.match(self.source.text, self.stop)
-        if found is not None:
-            self.stop = found.end()
+        """Step over the numbers after the current token and their semicolon, and return their text."""
+        match = _NUMBERS.match(self.source.text, self.stop)
+        if match is not None:
+            self.stop = match.end()
             self.advance()
-            return found[1]
-        # A comment stands among them, or something is wrong: look at each token.
+            return match[1]
+        # There is a comment among them, or something is wrong: look at each token.
         self.advance()
         words = self.names("a number", ";")
         self.advance()
@@ -218,7 +182,7 @@ class _Distribution:
 
 @dataclass
 class _File:
-    """What a file says, before names are looked up, since blocks may come in any order."""
+    """The content of a file before names are looked up, since blocks may come in any order."""
 
     target: str | None = None
     target_at: int = 0
@@ -313,7 +277,7 @@ def _parse_distribution(scan: _Scanner) -> _Distribution:
 def _table(
     source: Source, block: _Distribution, shape: tuple[int, int], codes: Sequence[dict[str, int]]
 ) -> tuple[np.ndarray, Callable[[int], int]]:
-    """Return the table of a distribution, and the function that gives the place of a row."""
+    """Return the table of a distribution, and the function that gives the position of a row."""
     rows, states = shape
     name = shorten(block.names[0])
     keyed: dict[str, _Entry] = {}
@@ -360,17 +324,12 @@ def _numbers(source: Source, entries: Sequence[_Entry], count: int) -> np.ndarra
     """Return the numbers of the entries, `count` in each."""
     words: list[str] = []
     for entry in entries:
-        # No more pieces than can be right: memory stays in bounds whatever the file holds.
-        found = entry.numbers.replace(",", " ").split(None, count)
-        if len(found) != count:
-            got = f"{len(found)}" if len(found) < count else "more"
-            raise source.error(entry.at, f"{count} probabilities", got)
-        words += found
+        words += split_words(entry.numbers.replace(",", " "), count, partial(source.error, entry.at))
     return parse_numbers(words, lambda index: source.where(entries[index // count].at))
 
 
 def _name(text: str) -> str:
-    """Return a name as it is written: bare as the public repositories do where that can be read, or quoted."""
+    """Return a name as it is written: bare, as in the public repositories, if that can be read back; else quoted."""
     bare = text.isascii() and text.isprintable() and text not in _KEYWORDS
     return text if bare and re.fullmatch(_BARE, text) else quote(text)
 

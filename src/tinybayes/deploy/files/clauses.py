@@ -9,8 +9,8 @@ A line is a comment (after ``#``), a variable, a named weight, or a clause::
     -1.25: !a | weather=rainy              # a weight of its own
     hard: weather!=snow | a                # must be true
 
-A bare name and ``!`` are for binary variables, ``=`` and ``!=`` for any. Variables come in the order in which they
-are first named.
+A bare name and ``!`` are for binary variables, ``=`` and ``!=`` for any. Variables come in the order of their
+first use.
 """
 
 import os
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import Source, read_source, shorten
+from tinybayes.deploy.files.network_text import Source, read_source, shorten
 from tinybayes.errors import TinybayesError
 from tinybayes.model import DecisionTree, Factor, LogLinear, Variable
 from tinybayes.model.log_linear import NONE
@@ -27,7 +27,7 @@ from tinybayes.model.log_linear import NONE
 _NAME = re.compile(r"[^\W\d][\w.\-\[\]]*")
 _STATE = re.compile(r"[^\s=!|:#]+")
 _LITERAL = re.compile(r"(!?)\s*([^\s=!]+)\s*(?:(!?=)\s*([^\s=!]+))?")
-_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")  # gives back nothing: long words take no longer
+_NUMBER = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?")  # possessive: no backtracking on long words
 _RESERVED = ("hard", "variable")
 
 
@@ -55,7 +55,7 @@ def parse_clauses(text: str) -> LogLinear:
 
 @dataclass
 class _Parser:
-    """What has been read so far."""
+    """The content that has been read so far."""
 
     source: Source
     variables: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
@@ -141,10 +141,10 @@ class _Parser:
 
     def _literal(self, text: str) -> tuple[str, set[int]]:
         """Return the variable of a literal, and the states for which it is true."""
-        found = _LITERAL.fullmatch(text)
-        if found is None or not _NAME.fullmatch(found[2]) or (found[1] and found[3]):
+        match = _LITERAL.fullmatch(text)
+        if match is None or not _NAME.fullmatch(match[2]) or (match[1] and match[3]):
             raise self._error("a literal: a, !a, a=state or a!=state", shorten(text))
-        negated, name, relation, state = found.groups()
+        negated, name, relation, state = match.groups()
         states = self.variables.setdefault(name, (0, 1))
         if relation is None:
             if len(states) != 2:
@@ -159,7 +159,7 @@ class _Parser:
 
 
 def _factor(clause: dict[int, set[int]], cards: list[int], feature: int, hard: bool) -> Factor:
-    """Return the factor of a clause: a chain of tests that stops at the first literal that is true.
+    """Return the factor of a clause: a chain of tests that stops at the first true literal.
 
     The feature of a hard clause is its negation, which is forbidden.
     """
@@ -167,9 +167,9 @@ def _factor(clause: dict[int, set[int]], cards: list[int], feature: int, hard: b
     true, false = len(scope), len(scope) + 1
     first: list[int] = []
     children: list[int] = []
-    for place, v in enumerate(scope):
+    for depth, v in enumerate(scope):
         first.append(len(children))
-        otherwise = place + 1 if place + 1 < len(scope) else false
+        otherwise = depth + 1 if depth + 1 < len(scope) else false
         children += [true if state in clause[v] else otherwise for state in range(cards[v])]
     tree = DecisionTree(
         np.array([*scope, -1, -1]), np.array([*first, 0, 0]), np.array(children), np.array([0] * len(scope) + [0, 1])

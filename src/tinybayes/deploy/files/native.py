@@ -30,7 +30,7 @@ __all__ = ["load_metadata", "read_native", "write_native"]
 Model = BayesNet | Circuit | LogLinear | NeuralNet
 VERSION = 1
 _HEADER_LIMIT = 2**26
-_BLANK = b"0" * 64  # stands in the place of the checksum while that is computed
+_BLANK = b"0" * 64  # replaces the checksum while that is computed
 _DAMAGED = "the file is damaged: fetch or make it again"
 
 
@@ -76,8 +76,8 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
     length = int.from_bytes(data[:8], "little")
     if length > _HEADER_LIMIT:
         raise error(f"names, states and metadata within {_HEADER_LIMIT} bytes", length, where="model")
-    place = data.index(_BLANK)
-    data[place : place + len(_BLANK)] = hashlib.sha256(data).hexdigest().encode()
+    start = data.index(_BLANK)
+    data[start : start + len(_BLANK)] = hashlib.sha256(data).hexdigest().encode()
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
@@ -147,9 +147,9 @@ def _read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, bytes]:
 def _verify(data: bytes, header: bytes, checksum: str, where: str) -> None:
     """Raise unless the file is what was written, to the last bit."""
     digits = checksum.encode(errors="replace")
-    place = 8 + header.find(digits)
-    digest = hashlib.sha256(data[:place])
+    start = 8 + header.find(digits)
+    digest = hashlib.sha256(data[:start])
     digest.update(_BLANK)
-    digest.update(memoryview(data)[place + len(digits) :])
+    digest.update(memoryview(data)[start + len(digits) :])
     if digest.hexdigest() != checksum:
         raise error(digest.hexdigest(), short(checksum), where=where, remedy=_DAMAGED, kind=FileError)

@@ -3,9 +3,9 @@
 A file has the word ``BAYES``, the number of variables, their numbers of states, the number of functions, for
 each function its scope (how many variables, then their indices: the parents, and last the child), and then
 for each function how many numbers it has and these numbers, the child's states running fastest and the first
-parent slowest. There are no names: variables are read as ``x0, x1, ...`` with the states ``0, 1, ...``; what
-a network has of names, class and cut points is lost when it is written. Functions may come in any order, one
-for each variable. Rows may be off one by 1e-3, since files round; their numbers are kept as they are.
+parent slowest. There are no names: variables are read as ``x0, x1, ...`` with the states ``0, 1, ...``;
+writing a network loses its names, class and cut points. Functions may come in any order, one for each
+variable. The sum of a row may differ from one by 1e-3, since files round; the numbers are kept as they are.
 
 A ``MARKOV`` network has the same form, but any number of functions with any numbers from zero up, and no child in a
 scope: it is a `LogLinear` model with a feature for each number.
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import (
+from tinybayes.deploy.files.network_text import (
     MAX_ENTRIES,
     NetworkBuilder,
     Source,
@@ -27,7 +27,7 @@ from tinybayes.deploy.files._network_text import (
     shorten,
     write_text,
 )
-from tinybayes.deploy.files._tokens import Tokens, unnamed_variables
+from tinybayes.deploy.files.tokens import Tokens, unnamed_variables
 from tinybayes.model import BayesNet, Factor, LogLinear
 
 _MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table, whose size would bound them
@@ -36,27 +36,11 @@ _MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table
 def _read(path: str | os.PathLike[str]) -> Source:
     """Read a file with its comments blanked out, so that offsets into the text stay."""
     source = read_source(path)
-    return Source(source.path, re.sub(r"#.*", lambda found: " " * len(found[0]), source.text))
+    return Source(source.path, re.sub(r"#.*", lambda comment: " " * len(comment[0]), source.text))
 
 
 def read_uai(path: str | os.PathLike[str]) -> BayesNet:
-    """Read a Bayesian network from a UAI file.
-
-    Parameters
-    ----------
-    path
-        The file; a gzip is decompressed.
-
-    Returns
-    -------
-    BayesNet
-        Full tables in double precision, without a class.
-
-    Raises
-    ------
-    FileError
-        When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
-    """
+    """Read a Bayesian network, without a class, from a UAI file."""
     tokens = Tokens(_read(path))
     source = tokens.source
     kind = tokens.word("'BAYES'")
@@ -116,7 +100,7 @@ def _bayes(tokens: Tokens) -> BayesNet:
     for scope, at in scopes:
         _table(tokens, builder, scope, at)
     tokens.end()
-    return builder.build(unnamed_variables(cards), None, source.end)
+    return builder.build(unnamed_variables(cards), source.end)
 
 
 def _cards(tokens: Tokens) -> list[int]:
@@ -134,8 +118,8 @@ def _table(tokens: Tokens, builder: NetworkBuilder, scope: Sequence[int], at: in
     *parents, child = scope
     rows, states = builder.shape(child, parents, at)
     tokens.integer(f"the number of probabilities of 'x{child}'", rows * states, rows * states)
-    values, place = tokens.numbers(rows * states, f"probabilities of 'x{child}'")
-    builder.add(child, parents, values.reshape(rows, states), at, lambda row: place(row * states))
+    values, position = tokens.numbers(rows * states, f"probabilities of 'x{child}'")
+    builder.add(child, parents, values.reshape(rows, states), at, lambda row: position(row * states))
 
 
 def _values(tokens: Tokens, cards: Sequence[int], number: int, most: int) -> np.ndarray:
@@ -144,35 +128,20 @@ def _values(tokens: Tokens, cards: Sequence[int], number: int, most: int) -> np.
     for card in cards:
         size *= card
         if size > most:
-            where = f"at most {MAX_ENTRIES:,} numbers in all tables"
-            raise tokens.source.error(tokens.at, where, f"more with function {number}, over {len(cards)} variables")
+            expected = f"at most {MAX_ENTRIES:,} numbers in all tables"
+            raise tokens.source.error(tokens.at, expected, f"more with function {number}, over {len(cards)} variables")
     tokens.integer(f"the number of entries of function {number}", size, size)
-    values, place = tokens.numbers(size, f"entries of function {number}")
+    values, position = tokens.numbers(size, f"entries of function {number}")
     wrong = np.flatnonzero(~((values >= 0) & (values < np.inf)))
     if wrong.size:
-        raise tokens.source.error(place(int(wrong[0])), "a finite number that is not negative", values[wrong[0]])
+        raise tokens.source.error(position(int(wrong[0])), "a finite number that is not negative", values[wrong[0]])
     return log_probabilities(values)
 
 
 def write_uai(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
-    """Write a Bayesian network to a UAI file; names, class and cut points are lost.
+    """Write a network, as `write_bif` does, to a ``BAYES`` file; names, class and cut points are lost.
 
-    A network that was read is written so that reading it again gives an equal one, bit by bit. Decision trees
-    are written as full tables. The class, if there is one, is the last variable.
-
-    Parameters
-    ----------
-    net
-        The network; its rows must sum to one.
-    path
-        The file; compressed when the name ends in ``.gz``.
-    normalize
-        Divide each row by its sum first; for quantised networks, whose predictions this may change.
-
-    Raises
-    ------
-    TinybayesError
-        When the network cannot be a ``BAYES`` file.
+    The class, if there is one, is the last variable.
     """
     write_text(path, _format(net, network_decimals(net, normalize)))
 
@@ -215,9 +184,9 @@ def read_evidence(path: str | os.PathLike[str]) -> list[dict[int, int]]:
     length = len(source.text.split())
     tokens = Tokens(source)
     cases = 1 if length == 1 + 2 * first else tokens.integer("the number of cases", 1, MAX_ENTRIES)
-    found = [_case(tokens) for _ in range(cases)]
+    evidence = [_case(tokens) for _ in range(cases)]
     tokens.end()
-    return found
+    return evidence
 
 
 def _case(tokens: Tokens) -> dict[int, int]:

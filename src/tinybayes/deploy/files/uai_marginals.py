@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import MAX_ENTRIES, read_source, shorten, write_text
-from tinybayes.deploy.files._tokens import Tokens
+from tinybayes.deploy.files.network_text import MAX_ENTRIES, read_source, shorten, write_text
+from tinybayes.deploy.files.tokens import Tokens
 
 
 def format_marginals(probabilities: Sequence[np.ndarray]) -> str:
-    """Return the text of marginals; numbers are the shortest that read back to the same."""
+    """Return the text of marginals; numbers are the shortest that read back exactly."""
     words = [str(len(probabilities))]
     for part in probabilities:
         words += [str(len(part)), *(repr(float(p)) for p in part)]
@@ -27,7 +27,7 @@ def write_marginals(probabilities: Sequence[np.ndarray], path: str | os.PathLike
 
 
 def read_marginals(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
-    """Read marginals from a file; also the older form, in which the number of cases, one, comes first.
+    """Read marginals from a file; the older form, with the number of cases (one) first, is read as well.
 
     Raises
     ------
@@ -41,18 +41,18 @@ def read_marginals(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
     words = source.text.split()
     if words[1:2] == ["1"] and not _fits(words[1:]) and _fits(words[2:]):
         tokens.integer("the number of cases", 1, 1)
-    found = []
+    marginals = []
     for _ in range(tokens.integer("the number of variables", 1, MAX_ENTRIES)):
         states = tokens.integer("a number of states", 1, MAX_ENTRIES)
-        values, place = tokens.numbers(states, "probabilities")
+        values, position = tokens.numbers(states, "probabilities")
         wrong = np.flatnonzero(~((values >= 0) & (values <= 1 + 1e-6)))
         if wrong.size:
-            raise source.error(place(int(wrong[0])), "a probability", values[wrong[0]])
+            raise source.error(position(int(wrong[0])), "a probability", values[wrong[0]])
         if abs(values.sum() - 1) > 1e-3:
-            raise source.error(place(0), "probabilities that sum to one", f"{values.sum():.6g}")
-        found.append(values)
+            raise source.error(position(0), "probabilities that sum to one", f"{values.sum():.6g}")
+        marginals.append(values)
     tokens.end()
-    return tuple(found)
+    return tuple(marginals)
 
 
 def _fits(words: list[str]) -> bool:
@@ -64,5 +64,5 @@ def _fits(words: list[str]) -> bool:
 
 
 def _count(words: list[str], at: int) -> int:
-    """Return the whole number at a place; -1 where there is none that can be right."""
+    """Return the integer at an index; -1 if there is none that can be right."""
     return int(words[at]) if at < len(words) and re.fullmatch("[0-9]{1,9}", words[at]) else -1

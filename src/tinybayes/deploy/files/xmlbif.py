@@ -2,25 +2,26 @@
 
 A ``TABLE`` runs through the ``GIVEN`` variables in their order, the first slowest, and through the states of
 the ``FOR`` variable fastest. White space around names is dropped unless the element says
-``xml:space="preserve"``, which is how names that need it are written. Rows may be off one by 1e-3, since
-files round; their numbers are kept as they are. What the format has no place for is kept in ``PROPERTY``
-elements as in BIF: ``target = NAME`` in the network, ``states = KIND`` and ``edges = CUT CUT ...`` in a
+``xml:space="preserve"``, which is how names that need it are written. The sum of a row may differ from
+one by 1e-3, since files round; the numbers are kept as they are. ``PROPERTY`` elements keep what the format has
+no field for, as in BIF: ``target = NAME`` in the network, ``states = KIND`` and ``edges = CUT CUT ...`` in a
 variable; all other properties are skipped.
 
-A document type declaration is read but never obeyed: element and attribute declarations are skipped, and
-entities are refused, since a few lines of them can stand for gigabytes.
+Document type declarations have no effect: element and attribute declarations are skipped, and entities are
+refused, since a few lines of them can expand to gigabytes.
 """
 
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import (
+from tinybayes.deploy.files.network_text import (
     NetworkBuilder,
     make_variable,
     network_decimals,
@@ -29,6 +30,7 @@ from tinybayes.deploy.files._network_text import (
     read_bytes,
     shorten,
     split_property,
+    split_words,
     state_text,
     unquote,
     variable_properties,
@@ -43,23 +45,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def read_xmlbif(path: str | os.PathLike[str]) -> BayesNet:
-    """Read a network from an XMLBIF file.
-
-    Parameters
-    ----------
-    path
-        The file; a gzip is decompressed.
-
-    Returns
-    -------
-    BayesNet
-        Full tables in double precision; without a class unless the file names one.
-
-    Raises
-    ------
-    FileError
-        When the file is not XMLBIF or does not describe a network; the message starts with ``path:line``.
-    """
+    """Read a network from an XMLBIF file; it has a class only if the file names one."""
     document = _Document(f"{path}", read_bytes(path))
     network = document.network()
     variables: dict[str, Variable] = {}
@@ -68,37 +54,16 @@ def read_xmlbif(path: str | os.PathLike[str]) -> BayesNet:
         if variable.name in variables:
             raise document.error(element.line, "variables of distinct names", f"{variable.name!r} again")
         variables[variable.name] = variable
-    names = list(variables)
-    index = {name: node for node, name in enumerate(names)}
-    builder = NetworkBuilder(document.where, names, [v.cardinality for v in variables.values()])
+    builder = NetworkBuilder(document.where, list(variables), [v.cardinality for v in variables.values()])
     for element in network.all("DEFINITION"):
-        _definition(document, builder, element, index)
+        _definition(document, builder, element)
     target = network.properties().get("target")
-    if target is not None and (target := unquote(target)) not in index:
-        raise document.error(network.line, "a variable of the file as property 'target'", shorten(target))
-    return builder.build(list(variables.values()), target, document.last)
+    target = None if target is None else unquote(target)
+    return builder.build(variables.values(), document.last, target, network.line)
 
 
 def write_xmlbif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
-    """Write a network to an XMLBIF file.
-
-    A network that was read is written so that reading it again gives an equal one, bit by bit. Decision trees
-    are written as full tables.
-
-    Parameters
-    ----------
-    net
-        The network; its rows must sum to one, as the format wants it.
-    path
-        The file; compressed when the name ends in ``.gz``.
-    normalize
-        Divide each row by its sum first; for quantised networks, whose predictions this may change.
-
-    Raises
-    ------
-    TinybayesError
-        When the network cannot be written as XMLBIF.
-    """
+    """Write a network, as `write_bif` does, to an XMLBIF file."""
     tables = network_decimals(net, normalize)
     for node in net.nodes:
         for text in (node.name, *map(state_text, node.states)):
@@ -135,7 +100,7 @@ class _Element:
 
 
 class _Document:
-    """The elements of a file, and the place of each."""
+    """The elements of a file with their lines."""
 
     def __init__(self, path: str, raw: bytes) -> None:
         self.path = path
@@ -175,11 +140,11 @@ class _Document:
 
     def only(self, element: _Element, tag: str) -> _Element:
         """Return the one child with this tag."""
-        found = element.all(tag)
-        if len(found) != 1:
-            got = f"{len(found)} of them" if found else "none"
+        children = element.all(tag)
+        if len(children) != 1:
+            got = f"{len(children)} of them" if children else "none"
             raise self.error(element.line, f"one element {tag} in {element.tag}", got)
-        return found[0]
+        return children[0]
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
@@ -212,20 +177,12 @@ def _variable(document: _Document, element: _Element) -> Variable:
     return make_variable(name, texts, element.properties(), document.where(element.line))
 
 
-def _definition(document: _Document, builder: NetworkBuilder, element: _Element, index: dict[str, int]) -> None:
-    nodes = []
-    for variable in (document.only(element, "FOR"), *element.all("GIVEN")):
-        if variable.text not in index:
-            raise document.error(variable.line, "a variable of the file", shorten(variable.text))
-        nodes.append(index[variable.text])
-    child, *parents = nodes
+def _definition(document: _Document, builder: NetworkBuilder, element: _Element) -> None:
+    family = (document.only(element, "FOR"), *element.all("GIVEN"))
+    child, *parents = (builder.node(variable.text, variable.line) for variable in family)
     rows, states = builder.shape(child, parents, element.line)
     table = document.only(element, "TABLE")
-    # No more pieces than can be right: memory stays in bounds whatever the file holds.
-    words = table.text.split(None, rows * states)
-    if len(words) != rows * states:
-        got = f"{len(words)}" if len(words) < rows * states else "more"
-        raise document.error(table.line, f"{rows * states} probabilities", got)
+    words = split_words(table.text, rows * states, partial(document.error, table.line))
     values = parse_numbers(words, lambda _: document.where(table.line))
     builder.add(child, parents, values.reshape(rows, states), element.line, lambda _: table.line)
 

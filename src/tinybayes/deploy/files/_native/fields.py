@@ -1,15 +1,15 @@
-"""Strict JSON, and reading its fields so that a wrong one is named by its place."""
+"""Strict JSON; an error names the field that is wrong."""
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from reprlib import repr as short
 from typing import Any, TypeVar
 
 from tinybayes.errors import FileError, TinybayesError, error
 
-__all__ = ["JSON", "dumps", "get", "integer", "items", "parse", "short", "sound"]
+__all__ = ["JSON", "dumps", "each", "get", "integer", "parse", "short", "sound", "values"]
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 T = TypeVar("T")
@@ -69,23 +69,29 @@ def integer(holder: dict[str, Any], key: str, where: str, low: float, high: floa
     return value
 
 
-def items(holder: dict[str, Any], key: str, kinds: tuple[type, ...], where: str) -> list[Any]:
-    """Return a list, each item of which has exactly one of these types."""
-    values = get(holder, key, list, where)
-    for index, value in enumerate(values):
-        if type(value) not in kinds:
+def values(holder: dict[str, Any], key: str, kinds: tuple[type, ...], where: str) -> list[Any]:
+    """Return a list whose elements all have exactly one of these types."""
+    elements = get(holder, key, list, where)
+    for index, element in enumerate(elements):
+        if type(element) not in kinds:
             expected = f"a value of type {' or '.join(kind.__name__ for kind in kinds)}"
-            raise error(expected, short(value), where=f"{where}.{key}[{index}]", kind=FileError)
-    return values
+            raise error(expected, short(element), where=f"{where}.{key}[{index}]", kind=FileError)
+    return elements
+
+
+def each(holder: dict[str, Any], key: str, where: str, unpack: Callable[[dict[str, Any], str], T]) -> tuple[T, ...]:
+    """Unpack every object of a list; `unpack` gets the object and its path for messages."""
+    objects = enumerate(values(holder, key, (dict,), where))
+    return tuple(unpack(content, f"{where}.{key}[{index}]") for index, content in objects)
 
 
 @contextmanager
 def sound(what: str, where: str) -> Iterator[None]:
-    """Turn what a constructor says about its arguments into a `FileError` that names the place."""
+    """Turn the error of a constructor into a `FileError` that says where in the file."""
     try:
         yield
     except FileError:
-        raise  # it names its place already
+        raise  # it says where already
     except TinybayesError as problem:
         reason = str(problem)[:1000]  # it may quote a name, and a name may be long
         raise error(f"a valid {what}", f"an invalid one ({reason})", where=where, kind=FileError) from problem

@@ -1,17 +1,17 @@
 """Log-linear models in the native model file."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy.files._native.bayes_net import TREES, pack_variable, unpack_tree, unpack_variable
-from tinybayes.deploy.files._native.fields import integer, items, sound
-from tinybayes.deploy.files._native.tensors import Storage, Tensors
+from tinybayes.deploy.files._native.fields import each, integer, sound, values
+from tinybayes.deploy.files._native.parts import pack_tree, pack_variable, unpack_tree, unpack_variable
+from tinybayes.deploy.files._native.tensors import INTEGERS, Storage, Tensors, pack_parts
 from tinybayes.model import Factor, LogLinear
 
-_INTEGERS = ("int8", "int16", "int32")
-_FEATURES = Storage("factors.features", _INTEGERS)
-_TIES = Storage("ties", _INTEGERS)
+_FEATURES = Storage("factors.features", INTEGERS)
+_TIES = Storage("ties", INTEGERS)
 _WEIGHTS = Storage("weights", ("float64",))
 
 
@@ -23,38 +23,30 @@ def pack_log_linear(model: LogLinear) -> tuple[dict[str, Any], dict[str, np.ndar
         factors.append({"scope": list(factor.scope), "entries": len(factor.feature)})
         parts.setdefault(_FEATURES, []).append(factor.feature)
         if factor.tree is not None:
-            factors[-1]["tree"] = [len(factor.tree.split), len(factor.tree.children)]
-            for name, storage in TREES.items():
-                parts.setdefault(storage, []).append(getattr(factor.tree, name))
+            factors[-1]["tree"] = pack_tree(factor.tree, parts)
     content = {
         "variables": [pack_variable(variable) for variable in model.variables],
         "factors": factors,
         "features": model.n_features,
         "classes": len(model.weights),
     }
-    return content, {s.name: s.pack(some) for s, some in parts.items() if any(len(part) for part in some)}
+    return content, pack_parts(parts)
 
 
 def unpack_log_linear(content: dict[str, Any], tensors: Tensors) -> LogLinear:
     """Return the log-linear model that a JSON object and tensors describe."""
     where = f"{tensors.path}, model"
-    variables = [
-        unpack_variable(item, f"{where}.variables[{index}]")
-        for index, item in enumerate(items(content, "variables", (dict,), where))
-    ]
-    factors = [
-        _unpack_factor(item, tensors, f"{where}.factors[{index}]")
-        for index, item in enumerate(items(content, "factors", (dict,), where))
-    ]
+    variables = each(content, "variables", where, unpack_variable)
+    factors = each(content, "factors", where, partial(_unpack_factor, tensors))
     weights = tensors.take(_WEIGHTS, integer(content, "classes", where, low=0), where)
     ties = tensors.take(_TIES, integer(content, "features", where, low=0), where)
     with sound("log-linear model", where):
-        return LogLinear(tuple(variables), tuple(factors), weights, ties)
+        return LogLinear(variables, factors, weights, ties)
 
 
-def _unpack_factor(item: dict[str, Any], tensors: Tensors, where: str) -> Factor:
-    scope = items(item, "scope", (int,), where)
-    feature = tensors.take(_FEATURES, integer(item, "entries", where, low=1), where)
-    tree = unpack_tree(item, tensors, where) if "tree" in item else None
+def _unpack_factor(tensors: Tensors, content: dict[str, Any], where: str) -> Factor:
+    scope = values(content, "scope", (int,), where)
+    feature = tensors.take(_FEATURES, integer(content, "entries", where, low=1), where)
+    tree = unpack_tree(content, tensors, where) if "tree" in content else None
     with sound("factor", where):
         return Factor(tuple(scope), feature, tree)

@@ -1,4 +1,4 @@
-"""Tensors of a model file: each holds the parts of many tables, one after the other, packed to the bit."""
+"""Tensors of a model file: each holds the parts of many tables one after another, packed to the bit."""
 
 from typing import Any, NamedTuple
 
@@ -28,11 +28,17 @@ class Storage(NamedTuple):
         return joined.astype(self.dtypes[-1], copy=False)
 
 
+INTEGERS = ("int8", "int16", "int32")
 LEVELS = Storage("levels", ("float64",))  # of codebooks
 
 
+def pack_parts(parts: dict[Storage, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the tensors of a file by their names; there are no empty ones."""
+    return {storage.name: storage.pack(some) for storage, some in parts.items() if any(map(len, some))}
+
+
 class Tensors:
-    """The tensors of a file, each handed out from its start to its end and not a number further.
+    """The tensors of a file, each read once from its start to its end.
 
     Parameters
     ----------
@@ -49,7 +55,7 @@ class Tensors:
         self._used: dict[Storage, int] = {}
 
     def left(self, storage: Storage) -> int:
-        """Return how many entries are still to be had."""
+        """Return how many entries have not been taken yet."""
         if storage.name not in self._packed:
             return 0
         if storage not in self._whole:
@@ -58,11 +64,11 @@ class Tensors:
         return len(self._whole[storage]) - self._used[storage]
 
     def take(self, storage: Storage, count: int, user: str) -> np.ndarray:
-        """Return the next entries, as a view; `user` says in the message who asked for them."""
+        """Return the next entries, as a view; `user` names in the message what needs them."""
         left = self.left(storage)
         if count > left:
             expected = f"{short(count)} more entries for {user.removeprefix(self.path + ', ')}"
-            raise error(expected, left, where=self._place(storage.name), kind=FileError)
+            raise error(expected, left, where=self._where(storage.name), kind=FileError)
         if count == 0:
             return np.empty(0, storage.dtypes[0])
         start = self._used[storage]
@@ -78,7 +84,7 @@ class Tensors:
             if name not in sizes or entry["shape"] != [sizes[name]]:
                 expected = f"{sizes[name]} entries" if name in sizes else "no such tensor"
                 got = f"the shape {short(entry['shape'])}"
-                raise error(expected, got, where=self._place(name), kind=FileError)
+                raise error(expected, got, where=self._where(name), kind=FileError)
 
     def _open(self, storage: Storage) -> np.ndarray:
         entry = self._packed[storage.name]
@@ -86,12 +92,12 @@ class Tensors:
         if entry["dtype"] not in dtypes or len(entry["shape"]) != 1:
             expected = f"one axis of {' or '.join(dtypes)}"
             got = f"{entry['dtype']} with the shape {short(entry['shape'])}"
-            raise error(expected, got, where=self._place(storage.name), kind=FileError)
+            raise error(expected, got, where=self._where(storage.name), kind=FileError)
         dtype = np.dtype(dtypes[entry["dtype"]])
         array = np.frombuffer(entry["data"], dtype.newbyteorder("<")).astype(dtype, copy=False)
         return unpack_bits(array, storage.bits) if storage.bits else array
 
-    def _place(self, name: str) -> str:
+    def _where(self, name: str) -> str:
         return f"{self.path}, tensor {short(name)}"
 
 

@@ -1,4 +1,4 @@
-"""Plain text of words and numbers, read one after the other: what the UAI and Libra formats have in common."""
+"""Plain text of words and numbers: the common part of the UAI and Libra formats."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from tinybayes.deploy.files._network_text import Source, parse_numbers, shorten
+from tinybayes.deploy.files.network_text import Source, parse_numbers, shorten
 from tinybayes.errors import TinybayesError
 from tinybayes.model import Variable
 
@@ -19,14 +19,14 @@ def unnamed_variables(cards: Sequence[int]) -> tuple[Variable, ...]:
 
 
 class Tokens:
-    """Reads the words of a text one after the other, and knows their lines.
+    """Reads the words of a text one after another, and knows their lines.
 
     Parameters
     ----------
     source
         The text with its path.
     start
-        Where to begin.
+        The offset to begin at.
     """
 
     def __init__(self, source: Source, start: int = 0) -> None:
@@ -35,12 +35,12 @@ class Tokens:
         self._words = _WORD.finditer(source.text, start)
 
     def word(self, what: str) -> str:
-        """Return the next word, which stands at `at`; `what` says what it should be."""
-        found = next(self._words, None)
-        if found is None:
+        """Return the next word, which begins at `at`; `what` describes it for messages."""
+        match = next(self._words, None)
+        if match is None:
             raise self._ended(what)
-        self.at, self._stop = found.span()
-        return found[0]
+        self.at, self._stop = match.span()
+        return match[0]
 
     def rest_of_line(self) -> list[str]:
         """Return the words between the last one and the end of its line."""
@@ -59,24 +59,24 @@ class Tokens:
         return int(word)
 
     def numbers(self, count: int, what: str) -> tuple[np.ndarray, Callable[[int], int]]:
-        """Return the next `count` words as numbers, and the function that gives the place of one."""
+        """Return the next `count` words as numbers, and the function that gives the offset of one."""
         start = self._stop
         words: list[str] = []
-        for found in islice(self._words, count):
-            words.append(found[0])
-            self._stop = found.end()
+        for match in islice(self._words, count):
+            words.append(match[0])
+            self._stop = match.end()
         if len(words) < count:
             raise self._ended(f"{count} {what}")
 
-        def place(index: int) -> int:
+        def position(index: int) -> int:
             return next(islice(_WORD.finditer(self.source.text, start), index, None)).start()
 
-        return parse_numbers(words, lambda index: self.source.where(place(index))), place
+        return parse_numbers(words, lambda index: self.source.where(position(index))), position
 
     def end(self) -> None:
         """Raise unless all words were read."""
-        if (found := next(self._words, None)) is not None:
-            raise self.source.error(found.start(), "the end of the file", shorten(found[0]))
+        if (match := next(self._words, None)) is not None:
+            raise self.source.error(match.start(), "the end of the file", shorten(match[0]))
 
     def _ended(self, what: str) -> TinybayesError:
         return self.source.error(self.source.end, what, "the end of the file", "is the file complete?")

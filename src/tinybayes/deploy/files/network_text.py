@@ -1,7 +1,7 @@
-"""What the network formats share: text in and out, names, exact decimals, and the checks of a network.
+"""The common part of the network formats: reading and writing text, names, exact decimals, checks of a network.
 
-A place in a file is an integer ``at`` (an offset into the text, or a line number where the format's parser
-gives lines), and a function ``where`` turns it into ``path:line`` when an error needs it.
+A position in a file is an integer ``at``: an offset into the text, or a line number if the format's parser gives lines.
+A function ``where`` turns it into ``path:line`` when an error needs it.
 """
 
 import gzip
@@ -20,6 +20,7 @@ import numpy as np
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.files import atomic_path
 from tinybayes.model import CPD, BayesNet, DecisionTree, Float, State, Variable, with_target
+from tinybayes.model.layout import strides
 
 MAX_BYTES = 2**26
 """Longest text that is read, after decompression: a few hundred bytes can decompress to gigabytes."""
@@ -42,7 +43,7 @@ class Source:
 
     @property
     def end(self) -> int:
-        """The place after the last word."""
+        """The position after the last word."""
         return len(self.text.rstrip())
 
     def where(self, at: int) -> str:
@@ -50,7 +51,7 @@ class Source:
         return f"{self.path}:{self.text.count(chr(10), 0, at) + 1}"
 
     def error(self, at: int, expected: str, got: object, remedy: str = "") -> TinybayesError:
-        """Make the error for what stands at an offset."""
+        """Make the error for the text at an offset."""
         return error(expected, got, where=self.where(at), remedy=remedy, kind=FileError)
 
 
@@ -73,11 +74,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _read_bounded(file: BufferedIOBase) -> bytes:
-    """Read a little more than the limit at most; in pieces, since one large read takes its memory at once."""
-    found = bytearray()
-    while len(found) <= MAX_BYTES and (piece := file.read(2**20)):
-        found += piece
-    return bytes(found)
+    """Read slightly more than the limit at most; in pieces, since one large read allocates all memory at once."""
+    content = bytearray()
+    while len(content) <= MAX_BYTES and (piece := file.read(2**20)):
+        content += piece
+    return bytes(content)
 
 
 def read_source(path: str | os.PathLike[str]) -> Source:
@@ -121,7 +122,7 @@ _UNSAFE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 def quote(text: str) -> str:
     r"""Put a name in double quotes; ``\" \\ \n \r \t`` and ``\uXXXX`` stand for what would break it."""
     back = {value: f"\\{letter}" for letter, value in _ESCAPES.items()}
-    body = _UNSAFE.sub(lambda found: back.get(found[0]) or f"\\u{ord(found[0]):04x}", text)
+    body = _UNSAFE.sub(lambda match: back.get(match[0]) or f"\\u{ord(match[0]):04x}", text)
     return f'"{body}"'
 
 
@@ -129,7 +130,7 @@ def unquote(token: str) -> str:
     """Return the name that a token stands for, in quotes or not; other backslashes stay what they are."""
     if not token.startswith('"'):
         return token
-    return _ESCAPE.sub(lambda found: _ESCAPES[found[1]] if found[1] else chr(int(found[2], 16)), token[1:-1])
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[1]] if match[1] else chr(int(match[2], 16)), token[1:-1])
 
 
 def state_text(state: State) -> str:
@@ -148,7 +149,7 @@ _KINDS: dict[str, Callable[[str], State]] = {
 
 
 def variable_properties(variable: Variable) -> list[str]:
-    """Return what the formats have no place for, as properties ``name = value``.
+    """Return what the formats have no field for, as properties ``name = value``.
 
     ``states = KIND`` when the states are not all strings, with KIND one of str, int, float, bool, once for
     all states or once for each; ``edges = CUT CUT ...`` when the variable was discretised.
@@ -156,12 +157,12 @@ def variable_properties(variable: Variable) -> list[str]:
     kinds = [
         next(kind.__name__ for kind in (bool, int, float, str) if isinstance(state, kind)) for state in variable.states
     ]
-    found = []
+    properties = []
     if set(kinds) != {"str"}:
-        found.append(f"states = {kinds[0] if len(set(kinds)) == 1 else ' '.join(kinds)}")
+        properties.append(f"states = {kinds[0] if len(set(kinds)) == 1 else ' '.join(kinds)}")
     if variable.edges is not None:
-        found.append(" ".join(["edges =", *map(repr, variable.edges)]))
-    return found
+        properties.append(" ".join(["edges =", *map(repr, variable.edges)]))
+    return properties
 
 
 def split_property(text: str) -> tuple[str, str]:
@@ -192,8 +193,16 @@ def make_variable(name: str, texts: Sequence[str], properties: dict[str, str], w
         raise FileError(f"{where}: {problem}") from problem
 
 
-def parse_numbers(words: Sequence[str], place: Where) -> np.ndarray:
-    """Convert words to numbers; `place` gives the ``path:line`` of the i-th."""
+def split_words(text: str, count: int, fail: Callable[[str, str], TinybayesError]) -> list[str]:
+    """Split the text of so many probabilities; `fail` makes the error of another number of words."""
+    words = text.split(None, count)  # no more pieces than can be right: this bounds the memory
+    if len(words) != count:
+        raise fail(f"{count} probabilities", f"{len(words)}" if len(words) < count else "more")
+    return words
+
+
+def parse_numbers(words: Sequence[str], where: Where) -> np.ndarray:
+    """Convert words to numbers; `where` gives the ``path:line`` of the i-th."""
     try:
         # Python's float also takes digits of other scripts and underscores; the formats do not.
         if (together := "".join(words)).isascii() and "_" not in together:
@@ -201,7 +210,7 @@ def parse_numbers(words: Sequence[str], place: Where) -> np.ndarray:
     except ValueError:
         pass
     bad = next(index for index, word in enumerate(words) if not _is_number(word))
-    raise error("a number", shorten(words[bad]), where=place(bad), kind=FileError)
+    raise error("a number", shorten(words[bad]), where=where(bad), kind=FileError)
 
 
 def _is_number(word: str) -> bool:
@@ -213,7 +222,7 @@ def _is_number(word: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    """Return a piece of a file as it can stand in a message."""
+    """Return a piece of a file for a message."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
@@ -292,44 +301,52 @@ def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
 def _tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:
     """Return the table row of every assignment of the parents, the last parent running fastest."""
     rows = np.arange(math.prod(cardinality))
-    strides = [math.prod(cardinality[place + 1 :]) for place in range(len(parents))]
+    steps = strides(cardinality)
     node = np.zeros(len(rows), dtype=np.int64)
     while (tested := np.setdiff1d(tree.split[node], [-1])).size:
         split = tree.split[node]
-        for place, parent in enumerate(parents):
+        for parent, step, states in zip(parents, steps, cardinality, strict=True):
             if parent in tested:
                 here = np.flatnonzero(split == parent)
-                value = rows[here] // strides[place] % cardinality[place]
+                value = rows[here] // step % states
                 node[here] = tree.children[tree.first[node[here]] + value]
     return tree.row[node]
 
 
 class NetworkBuilder:
-    """Collects the distributions of a file, checks each when it comes, and builds the network.
+    """Collects the distributions of a file, checks each one, and builds the network.
 
     Parameters
     ----------
     where
-        Turns a place into ``path:line``.
+        Turns a position into ``path:line``.
     names, cardinalities
-        The variables, in the order of the file.
+        Of the variables, in the order of the file. The variables themselves come last: their states, which a line of
+        text can ask for without a bound, are made when all tables are known to be there.
     """
 
     def __init__(self, where: Where, names: Sequence[str], cardinalities: Sequence[int]) -> None:
         self._where = where
         self._names = names
         self._cardinalities = cardinalities
-        self._found: dict[int, tuple[CPD, int]] = {}
+        self._index = {name: node for node, name in enumerate(self._names)}
+        self._cpds: dict[int, tuple[CPD, int]] = {}
         self._entries = 0
 
     def error(self, at: int, expected: str, got: object, remedy: str = "") -> TinybayesError:
-        """Make the error for what stands at a place."""
+        """Make the error for a position."""
         return error(expected, got, where=self._where(at), remedy=remedy, kind=FileError)
+
+    def node(self, name: str, at: int, expected: str = "a variable of the file") -> int:
+        """Return the index of a variable."""
+        if name not in self._index:
+            raise self.error(at, expected, shorten(name))
+        return self._index[name]
 
     def shape(self, child: int, parents: Sequence[int], at: int) -> tuple[int, int]:
         """Return the shape of a table that may come: (assignments of the parents, states of the child)."""
         name = shorten(self._names[child])
-        if child in self._found:
+        if child in self._cpds:
             raise self.error(at, f"one distribution of {name}", "a second one")
         if len({child, *parents}) != len(parents) + 1:
             got = shorten(", ".join(self._names[parent] for parent in parents))
@@ -346,7 +363,7 @@ class NetworkBuilder:
         return entries // states, states
 
     def add(self, child: int, parents: Sequence[int], table: np.ndarray, at: int, row_at: Callable[[int], int]) -> None:
-        """Take the probabilities ``table[row, state]`` of a node; `row_at` gives the place of a row."""
+        """Take the probabilities ``table[row, state]`` of a node; `row_at` gives the position of a row."""
         name = shorten(self._names[child])
         wrong = ~((table >= 0) & (table <= 1)).all(axis=1)
         if wrong.any():
@@ -360,24 +377,26 @@ class NetworkBuilder:
             raise self.error(row_at(row), f"probabilities of {name} that sum to one", got)
         number_format = Float(64)
         codes = number_format.encode(log_probabilities(table))
-        self._found[child] = CPD(tuple(parents), codes, number_format), at
+        self._cpds[child] = CPD(tuple(parents), codes, number_format), at
 
-    def build(self, variables: Sequence[Variable], target: str | None, end: int) -> BayesNet:
-        """Make the network; the class, if there is one, becomes the last node."""
+    def build(self, variables: Iterable[Variable], end: int, target: str | None = None, target_at: int = 0) -> BayesNet:
+        """Make the network; the class, if there is one, becomes the last node. `end` is the position of the end."""
+        if target is not None:
+            self.node(target, target_at, "a variable of the file as property 'target'")
         if not self._names:
             raise self.error(end, "at least one variable", "none in the whole file")
         for node, name in enumerate(self._names):
-            if node not in self._found:
+            if node not in self._cpds:
                 raise self.error(end, f"a distribution of {shorten(name)}", "none in the whole file")
         self._check_acyclic()
-        cpds = [self._found[node][0] for node in range(len(self._names))]
+        cpds = [self._cpds[node][0] for node in range(len(self._names))]
         return with_target(BayesNet(tuple(variables), None, tuple(cpds)), target)
 
     def _check_acyclic(self) -> None:
         try:
-            TopologicalSorter({node: cpd.parents for node, (cpd, _) in self._found.items()}).prepare()
+            TopologicalSorter({node: cpd.parents for node, (cpd, _) in self._cpds.items()}).prepare()
         except CycleError as problem:
             cycle: list[int] = problem.args[1]
             names = " -> ".join(shorten(self._names[node]) for node in cycle[:10])
             got = f"the cycle {names}{' -> ...' if len(cycle) > 10 else ''}"
-            raise self.error(self._found[cycle[0]][1], "a graph without cycles", got) from None
+            raise self.error(self._cpds[cycle[0]][1], "a graph without cycles", got) from None
