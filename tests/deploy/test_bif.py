@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import oracle
 import zoo
 from bif_texts import DOG, SMALL, again, put, table
-from tinybayes.deploy.files.network_text import decimals
 from tinybayes.deploy.files.bif import read_bif, write_bif
+from tinybayes.deploy.files.network_text import decimals
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, DecisionTree, Fixed, Float, Variable
 

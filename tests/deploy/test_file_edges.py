@@ -76,7 +76,7 @@ def test_named_weights_are_shown_ten_of_many():
 
 @pytest.mark.parametrize("line", ["v 0 x", "v 0", "+ 0 x"])
 def test_circuits_show_the_words_that_are_no_numbers(tmp_path, line):
-    with pytest.raises(FileError, match=rf"whole numbers, got .*{re.escape(line[2:])}"):
+    with pytest.raises(FileError, match=rf"integers, got .*{re.escape(line[2:])}"):
         read_ac(put(tmp_path / "a.ac", f"(2)\nv 0 0\n{line}\nEOF\n"))
 
 
