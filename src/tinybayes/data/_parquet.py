@@ -85,8 +85,8 @@ def _bounds(path: Path, about: pq.FileMetaData, schema: pa.Schema) -> dict[str, 
     whole = {n: paths[n] for n in schema.names if n in paths and pa.types.is_integer(schema.field(n).type)}
     if not whole:
         return {}
-    # Arrow ends the process when it is asked for a column that is described wrongly. A reading that plans for all row
-    # groups looks at the same descriptions first, and raises; but for the type, it believes the schema.
+    # Arrow aborts the process on a column with a wrong description. Pre-buffering checks the same descriptions first
+    # and raises, except for the type, for which it trusts the schema.
     with pq.ParquetFile(path, pre_buffer=True) as file:
         next(file.iter_batches(1, columns=list(whole), use_threads=False), None)
     for name, position in whole.items():

@@ -85,7 +85,7 @@ class Scanner:
         return self.summary
 
     def _to_sample(self, schema: pa.Schema) -> list[str]:
-        """Return the columns of which some rows are needed: the numbers to cut, and the class."""
+        """Return the columns that are sampled: the numbers to cut, and the class."""
         if self.summary.discretizer is None:
             return []
         most = self.summary.discretization.keep_values
@@ -151,7 +151,7 @@ def scan_variables(
     summary, *others = pieces.spread(work)
     for other in others:
         summary.merge(other)
-    # In the order of the table, whoever came to a column first.
+    # In the order of the table, whichever thread saw a column first.
     summary.states = {name: summary.states[name] for name in features}
     return summary.features(), summary.class_variable()
 

@@ -1,4 +1,4 @@
-"""Where the rows of the named data sets lie: under ``TINYBAYES_DATA``, in the cache, or at their public place.
+"""Where the rows of the named data sets come from: ``TINYBAYES_DATA``, the cache, or their public source.
 
 A public file is downloaded once, over https, into the cache. Nothing enters the cache, and nothing is used, before its
 content has been checked: a file by the SHA-256 of its (decompressed) bytes, a table that comes in several formats by
@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where bytes came from, and what to do when they are not the right ones."""
+    """Where bytes came from, and the remedy when they are wrong."""
 
     name: str
     remedy: str
@@ -106,7 +106,7 @@ def in_data_dir(relative: str) -> Path | None:
 
 
 def cache_dir() -> Path:
-    """Return ``TINYBAYES_CACHE``, or the directory ``tinybayes`` in the platform's usual place for caches."""
+    """Return ``TINYBAYES_CACHE``, or the directory ``tinybayes`` in the platform's cache directory."""
     if os.environ.get("TINYBAYES_CACHE"):
         return Path(os.environ["TINYBAYES_CACHE"])
     if sys.platform == "win32":
@@ -205,7 +205,7 @@ def _blocks(stream: Any) -> Iterator[bytes]:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follow redirections to secure places only."""
+    """Follow redirections to secure addresses only."""
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
         """Check where the redirection leads."""

@@ -22,9 +22,9 @@ from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.model.variable import State
 
-SMALL = 256 << 20  # up to so many bytes a file is one batch
+SMALL = 256 << 20  # bytes: a file up to this size is one batch
 
-BLOCK = 4 << 20  # larger ones come in blocks of so many, of which Arrow holds about 40 at a time
+BLOCK = 4 << 20  # bytes of a block of larger files; Arrow holds about 40 blocks at a time
 
 Result = TypeVar("Result")
 
@@ -62,7 +62,7 @@ class Pieces:
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def spread(self, work: Callable[[Iterator[int]], Result]) -> list[Result]:
-        """Call `work` on every core, each with an iterator over the pieces that the others leave to it."""
+        """Call `work` on every core, each with an iterator over pieces that no other core has taken."""
         waiting = deque(range(len(self.rows)))
 
         def taken() -> Iterator[int]:
@@ -119,7 +119,7 @@ def reading(
     kind: type[TinybayesError] = FileError,
     explain: Callable[[], TinybayesError | None] = lambda: None,
 ) -> Iterator[None]:
-    """Turn what decoders raise into our error; `explain` looks for the line that is at fault."""
+    """Turn what decoders raise into our error; `explain` looks for the faulty line."""
     try:
         yield
     except kind:

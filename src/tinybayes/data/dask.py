@@ -1,4 +1,4 @@
-"""Tables on a Dask cluster: partitions are looked at and counted where they are, and only counts travel.
+"""Tables on a Dask cluster: partitions are scanned and counted where they are, and only counts travel.
 
 Dask is loaded when a function here is called, and not before: ``pip install 'tinybayes[distributed]'`` brings it.
 """
@@ -71,7 +71,7 @@ class DaskTable:
                 yield Dataset(self.variables, self.target, X.T, y, weight)
 
     def total(self, count: Count) -> np.ndarray:
-        """Return the sum of what `count` makes of the partitions, each on the worker that has it."""
+        """Return the sum of `count` over the partitions, each counted on the worker that holds it."""
         work = _lazy(partial(_count, self.variables, self.target, self.weight, count))
         return np.asarray(_compute(_tree([work(part) for part in self.frame.to_delayed()], _add), self.client))
 

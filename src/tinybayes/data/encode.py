@@ -1,6 +1,6 @@
 """From raw values to the codes of given variables.
 
-One rule for what the variables have not seen: a value that is none of the states (or cannot be read as a number
+Unseen values follow one rule: a value that is none of the states (or cannot be read as a number
 where one is needed) is *missing*, code -1, and is summed out at prediction. Nothing raises at prediction time because
 of a new category.
 """
@@ -85,9 +85,9 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     return codes
 
 
-@lru_cache(maxsize=16)  # a model is asked again and again
+@lru_cache(maxsize=16)  # a model is queried many times
 def _look_up_table(variables: tuple[Variable, ...], lowest: int, highest: int) -> np.ndarray | None:
-    """Return the code of each variable for the whole numbers from `lowest` to `highest`; None for other states."""
+    """Return the code of each variable for the integers from `lowest` to `highest`; None for other states."""
     if not all(_is_number(variable) for variable in variables):
         return None
     values = np.arange(lowest, highest + 1)
@@ -141,7 +141,7 @@ def row_weights(column: pd.Series) -> np.ndarray:
 
 
 def as_texts(column: pd.Series) -> np.ndarray:
-    """Read a column as strings, None where missing; whole numbers lose their decimal point (1.0 is '1')."""
+    """Read a column as strings, None where missing; integral numbers lose their decimal point (1.0 is '1')."""
     missing = column.isna().to_numpy()
     values = column.astype(object).to_numpy()
     texts = np.empty(len(values), dtype=object)

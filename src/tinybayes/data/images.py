@@ -1,4 +1,4 @@
-"""Images moved by a pixel, as further rows to learn from."""
+"""Images shifted by a pixel, as additional training rows."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ DIRECTIONS = ((0, 1), (0, -1), (1, 0), (-1, 0))
 
 
 def with_moved(data: Dataset, image: tuple[int, int]) -> Dataset:
-    """Return the rows, and below them their images moved by one pixel in each of four directions.
+    """Return the rows, followed by their images shifted by one pixel in each of four directions.
 
-    Pixels are discretised each by its own cut points: a moved pixel is given the middle of its interval, and the code
-    that its new place has for that number. What comes in from outside is dark.
+    Each pixel has its own cut points: a shifted pixel takes the middle of its interval, encoded with the cut points of
+    its new position. Pixels from outside the image are dark.
 
     Parameters
     ----------

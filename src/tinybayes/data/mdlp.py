@@ -1,4 +1,4 @@
-"""The Fayyad-Irani (1993) discretiser: cut a numeric column where that tells most about the class.
+"""The Fayyad-Irani (1993) discretiser: cut a numeric column where the cut tells most about the class.
 
 The range of a column is cut in two where the class entropy becomes least, each part again in the same way,
 and so on; a cut is kept only when it saves more bits of class information than its own description takes
@@ -84,7 +84,7 @@ def mdlp_all(
 
 
 def _rows(y: np.ndarray, n_classes: int, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return class codes and weights of the rows that count, and the mask of these rows."""
+    """Return class codes and weights of the rows that are used, and the mask of these rows."""
     codes = np.asarray(y)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
         raise error("class codes, a vector of integers", f"{codes.dtype} with {codes.ndim} axes", where="y")
@@ -127,7 +127,7 @@ def _sorted_entries(
     low = float(values.min())
     cells = (float(values.max()) - low + 1.0) * n_classes
     if cells <= 4 * values.size + 4096 and np.array_equal(values, np.rint(values)):
-        # Whole numbers in a small range: counting them is faster than sorting, and leaves little to scan.
+        # Integers in a small range: counting them is faster than sorting, and leaves little to scan.
         cell = (values - low).astype(np.int64) * n_classes + codes
         count = np.bincount(cell, weights)
         used = np.flatnonzero(count)
@@ -140,7 +140,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Discretise numeric features by class entropy and description length (Fayyad and Irani, 1993).
 
     Supervised: `fit` needs the classes. Each feature gets as many bins as its data pays for; a feature that
-    says nothing about the class by itself gets a single one.
+    says nothing about the class on its own gets a single one.
 
     Parameters
     ----------

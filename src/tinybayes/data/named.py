@@ -1,6 +1,6 @@
 """Data sets by name, ready to learn from: ``train, test = tinybayes.datasets.load("digits")``.
 
-The rows come from scikit-learn, from a local directory, or from their public place through a cache; the page
+The rows come from scikit-learn, from a local directory, or from their public source through a cache; the page
 ``docs/datasets.md`` says which, and how each set is split and discretised.
 """
 
@@ -30,9 +30,9 @@ class Split:
     Parameters
     ----------
     train, test
-        The rows to learn from and those to judge by.
+        The rows to learn from and those to evaluate on.
     valid
-        Rows to choose settings by, where the set comes with such a part.
+        Rows for choosing settings, where the set comes with such a part.
     name
         The name it was loaded by.
     source
@@ -55,7 +55,7 @@ class Split:
 
 @dataclass(frozen=True)
 class _Table:
-    """What is known beforehand about a table of integers."""
+    """What is known in advance about a table of integers."""
 
     columns: tuple[str, ...]
     labels: tuple[int, ...]  # as published, in the order of the classes
@@ -119,7 +119,7 @@ def load(
         Of the split, where the data come without one.
     discretizer, n_bins
         ``"mdlp"``, ``"uniform"`` or ``"quantile"``, the latter two with that many bins; by default the papers'
-        discretisation where it is at hand, and MDLP otherwise.
+        discretisation where it is available, and MDLP otherwise.
     progress
         Show a bar on standard error while a file is downloaded.
 
@@ -135,8 +135,8 @@ def load(
     >>> len(train), len(test), train.target.states
     (100, 50, ('setosa', 'versicolor', 'virginica'))
     """
-    fold = _whole(fold, n_folds(name), f"fold of {name}")
-    seed = _whole(seed, 2**32, "seed")
+    fold = _integer(fold, n_folds(name), f"fold of {name}")
+    seed = _integer(seed, 2**32, "seed")
     if name in _DENSITY:
         return _density(name, progress)
     given = discretizer is not None or name in (*_BUNDLED, "mnist")
@@ -166,13 +166,13 @@ def _require_name(name: str) -> None:
         raise error(f"one of {', '.join(names())}", repr(name), where="name of a data set", remedy=remedy)
 
 
-def _whole(value: SupportsIndex, limit: int, where: str) -> int:
+def _integer(value: SupportsIndex, limit: int, where: str) -> int:
     try:
         number = index(value)
     except TypeError:
         number = -1
     if not 0 <= number < limit:
-        raise error(f"a whole number from 0 to {limit - 1}", repr(value), where=where)
+        raise error(f"an integer from 0 to {limit - 1}", repr(value), where=where)
     return number
 
 
@@ -188,7 +188,7 @@ def _density(name: str, progress: bool) -> Split:
 
 
 def _reference(name: str, path: Path, fold: int) -> Split:
-    """Take over the discretisation and the folds of the papers; their cut points are not known."""
+    """Use the discretisation and the folds of the papers; their cut points are not known."""
     table = _TABLES[name]
     train_x, train_y, test_x, test_y = reference_fold(path, fold)
     for X, y in ((train_x, train_y), (test_x, test_y)):

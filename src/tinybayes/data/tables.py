@@ -20,7 +20,7 @@ from tinybayes.model.dataset import Columns, concatenate
 
 
 class Variables(Protocol):
-    """What tells how to code a table: a model, a data set."""
+    """Anything that defines how a table is encoded: a model, a data set."""
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -68,7 +68,7 @@ class EncodedTable:
             yield Dataset(self.variables, self.target, encode_frame(frame, self.variables), y, self._weight(frame))
 
     def total(self, count: Callable[[Iterator[Columns]], np.ndarray]) -> np.ndarray:
-        """Return the sum of what `count` makes of the rows, of which every core takes a part."""
+        """Return the sum of `count` over the rows, which are shared out to all cores."""
         pieces = self.table.pieces
         if pieces is None:
             return count(Columns(np.ascontiguousarray(b.X.T), b.y, b.weight) for b in self)
@@ -82,7 +82,7 @@ class EncodedTable:
         absent = [name for name in encoder.columns if name not in self.table.columns]
         names = [name for name in encoder.columns if name not in absent]
         if set(absent) - {self.target.name if self.target is not None else None}:
-            encode_frame(pd.DataFrame(columns=names), self.variables)  # says which are absent
+            encode_frame(pd.DataFrame(columns=names), self.variables)  # raises, naming the absent columns
         for group in groups:
             for batch in pieces.read(group, names):
                 yield encoder(batch)

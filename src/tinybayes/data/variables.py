@@ -32,7 +32,7 @@ class Discretization:
     max_states
         A column with more distinct values than this is refused: it is an identifier or a measurement, not a state.
     keep_values
-        Whole numbers with at most so many distinct values in a column are states as they stand, and are not cut.
+        Integer columns with at most this many distinct values are not cut: each value is a state.
     sample_rows
         When the table comes in several batches, cut points are found on a uniform sample of this many rows.
     seed
@@ -50,7 +50,7 @@ class Discretization:
         for name, least in (("max_states", 1), ("keep_values", 0), ("sample_rows", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
-                raise error(f"a whole number from {least}", repr(value), where=name)
+                raise error(f"an integer from {least}", repr(value), where=name)
 
 
 def learn_variables(
@@ -71,9 +71,9 @@ def learn_variables(
 def matrix_variables(
     X: np.ndarray, weight: np.ndarray | None, discretization: Discretization
 ) -> tuple[Variable, ...] | None:
-    """Find the variables ``x0, x1, ...`` of a matrix of small whole numbers that are states as they stand.
+    """Find the variables ``x0, x1, ...`` of a matrix of small integers, each value being a state.
 
-    The same as `learn_variables`, in one pass over the matrix; None where the matrix or the discretization are others.
+    The same as `learn_variables`, in one pass over the matrix; None for other matrices and discretisations.
     """
     if X.dtype.kind not in "iu" or not X.size:
         return None
@@ -142,7 +142,7 @@ class Summary:
     declared: dict[str, tuple[State, ...]]
     states: dict[str, dict[State, None]] = field(default_factory=dict)
     numeric: dict[str, bool] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)  # columns of numbers that are not states as they stand
+    cut: set[str] = field(default_factory=set)  # numeric columns that are cut
     classes: dict[State, None] = field(default_factory=dict)
     has_class: bool = False
     pieces: list[Part] = field(default_factory=list)
@@ -189,7 +189,7 @@ class Summary:
 
     @property
     def discretizer(self) -> Discretizer:
-        """The discretization' choice, with ``"auto"`` resolved."""
+        """The chosen discretiser, with ``"auto"`` resolved."""
         asked = self.discretization.discretizer
         if isinstance(asked, str) and asked == "auto":
             return "mdlp" if self.has_class else None
@@ -253,7 +253,7 @@ class Summary:
         self._thin(2 * self.discretization.sample_rows)
 
     def _thin(self, most: int) -> None:
-        """Of more rows than `most`, keep those of smallest priority; a table in one batch stays as it is."""
+        """Keep at most `most` rows, those of smallest priority; a table in one batch is not thinned."""
         if len(self.pieces) > 1 and len(self.priority) > most:
             keep = np.sort(np.argsort(self.priority, kind="stable")[: self.discretization.sample_rows])
             frame, target, weight = self._joined()
@@ -289,7 +289,7 @@ class Summary:
         """Return one variable for each column."""
         if not self.states:
             raise error("at least one feature column", "none", where="table")
-        self._thin(self.discretization.sample_rows)  # else the last batches would have more than their share
+        self._thin(self.discretization.sample_rows)  # otherwise the last batches would be over-represented
         frame, target, weight = self._joined()
         edges: dict[str, np.ndarray] = {}
         if self.discretizer is not None and len(frame.columns):
@@ -316,7 +316,7 @@ class Summary:
         return Variable(name, self._states(name, self.states[name]))
 
     def _states(self, name: str, seen: Iterable[State]) -> tuple[State, ...]:
-        """Put the values found batch by batch in order; of booleans both are always there."""
+        """Sort the values collected from the batches; a boolean column always has both states."""
         values = list(seen)
         if name in self.declared:
             return self.declared[name]

@@ -33,16 +33,16 @@ class Cost:
 
     @property
     def operations(self) -> int:
-        """Operations as the papers count them: additions and multiply-accumulates, the arg max apart."""
+        """Operations as the papers count them: additions and multiply-accumulates, without the arg max."""
         return self.additions + self.multiplications
 
     @property
     def bytes(self) -> int:
-        """Memory in whole bytes."""
+        """Memory in bytes, rounded up."""
         return -(-self.bits // 8)
 
     def to_dict(self) -> dict[str, int]:
-        """Return all items by name, the derived ones too."""
+        """Return all items by name, including the derived ones."""
         return {**asdict(self), "operations": self.operations, "bytes": self.bytes}
 
     def __add__(self, other: "Cost") -> "Cost":

@@ -22,7 +22,7 @@ def code_dtype(cardinality: int) -> type[np.signedinteger]:
 class Dataset:
     """Rows of integer codes.
 
-    The arrays are taken over and not copied where their type fits: do not change them afterwards.
+    Arrays of a fitting type are used without a copy: do not change them afterwards.
 
     Parameters
     ----------

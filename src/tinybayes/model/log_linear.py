@@ -196,7 +196,7 @@ class LogLinear:
         return total
 
     def counts(self, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-        """Return how often each feature is true in complete rows, weighted if asked."""
+        """Return how often each feature is true in complete rows, weighted if weights are given."""
         X = self._complete(X)
         total = np.zeros(self.n_features + 1)
         for factor in self.factors:

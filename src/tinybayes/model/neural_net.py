@@ -1,8 +1,9 @@
-"""Quantised neural networks in whole numbers: what a device computes, to the last bit.
+"""Quantised neural networks in integers: what a device computes, to the last bit.
 
 Weights are codes of eq. 12-13 of resource_efficient_bn_classifiers: with ``b`` bits a code ``k`` stands for
-``w = (2 k - m) / m`` with ``m = 2**b - 1``, so that all sums can be made of the whole numbers ``2 k - m``. Everything
-real (the scale of the inputs, batch normalisation) has been folded into one whole bias and one whole multiplier a unit.
+``w = (2 k - m) / m`` with ``m = 2**b - 1``, so that all sums can be made of the integers ``2 k - m``. Everything
+real-valued (the scale of the inputs, batch normalisation) is folded into one integer bias and one integer multiplier
+per unit.
 """
 
 import math
@@ -22,7 +23,7 @@ ACTIVATIONS = ("relu", "sign", "none")
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How codes become the numbers that enter the first layer: ``multiplier * value - center``, in whole numbers.
+    """How codes become the numbers that enter the first layer: ``multiplier * value - center``, in integers.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Layer:
     activation
         ``"relu"``, ``"sign"`` (+1 for sums from zero on, else -1) or ``"none"`` (the last layer: class scores).
     multiplier
-        Of "relu", one a unit, below 2**16: with ``v = max(0, sum + bias)`` the unit's value is
+        Of "relu", one per unit, below 2**16: with ``v = max(0, sum + bias)`` the unit's value is
         ``min(255, ((v >> before) * multiplier + half) >> after)``, where half is ``2**(after - 1)``, or 0 for no shift.
     before, after
         Those shifts.
@@ -103,7 +104,7 @@ class Layer:
     def _units(self, name: str, high: int, low: int | None = None) -> np.ndarray:
         value = np.asarray(getattr(self, name))
         if value.dtype.kind not in "iu" or value.shape != (self.units,):
-            raise error(f"{self.units} whole numbers", f"{value.dtype} {value.shape}", where=f"layer, {name}")
+            raise error(f"{self.units} integers", f"{value.dtype} {value.shape}", where=f"layer, {name}")
         if value.min() < (-high if low is None else low) or value.max() > high:
             raise error(f"magnitudes up to {high}", f"{value.min()} to {value.max()}", where=f"layer, {name}")
         return np.ascontiguousarray(value, dtype=np.int32)
@@ -120,13 +121,13 @@ class Layer:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """The whole numbers ``2 k - (2**bits - 1)`` that stand for the weights."""
+        """The integers ``2 k - (2**bits - 1)`` that stand for the weights."""
         return np.asarray(2 * self.codes.astype(np.int32) - (2**self.bits - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class NeuralNet:
-    """A classifier made of layers of whole numbers.
+    """A classifier made of integer layers.
 
     Parameters
     ----------

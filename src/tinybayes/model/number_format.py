@@ -33,7 +33,7 @@ class Float:
             return np.ascontiguousarray(values, dtype=np.float32 if self.bits == 32 else np.float64)
 
     def checked(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as they are stored; raise when they are none of this format."""
+        """Return codes as they are stored; raise when they do not fit this format."""
         if codes.dtype.kind != "f" or not (codes < np.inf).all():
             raise error("log-parameters below infinity", f"{codes.dtype} with others", where=str(self))
         return self.encode(codes)
@@ -59,7 +59,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, int | np.integer) for part in (self.integer, self.fraction)):
-            raise error("whole numbers of bits", (self.integer, self.fraction), where="Fixed")
+            raise error("integer numbers of bits", (self.integer, self.fraction), where="Fixed")
         if not (1 <= self.integer + self.fraction <= 32 and abs(self.fraction) <= 1000):
             raise error(
                 "1 to 32 bits in all and a fraction within 1000",
@@ -84,7 +84,7 @@ class Fixed:
         return np.clip(scaled, 0, 2**self.bits - 1).astype(_unsigned(self.bits))
 
     def checked(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as they are stored; raise when they are none of this format."""
+        """Return codes as they are stored; raise when they do not fit this format."""
         return _checked_integers(codes, 2**self.bits, self.bits, str(self))
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ class Codebook:
         return 32 * len(self.values)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Return the index of the nearest level; of two equally near ones the lower."""
+        """Return the index of the nearest level; the lower one where two are equally near."""
         levels = np.array(self.values)
         array = np.asarray(values, dtype=np.float64)
         with np.errstate(invalid="ignore"):
@@ -126,7 +126,7 @@ class Codebook:
         return np.searchsorted(middles, array, side="left").astype(_unsigned(self.bits))
 
     def checked(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as they are stored; raise when they are none of this format."""
+        """Return codes as they are stored; raise when they do not fit this format."""
         return _checked_integers(codes, len(self.values), self.bits, str(self))
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
