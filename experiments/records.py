@@ -1,31 +1,56 @@
-"""Reading what the experiments wrote: runs from the stores, summaries and provenance from the reports."""
+"""Results of sweeps for the pages: settings after their full training, summaries, and the names that the pages show."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from tinybayes.data import named
-from tinybayes.search.sweep import Runs, Sweep, means, read_store, read_sweeps, setting
+from experiments.store import Record, Runs, read_store
+from experiments.sweep import Sweep, TableSweep, read_sweeps
 
-Record = dict[str, Any]
+DATA = ("letter", "satimage", "usps", "mnist")
+LABELS = {
+    "naive": "naive Bayes",
+    "chow-liu": "Chow-Liu",
+    "random": "TAN Random",
+    "subset": "TAN Subset",
+    "all": "TAN All",
+    "heuristic": "TAN Heuristic",
+    "order-free": "order-free TAN",
+    "pseudo": "pseudo-TAN",
+}
+
+
+def label(row: str) -> str:
+    """Return the name of a row; what follows a comma says how it departs from its structure."""
+    structure, comma, variant = row.partition(",")
+    return LABELS.get(structure, structure) + comma + variant
+
+
+def order(data: str, row: str) -> tuple[int, int, str]:
+    """Return a sort key: data sets and structures in their order, variants after their structure."""
+    structure = row.partition(",")[0]
+    known = tuple(LABELS)
+    return (
+        DATA.index(data) if data in DATA else len(DATA),
+        known.index(structure) if structure in known else len(known),
+        row,
+    )
 
 
 @dataclass(frozen=True)
 class Point:
     """One setting after its full training, averaged over the folds; the error is a test error in percent."""
 
-    sweep: Sweep
+    sweep: TableSweep
     setting: Record
     error: float
     parameters: float
 
     @property
     def row(self) -> str:
-        return self.sweep.row or self.sweep.structure
+        return self.sweep.title
 
 
 @dataclass(frozen=True)
@@ -44,11 +69,15 @@ class Experiment:
 
     @property
     def command(self) -> str:
-        return f"tinybayes reproduce experiments/{self.file.parent.name}/{self.file.name}"
+        return f"python -m experiments experiments/{self.file.parent.name}/{self.file.name}"
 
     @cached_property
     def sweeps(self) -> list[Sweep]:
-        return read_sweeps(self.file)
+        return read_sweeps(self.file) if self.file.exists() else []
+
+    @property
+    def tables(self) -> list[TableSweep]:
+        return [sweep for sweep in self.sweeps if isinstance(sweep, TableSweep)]
 
     @cached_property
     def runs(self) -> dict[str, Runs]:
@@ -56,27 +85,23 @@ class Experiment:
 
     def points(self, folds: int = 0) -> list[Point]:
         """Return the settings that were trained in full on all their folds, or on the first so many of them."""
-        found = []
-        for sweep in self.sweeps:
-            wanted = min(folds or folds_of(sweep), folds_of(sweep))
+        points = []
+        for sweep in self.tables:
+            wanted = min(folds or sweep.n_folds, sweep.n_folds)
             runs = {key: run for key, run in self.runs.get(sweep.name, {}).items() if key[1] < wanted}
             done = Counter(index for stage, _, index in runs if stage == 2)
-            errors, sizes = (means(runs, 2, field) for field in ("test_error", "parameters"))
-            found += [
-                Point(sweep, setting(sweep, index), 100 * errors[index], sizes[index])
+            errors, sizes = (sweep.means(runs, 2, field) for field in ("test_error", "parameters"))
+            points += [
+                Point(sweep, sweep.setting(index), 100 * errors[index], sizes[index])
                 for index, count in sorted(done.items())
                 if count == wanted
             ]
-        return found
-
-
-def folds_of(sweep: Sweep) -> int:
-    return sweep.folds or named.n_folds(sweep.data)
+        return points
 
 
 def on_folds_of(like: Experiment, other: Experiment) -> list[Point]:
     """Return the points of another experiment on the folds that this one was run on, so that they can be compared."""
-    folds = {sweep.data: folds_of(sweep) for sweep in like.sweeps}
+    folds = {sweep.data: sweep.n_folds for sweep in like.sweeps}
     return [
         point
         for count in sorted(set(folds.values()))
@@ -85,19 +110,15 @@ def on_folds_of(like: Experiment, other: Experiment) -> list[Point]:
     ]
 
 
-def read_report(path: Path) -> Record | None:
-    return json.loads(path.read_text()) if path.exists() else None
-
-
 def merged(results: Iterable[Record]) -> dict[tuple[str, str], Record]:
     """Merge the summaries of sweeps of the same data and row.
 
     The runs are summed. The number chosen on test rows is the least of all; the one chosen on validation rows is that
     with the least validation error, whatever its test error.
     """
-    found: dict[tuple[str, str], Record] = {}
+    rows: dict[tuple[str, str], Record] = {}
     for result in results:
-        row = found.setdefault((result["data"], result.get("row", result["structure"])), {"runs": 0})
+        row = rows.setdefault((result["data"], result.get("row", result["structure"])), {"runs": 0})
         row["runs"] += result["runs"]
         row["test"] = min(row.get("test", 100.0), 100 * result["best_on_test"]["error"])
         chosen = result.get("chosen_on_validation")
@@ -105,24 +126,18 @@ def merged(results: Iterable[Record]) -> dict[tuple[str, str], Record]:
             validation = chosen.get("validation_error", float("inf"))
             if "validation" not in row or validation < row["validation_error"]:
                 row |= {"validation": 100 * chosen["error"], "validation_error": validation}
-    return found
+    return rows
 
 
-def provenance(report: Record) -> str:
-    """Say when, with what and on which machines a report was made; it may come from several runs."""
-    entries = report["provenance"] if isinstance(report["provenance"], list) else [report["provenance"]]
-    machines: dict[tuple[str, ...], list[Record]] = {}
-    for entry in entries:
-        versions = ", ".join(f"{name} {number}" for name, number in entry["versions"].items())
-        device = " ".join(dict.fromkeys(entry["device"].split()))  # JAX calls a processor "cpu cpu"
-        machines.setdefault((f"{device} ({entry['cores']} cores)", entry["python"], versions), []).append(entry)
-    parts = []
-    for (device, python, versions), runs in machines.items():
-        days = sorted({run["date"][:10] for run in runs})
-        seconds = sum(run["seconds"] for run in runs)
-        commits = sorted({run["commit"][:12] if run["commit"] else "unknown" for run in runs})
-        parts.append(
-            f"{' to '.join(days[:1] + days[1:][-1:])}, {seconds:,.0f} s on {device}, Python {python}, {versions}, "
-            f"commit {', '.join(commits)}"
-        )
-    return "; ".join(parts)
+def trained_on(points: Iterable[Point]) -> str:
+    """Say what was trained, by data set, from the sweeps and the stored runs."""
+    points, parts = list(points), []
+    for data in DATA:
+        inside = [p for p in points if p.sweep.data == data]
+        sweeps = {p.sweep.name: p.sweep for p in inside}
+        if not sweeps:
+            continue
+        epochs = " or ".join(str(e) for e in sorted({s.epochs for s in sweeps.values()}))
+        where = " (first fold only)" if data == "satimage" and {s.n_folds for s in sweeps.values()} == {1} else ""
+        parts.append(f"{data}{where} {len(inside):,} settings for {epochs} epochs")
+    return f"Trained: {'; '.join(parts)}."

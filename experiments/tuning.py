@@ -1,4 +1,4 @@
-"""The sweep behind the defaults of training by gradient: python experiments/tuning.py (three minutes on a GPU).
+"""The sweep behind the defaults of training by gradient: python -m experiments.tuning (three minutes on a GPU).
 
 A grid of settings on digits, letter, satimage (first fold) and usps, for three structures and two lengths of training;
 errors on a fifth of the training rows that was held out, and on the test rows, which were not used to choose. The
@@ -11,6 +11,7 @@ import json
 import math
 from pathlib import Path
 
+from experiments.store import write_text
 from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.classifier import hold_out
@@ -18,7 +19,6 @@ from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, find_device, train_tables
 
-PLACE = Path(__file__).parent / "tuning.json"
 COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rate", "structure_rate"]
 
 
@@ -49,7 +49,8 @@ def main() -> None:
             runs.append([name, structure, steps, epochs, *values, *figures])
         print(name, structure, steps, min(r.validation_error for r in found), flush=True)
     columns = [*COLUMNS, "validation_error", "test_error"]
-    PLACE.write_text(json.dumps({"device": find_device(None).device_kind, "columns": columns, "runs": runs}) + "\n")
+    report = {"device": find_device(None).device_kind, "columns": columns, "runs": runs}
+    write_text(Path(__file__).parent / "tuning.json", json.dumps(report) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Section 4.6 of differentiable_tan: does the search find the tree of Chow and Liu? python recovery.py.
+"""Section 4.6 of the paper: does the search find the tree of Chow and Liu?
+
+python -m experiments.differentiable_tan.recovery
 
 With lambda = 0 the loss is the negative log-likelihood, whose best tree is known in closed form. Features are ordered
 so that this tree is in the search space, every earlier feature is a candidate (on usps seven random ones beside the
@@ -6,20 +8,20 @@ parent in the tree), and the chosen parents are counted that agree with it.
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+from experiments.provenance import provenance
+from experiments.store import write_report
 from tinybayes import datasets
 from tinybayes.learn import chow_liu
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
-from tinybayes.search.reproduce import provenance
 
 CASES = {"letter": (100, None), "satimage": (50, None), "usps": (100, 8)}
 SEEDS = 5
@@ -59,9 +61,7 @@ def main() -> None:
         results.append({"data": data, "features": len(tree), "candidates": k or "all", "agree": agree})
         print(results[-1], flush=True)
     report = {"command": " ".join(sys.argv), "epochs": options.epochs, "results": results}
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"provenance": provenance(time.perf_counter() - began), **report}, indent=1)
-    options.output.write_text(text + "\n")
+    write_report(options.output, {"provenance": provenance(time.perf_counter() - began), **report})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Learn the models of Tables 3 and 4: python experiments/learning_arithmetic_circuits/models.py [--only kdd] [--quick].
+"""Learn the models of Tables 3 and 4: python -m experiments.learning_arithmetic_circuits.models.
 
 Every growth is appended to results/models.jsonl and not repeated; `--sum-up` only writes results/models.json: for each
 data set and learner the prices with the best log-likelihood on the validation rows, and what that model is like.
@@ -6,22 +6,18 @@ Growths run side by side, one a core.
 """
 
 import argparse
-import json
-import os
-import platform
-import subprocess
 import time
 import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from datetime import UTC, datetime
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.provenance import cores, provenance
+from experiments.store import append_line, pack, read_lines, read_report, write_report
 from tinybayes import TinybayesError, datasets
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.compile_circuit import compile_circuit
@@ -32,6 +28,7 @@ from tinybayes.model import BayesNet, Dataset
 
 Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
 HERE = Path(__file__).parent
+PACKAGES = ("numba", "numpy")
 COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
@@ -52,10 +49,6 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
         return learn_tree_cpds(data, parameter_price=parameter_price, seconds=limit)
     prices = {"edge_price": edge_price, "parameter_price": parameter_price}
     return learn_circuit(data, **prices, method=learner, seconds=limit)
-
-
-def read_runs(store: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
 
 
 def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, Any] | None:
@@ -103,28 +96,6 @@ def table3(name: str, split: Any) -> dict[str, Any]:
     }
 
 
-def made(seconds: float) -> dict[str, Any]:
-    """Return when, with what and on what machine results were made."""
-    command = ["git", "rev-parse", "HEAD"]
-    try:
-        commit = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = None
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),
-        "commit": os.environ.get("TINYBAYES_COMMIT") or commit,
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("numba", "numpy")},
-        "device": "cpu",
-        "cores": cores(),
-    }
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def grow(name: str, run: Run, limit: float) -> dict[str, Any]:
     """Learn one model, and say what it is like."""
     split = datasets.load(name)
@@ -164,14 +135,13 @@ def main() -> None:
     store = HERE / "results" / ("models-quick.jsonl" if options.quick else "models.jsonl")
     limit = 5.0 if options.quick else plan["limit"]
     began = time.monotonic()
-    done = read_runs(store)
+    done = read_lines(store)
     known = {(r["data"], r["learner"], r["edge_price"], r["parameter_price"]) for r in done}
     jobs = [(name, run, limit) for name in names for run in runs(plan, name) if (name, *run) not in known]
     for result in side_by_side(grow, [] if options.sum_up else jobs):
         print(result, flush=True)
         done.append(result)
-        with store.open("a") as file:
-            file.write(json.dumps(result) + "\n")
+        append_line(store, result)
     if not options.quick:
         sum_up(plan, done, began, bool(jobs) and not options.sum_up)
 
@@ -181,8 +151,8 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
 
     A run that neither grew nor looked at any leaves no trace.
     """
-    place = HERE / "results" / "models.json"
-    before = json.loads(place.read_text()) if place.exists() else {"provenance": [], "table4": []}
+    path = HERE / "results" / "models.json"
+    before = read_report(path) or {"provenance": [], "table4": []}
     kept = {tuple(r[key] for key in ("data", "learner", "edge_price", "parameter_price")): r for r in before["table4"]}
     best = [best_run(done, name, learner) for name in plan["data"] for learner in ("quick", "greedy", "trees")]
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -199,9 +169,10 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
     results = [found[run["data"], run["learner"]] for run in filter(None, best)]
     earlier = before["provenance"] if isinstance(before["provenance"], list) else [before["provenance"]]
     tables = [table3(name, datasets.load(name)) for name in plan["data"]]
-    runs_made = [*earlier, made(time.monotonic() - began)] if grown or jobs else earlier
+    runs_made = [*earlier, provenance(time.monotonic() - began, packages=PACKAGES)] if grown or jobs else earlier
     report = {"provenance": runs_made, "table3": tables, "table4": results}
-    place.write_text(json.dumps(report, indent=1) + "\n")
+    pack(path.with_suffix(".jsonl"))
+    write_report(path, report)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Queries of Table 5 and Figure 1: python experiments/learning_arithmetic_circuits/queries.py [--only kdd] [--quick].
+"""Queries of Table 5 and Figure 1: python -m experiments.learning_arithmetic_circuits.queries.
 
 For each data set the circuit that models.py chose on the validation rows (quick) answers exactly; the tree-CPD network
 that it chose is asked by Gibbs sampling in the four settings of the paper. The accuracy is the mean log-probability of
@@ -7,19 +7,21 @@ appended to results/queries.jsonl and not repeated, unless more queries are want
 """
 
 import argparse
-import json
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from models import best_run, learn, made, read_runs
 
+from experiments.learning_arithmetic_circuits.models import PACKAGES, best_run, learn
+from experiments.learning_arithmetic_circuits.random_queries import GIBBS_SETTINGS, random_queries
+from experiments.provenance import provenance
+from experiments.store import append_line, pack, read_lines, read_report, write_report
 from tinybayes import datasets
 from tinybayes.infer.circuit import conditional
-from tinybayes.infer.gibbs import GIBBS_SETTINGS, gibbs
-from tinybayes.infer.queries import Queries, random_queries
+from tinybayes.infer.gibbs import gibbs
+from tinybayes.infer.queries import Queries
 from tinybayes.learn.circuits.learn_ac import Grown, learn_circuit
 from tinybayes.model import Dataset
 
@@ -98,12 +100,13 @@ def wanted(plan: dict[str, Any], name: str, full: bool) -> list[tuple[str, list[
 def sum_up(store: Path, seconds: float, before: list[dict[str, Any]]) -> None:
     """Write the report: of each measurement the one with the most queries, and the provenance of all runs."""
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for result in read_runs(store):
+    for result in read_lines(store):
         key = tuple(result[field] for field in ("data", "query", "evidence", "setting"))
         if key not in best or result["queries"] >= best[key]["queries"]:
             best[key] = result
-    report = {"provenance": [*before, made(seconds)], "results": list(best.values())}
-    store.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    report = {"provenance": [*before, provenance(seconds, packages=PACKAGES)], "results": list(best.values())}
+    pack(store)
+    write_report(store.with_suffix(".json"), report)
 
 
 def main() -> None:
@@ -115,11 +118,11 @@ def main() -> None:
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "queries.toml").read_text())
     limit = tomllib.loads((HERE / "models.toml").read_text())["limit"]
-    grown = read_runs(HERE / "results" / "models.jsonl")
+    grown = read_lines(HERE / "results" / "models.jsonl")
     store = HERE / "results" / "queries.jsonl"
     began, asked = time.monotonic(), 0
-    before = json.loads(store.with_suffix(".json").read_text())["provenance"] if store.exists() else []
-    done = {(r["data"], r["query"], r["evidence"], r["setting"]): r["queries"] for r in read_runs(store)}
+    before = (read_report(store.with_suffix(".json")) or {"provenance": []})["provenance"]
+    done = {(r["data"], r["query"], r["evidence"], r["setting"]): r["queries"] for r in read_lines(store)}
     for name in options.only or plan["data"]:
         left = wanted(plan, name, options.full)
         if options.quick:
@@ -144,8 +147,7 @@ def main() -> None:
             print(result, flush=True)
             asked += 1
             if not options.quick:
-                with store.open("a") as file:
-                    file.write(json.dumps(result) + "\n")
+                append_line(store, result)
     if asked and not options.quick:
         sum_up(store, time.monotonic() - began, before)
 

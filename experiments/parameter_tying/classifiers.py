@@ -1,4 +1,4 @@
-"""A codebook of 2^b levels against b-bit fixed point: python experiments/parameter_tying/classifiers.py [--quick].
+"""A codebook of 2^b levels against b-bit fixed point: python -m experiments.parameter_tying.classifiers.
 
 Naive Bayes and the tree of Chow and Liu are trained in floats with the settings of resource_efficient/rounding.py.
 Their tables are then stored in b bits an entry, in five ways:
@@ -17,16 +17,16 @@ repeated.
 """
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from experiments.provenance import provenance
+from experiments.resource_efficient.rounding import BATCH, INTEGER_BITS, SETTINGS
+from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import datasets, evaluate, learn_circuit, model_cost, tie
 from tinybayes.compress import quantize, tie_circuit
 from tinybayes.infer import log_evidence
@@ -37,16 +37,10 @@ from tinybayes.learn.training.codebook import learn_codebook
 from tinybayes.learn.training.options import CodebookOptions, TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Fixed, Float
-from tinybayes.search.reproduce import provenance
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "resource_efficient"))
-
-from rounding import BATCH, INTEGER_BITS, SETTINGS  # noqa: E402
-
 BITS = range(1, 9)
 CIRCUITS = {"nltcs": 0.1, "kdd": 0.1}  # the price of an edge
-Record = dict[str, Any]
 
 
 def as_book(form: Fixed) -> Codebook:
@@ -133,18 +127,18 @@ def main() -> None:
     options = parser.parse_args()
     store = HERE / "results" / ("classifiers-quick.jsonl" if options.quick else "classifiers.jsonl")
     epochs, again = (3, 2) if options.quick else (options.epochs, options.again)
-    done: list[Record] = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    done = read_lines(store)
     runs = [lambda s=s: classifier(*s, done, epochs, again) for s in SETTINGS]
     runs += [lambda name=name: circuits(name, done) for name in CIRCUITS]
     for run in runs:
         for record in list(run()) if options.quick else run():
             done.append(record)
-            with store.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+            append_line(store, record)
             print(record, flush=True)
     if not options.quick:
         report = {"provenance": provenance(sum(r["seconds"] for r in done)), "epochs": epochs, "again": again}
-        (HERE / "results" / "classifiers.json").write_text(json.dumps({**report, "results": done}, indent=1) + "\n")
+        pack(store)
+        write_report(store.with_suffix(".json"), {**report, "results": done})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figure 2: python experiments/parameter_tying/figure2.py [--only students] [--quick].
+"""Figure 2: python -m experiments.parameter_tying.figure2.
 
 Rows are drawn from a network, its tables learned again (zeros known), tied to k levels and relearned. Then every
 sampler gets the same wall time, on one thread, to estimate all marginals of the tied model. The distance is the
@@ -12,7 +12,6 @@ named approximate where its expectations come from samples.
 """
 
 import argparse
-import json
 import os
 import time
 import tomllib
@@ -20,14 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from learning import circuit_of, forward, learned
 
+from experiments.parameter_tying.learning import circuit_of, forward, learned
+from experiments.provenance import provenance
+from experiments.store import Record, read_report, write_report
 from tinybayes import TinybayesError, marginals, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import hellinger
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import BayesNet, Dataset, LogLinear
-from tinybayes.search.reproduce import provenance
 
 HERE = Path(__file__).parent
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -35,7 +35,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tied, drawn": {"method": "tied", "draw": True},
     "tied, plain": {"method": "tied", "lookahead": None},
 }
-Record = dict[str, Any]
 
 
 def models(true: BayesNet, plan: Record, levels: list[int]) -> list[tuple[int, str, BayesNet]]:
@@ -88,8 +87,8 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["TINYBAYES_THREADS"] = "1"
     plan = tomllib.loads((HERE / "figure2.toml").read_text())
-    place = HERE / "results" / "figure2.json"
-    report: Record = json.loads(place.read_text()) if place.exists() else {"provenance": [], "results": []}
+    path = HERE / "results" / "figure2.json"
+    report = read_report(path) or {"provenance": [], "results": []}
     done = {r["network"] for r in report["results"]}
     for name in options.only or plan["networks"]:
         if name in done and not options.quick:
@@ -112,8 +111,7 @@ def main() -> None:
             report["results"] += results
             report["settings"] = {key: plan[key] for key in ("seconds", "runs", "train", "seed")}
             report["provenance"].append(provenance(time.monotonic() - began))
-            place.parent.mkdir(exist_ok=True)
-            place.write_text(json.dumps(report, indent=1) + "\n")
+            write_report(path, report)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Table 1 and Figure 1: python experiments/parameter_tying/learning.py [--only students] [--quick].
+"""Table 1 and Figure 1: python -m experiments.parameter_tying.learning.
 
 Rows are drawn from a network, its tables are learned again from them, tied to k levels and relearned. Each set of rows
 is appended to results/learning.jsonl and not repeated; at the end results/learning.json sums up.
@@ -9,26 +9,24 @@ way of dealing with zeros gives ``log Z`` of all of them.
 """
 
 import argparse
-import json
 import os
 import time
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from experiments.provenance import provenance
+from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import compile_log_linear
 from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
-from tinybayes.search.reproduce import provenance
 
 HERE = Path(__file__).parent
 METHODS = ("quantised", "quantised rows", "relearned", "relearned rows")
-Record = dict[str, Any]
 
 
 def forward(net: BayesNet, n: int, seed: int) -> np.ndarray:
@@ -141,10 +139,6 @@ def one_tie(first: BayesNet, k: int, data: Dataset, circuit: Circuit | None, jud
     return record
 
 
-def read_runs(store: Path) -> list[Record]:
-    return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
-
-
 def circuit_of(net: BayesNet) -> Circuit | None:
     """Compile a network for all weights of its features, or give up."""
     try:
@@ -162,7 +156,7 @@ def main() -> None:
     plan = tomllib.loads((HERE / "learning.toml").read_text())
     folder = Path(os.environ["TINYBAYES_DATA"]) / "networks"
     store = HERE / "results" / ("learning-quick.jsonl" if options.quick else "learning.jsonl")
-    done = read_runs(store)
+    done = read_lines(store)
     known = {(r["network"], r["zeros"], r["set"]) for r in done}
     for name in [] if options.sum_up else options.only or plan["networks"]:
         true = read_uai(folder / plan["networks"][name]["file"])
@@ -185,8 +179,7 @@ def main() -> None:
 
 def append(store: Path, done: list[Record], record: Record) -> None:
     done.append(record)
-    with store.open("a") as file:
-        file.write(json.dumps(record) + "\n")
+    append_line(store, record)
     print(record["network"], record["zeros"], record["set"], record["seconds"], flush=True)
 
 
@@ -211,7 +204,8 @@ def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
         }
         results.append(table)
     report = {"provenance": provenance(sum(r["seconds"] for r in done)), "plan": plan, "results": results}
-    (HERE / "results" / "learning.json").write_text(json.dumps(report, indent=1) + "\n")
+    pack(HERE / "results" / "learning.jsonl")
+    write_report(HERE / "results" / "learning.json", report)
 
 
 def summary(runs: list[Record], method: str) -> Record:

@@ -1,4 +1,4 @@
-"""Integer naive Bayes by branch and bound, the baseline of resource_efficient_bn_classifiers: python integer_bn.py.
+"""Integer naive Bayes by branch and bound, a baseline: python -m experiments.resource_efficient.integer_bn.
 
 After Tschiatschek, Paul and Pernkopf, "Integer Bayesian network classifiers" (2014). The log-parameters are -k * step
 for whole numbers k of so many bits, and among these tables those are sought that have the least sum of hinge losses
@@ -33,22 +33,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
+from experiments.provenance import provenance
+from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import datasets
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import Dataset, Fixed
-from tinybayes.search.reproduce import provenance
 
 HERE = Path(__file__).parent
 CLOSE = 2e-3  # relative: the relaxation is good enough, a limit is kept
 COMPETITORS = 3  # classes that a row is compared with from the start
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +377,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so many seconds")
     options = parser.parse_args()
     store = HERE / "results" / "integer_bn.jsonl"
-    done: list[Record] = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
+    done = read_lines(store)
     began = time.perf_counter()
     for key, limits, training in runs(tomllib.loads((HERE / "integer_bn.toml").read_text())):
         if any(key.items() <= record.items() for record in done) or time.perf_counter() - began > options.seconds:
@@ -386,13 +385,12 @@ def main() -> None:
         at = time.perf_counter()
         record = run(key, limits, training)
         done.append(record | {"wall": round(time.perf_counter() - at, 1)})
-        with store.open("a") as file:
-            file.write(json.dumps(done[-1]) + "\n")
+        append_line(store, done[-1])
         print(json.dumps(done[-1]), flush=True)
-    made = provenance(sum(record["wall"] for record in done))
-    made["versions"]["scipy"] = scipy.__version__
+    made = provenance(sum(record["wall"] for record in done), packages=("jax", "numpy", "scipy"))
     report = {"provenance": made, "command": " ".join(sys.argv), "results": done}
-    store.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    pack(store)
+    write_report(store.with_suffix(".json"), report)
 
 
 if __name__ == "__main__":

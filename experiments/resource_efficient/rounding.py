@@ -1,6 +1,6 @@
 """The baseline of Figure 6 of resource_efficient_bn_classifiers: train in floats, round afterwards.
 
-python rounding.py [--epochs 500]
+python -m experiments.resource_efficient.rounding [--epochs 500]
 
 Naive Bayes and the tree of Chow and Liu are trained by gradient, each with one good setting of the loss. Their tables
 are then rounded to every format of 1 to 8 bits with 1 to 6 of them before the binary point. For each number of bits the
@@ -8,12 +8,13 @@ best of these formats is kept, looked up on the test rows, as the figure does fo
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from experiments.provenance import provenance
+from experiments.store import write_report
 from tinybayes import datasets
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
@@ -23,7 +24,6 @@ from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
 from tinybayes.model import BayesNet, Dataset, Fixed
-from tinybayes.search.reproduce import provenance
 
 BITS, INTEGER_BITS = range(1, 9), range(1, 7)
 BATCH = {"letter": 100, "usps": 100, "satimage": 50}
@@ -64,9 +64,7 @@ def main() -> None:
         results.append({**found, "rounded": [rounded(net, test, bits) for bits in BITS]})
         print(results[-1], flush=True)
     report = {"command": " ".join(sys.argv), "epochs": options.epochs, "results": results}
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"provenance": provenance(time.perf_counter() - began), **report}, indent=1)
-    options.output.write_text(text + "\n")
+    write_report(options.output, {"provenance": provenance(time.perf_counter() - began), **report})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinybayes._kernels import plain
 from tinybayes._kernels.buckets import count_up
-from tinybayes._kernels.draws import pick, start_stream
+from tinybayes._kernels.draws import pick
 from tinybayes._kernels.gibbs_chain import inlined, uniform
 
 
@@ -171,71 +171,3 @@ def _other(shape, x, v, random):
     """Draw another state of a variable."""
     new = np.int64(uniform(random) * (shape.states[v] - 1))
     return new + 1 if new >= x[v] else new
-
-
-@plain
-def algorithm1(shape, plan, way, feature, groups, member, chance_true, scale, count, seed, buffers, random, sums):
-    """Draw samples of the printed Algorithm 1 and add them to the sums.
-
-    `feature` gives the feature of each entry, -1 for none; those of group g are ``member[groups[g]:groups[g + 1]]``.
-    """
-    truth, tables, joint, digits, x, chance, shuffled = buffers
-    start_stream(seed, random)
-    for _ in range(count):
-        truth[:] = 0
-        for g in range(len(groups) - 1):
-            begin, size = groups[g], groups[g + 1] - groups[g]
-            chosen = 0  # j, binomial
-            for k in range(size):
-                shuffled[k] = member[begin + k]
-                chosen += uniform(random) < chance_true[g]
-            for k in range(chosen):  # j of them at random
-                other = k + np.int64(uniform(random) * (size - k))
-                shuffled[k], shuffled[other] = shuffled[other], shuffled[k]
-                truth[shuffled[k]] = 1
-        log_count = -np.inf
-        if _demand(shape, feature, truth, tables):
-            log_count = count_up(plan, tables, joint, digits)
-        if log_count == -np.inf:
-            sums.weights[3] += 1.0
-            continue
-        go_back(plan, way, joint, shape.first_state, x, chance, random)
-        _add(sums, scale + log_count, chance)
-
-
-@plain
-def _demand(shape, feature, truth, tables):
-    """Turn the features that must be true, and those that must not, into constraints; False when two cannot both be."""
-    for f in range(len(shape.first_entry) - 1):
-        begin, end = shape.first_entry[f], shape.first_entry[f + 1]
-        wanted = -1
-        for e in range(begin, end):
-            if feature[e] >= 0 and truth[feature[e]]:
-                if wanted >= 0 and feature[e] != wanted:
-                    return False
-                wanted = feature[e]
-        for e in range(begin, end):
-            tables[e] = 1.0 if feature[e] == wanted else 0.0
-    return True
-
-
-@plain
-def _add(sums, log_weight, chance):
-    """Add a sample with all its chances."""
-    if log_weight > sums.weights[0]:
-        factor = np.exp(sums.weights[0] - log_weight) if sums.weights[0] > -np.inf else 0.0
-        sums.weights[1] *= factor
-        sums.weights[2] *= factor * factor
-        for s in range(len(chance)):
-            sums.first[s] *= factor
-            sums.second[s] *= factor * factor
-            sums.third[s] *= factor * factor
-        sums.weights[0] = log_weight
-    weight = np.exp(log_weight - sums.weights[0])
-    square = weight * weight
-    sums.weights[1] += weight
-    sums.weights[2] += square
-    for s in range(len(chance)):
-        sums.first[s] += weight * chance[s]
-        sums.second[s] += square * chance[s]
-        sums.third[s] += square * chance[s] * chance[s]

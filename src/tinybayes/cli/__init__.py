@@ -11,7 +11,7 @@ import typer
 from tinybayes import __version__
 from tinybayes.cli._console import Quiet, be_quiet, quietable
 from tinybayes.cli.circuits import learn_circuit
-from tinybayes.cli.examples import demo, reproduce
+from tinybayes.cli.demo import demo
 from tinybayes.cli.explain import explain
 from tinybayes.cli.explore import explore
 from tinybayes.cli.export import export
@@ -59,13 +59,6 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
         (serve, "A search in the browser, live", "serve search"),
         (info, "Variables, structure and price of a model", "info digits.tb"),
         (plot, "A figure for a paper", "plot search --figure front -o front.pdf"),
-    ),
-    "Reproduce": (
-        (
-            reproduce,
-            "The experiments of a paper",
-            "reproduce experiments/differentiable_tan/table1.toml --quick",
-        ),
     ),
 }
 

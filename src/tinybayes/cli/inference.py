@@ -20,7 +20,7 @@ def infer(
     ],
     evidence: Annotated[Path | None, typer.Option(help="A UAI evidence file; nothing is observed if none.")] = None,
     method: Annotated[
-        str, typer.Option(help="tied, exact, slices, algorithm1, mcsat, gibbs, lw (likelihood weighting) or forward")
+        str, typer.Option(help="tied, exact, slices, mcsat, gibbs, lw (likelihood weighting) or forward")
     ] = "tied",
     seconds: Annotated[
         float | None, typer.Option(help="Time to sample; 10 when --samples is not given either.")

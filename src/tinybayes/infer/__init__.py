@@ -8,18 +8,17 @@ from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate_width
 from tinybayes.infer.evaluate import Evaluation, evaluate
 from tinybayes.infer.explain import Contribution, Explanation, explain
-from tinybayes.infer.gibbs import GIBBS_SETTINGS, GibbsAnswers, gibbs
+from tinybayes.infer.gibbs import GibbsAnswers, gibbs
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.infer.log_linear import compile_log_linear, log_partition, with_weights
-from tinybayes.infer.queries import Queries, random_queries
+from tinybayes.infer.queries import Queries
 from tinybayes.infer.sampling.methods import METHODS, marginals, slices
 from tinybayes.infer.sampling.result import Marginals, hellinger
 from tinybayes.infer.scores import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks
 
 __all__ = [
-    "GIBBS_SETTINGS",
     "METHODS",
     "Answer",
     "Contribution",
@@ -56,7 +55,6 @@ __all__ = [
     "most_probable",
     "normalize_scores",
     "predict_codes",
-    "random_queries",
     "sample",
     "score_blocks",
     "slices",

@@ -15,14 +15,6 @@ from tinybayes.infer._gibbs_layout import layout
 from tinybayes.infer.queries import Queries
 from tinybayes.model import BayesNet
 
-GIBBS_SETTINGS: dict[str, dict[str, int]] = {
-    "fast": {"chains": 1, "burn_in": 100, "samples": 1_000},
-    "medium": {"chains": 10, "burn_in": 100, "samples": 1_000},
-    "slow": {"chains": 10, "burn_in": 1_000, "samples": 10_000},
-    "very slow": {"chains": 10, "burn_in": 10_000, "samples": 100_000},
-}
-"""The four settings of *Learning Arithmetic Circuits*: ``gibbs(net, queries, **GIBBS_SETTINGS["fast"])``."""
-
 MOST_SUMS = 2**23  # sums over the states of all variables that wait to be put together: 64 MiB
 START_VISITS = 2_000_000  # visits of variables in the search for a first state of nonzero probability
 
@@ -79,7 +71,6 @@ def gibbs(
         marginals of all variables are returned.
     chains, burn_in, samples
         The number of chains for each query; for each chain the sweeps that are thrown away, then those that are used.
-        `GIBBS_SETTINGS` has the four settings of the paper.
     rao_blackwell
         Average the distributions that values are drawn from instead of the values drawn: less noise for the same
         sweeps. For a joint query this is done for the last of the asked variables.
@@ -97,8 +88,8 @@ def gibbs(
 
     Examples
     --------
-    >>> from tinybayes.infer import GIBBS_SETTINGS, gibbs
-    >>> answers = gibbs(net, evidence, **GIBBS_SETTINGS["medium"])  # doctest: +SKIP
+    >>> from tinybayes.infer import gibbs
+    >>> answers = gibbs(net, evidence, chains=10)  # doctest: +SKIP
     >>> answers.marginals[0].value, answers.marginals[0].error  # doctest: +SKIP
     """
     only_evidence = not isinstance(queries, Queries)

@@ -9,7 +9,6 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
 from tinybayes.infer.log_linear import compile_log_linear
 from tinybayes.infer.sampling._problem import Evidence, as_log_linear, observed, restrict
-from tinybayes.infer.sampling.algorithm1 import algorithm1
 from tinybayes.infer.sampling.forward import forward, open_order
 from tinybayes.infer.sampling.gibbs_chains import gibbs_marginals
 from tinybayes.infer.sampling.mcsat import mcsat
@@ -18,7 +17,7 @@ from tinybayes.infer.sampling.slices import Slices, slice_samples
 from tinybayes.infer.sampling.tied import exact_marginals, tied
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 
-METHODS = ("tied", "exact", "slices", "algorithm1", "mcsat", "gibbs", "lw", "forward")
+METHODS = ("tied", "exact", "slices", "mcsat", "gibbs", "lw", "forward")
 """The methods of `marginals`, the default first."""
 
 Model = BayesNet | LogLinear | Circuit
@@ -69,9 +68,8 @@ def marginals(
     method
         ``"tied"``, the default: importance sampling in block order with mini-buckets that look ahead; exact when
         the tables of elimination fit the budget. ``"exact"``: exact or an error. ``"slices"``: exact slices by
-        counting, for few tie classes and small widths. ``"algorithm1"``: the paper's algorithm as printed, a reference.
-        ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood weighting. ``"forward"``: forward sampling, with
-        rejection.
+        counting, for few tie classes and small widths. ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood
+        weighting. ``"forward"``: forward sampling, with rejection.
     seconds, samples
         When to stop: wall time from the beginning of the call, or a number of samples (sweeps of all chains together);
         20,000 samples when neither is given. A round that has begun is finished.
@@ -134,13 +132,13 @@ def _answer(
     assert isinstance(model, LogLinear)
     if method in ("lw", "forward"):
         return forward(model, known, budget, seed, progress, reject=method == "forward")
-    problem = restrict(model, known, apart=method == "algorithm1", closed=method != "algorithm1")
+    problem = restrict(model, known)
     if method == "exact":
         answer = exact_marginals(variables, problem, budget)
         return answer or _from_circuit(_compiled(model), variables, known, budget, method)
     if method == "tied":
         options = {**options, "parents_first": lambda: open_order(model, problem)}
-    run = {"tied": tied, "slices": slice_samples, "algorithm1": algorithm1, "mcsat": mcsat}[method]
+    run = {"tied": tied, "slices": slice_samples, "mcsat": mcsat}[method]
     return run(variables, problem, budget, seed, progress, **options)
 
 

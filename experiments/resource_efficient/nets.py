@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper import DATA
-from records import Experiment, Point
 
-from tinybayes.search.net_sweep import NetSweep, summary
-from tinybayes.search.store import Runs, read_store
-from tinybayes.search.sweep import read_sweeps
+from experiments.records import DATA, Experiment, Point
+from experiments.store import Runs
+from experiments.sweep import NetSweep
 
 FLOAT = 32
 CLASSES = {"letter": 26, "satimage": 6, "usps": 10, "mnist": 10}
@@ -42,20 +39,15 @@ class Chosen:
 Table = dict[tuple[str, str], dict[int, Chosen]]  # by data and row, then by budget
 
 
-class Nets:
+class Nets(Experiment):
     """A file of sweeps over networks, with its results beside it."""
-
-    def __init__(self, file: Path) -> None:
-        self.experiment = Experiment(file)
-        self.sweeps = [s for s in read_sweeps(file) if isinstance(s, NetSweep)] if file.exists() else []
-        self.runs: dict[str, Runs] = read_store(self.experiment.store)
 
     def table(self) -> Table:
         """Return what was best within each budget, for all sweeps of which final runs are there."""
         found: Table = {}
         for sweep, done in self._final():
-            row = found.setdefault((sweep.data, sweep.row or sweep.kind), {})
-            for result in summary(sweep, done)["rows"]:
+            row = found.setdefault((sweep.data, sweep.title), {})
+            for result in sweep.summary(done)["rows"]:
                 best, chosen = result["best_on_test"], result["chosen_on_validation"]
                 row[result["budget"]] = Chosen(100 * best["error"], 100 * chosen["error"], best)
         return found
@@ -63,7 +55,7 @@ class Nets:
     def models(self) -> list[Model]:
         """Return all final runs: each is a network of whole numbers with a price."""
         return [
-            Model(s.data, s.row or s.kind, record["bits_used"], record["operations"], 100 * record["test_error"])
+            Model(s.data, s.title, record["bits_used"], record["operations"], 100 * record["test_error"])
             for s, done in self._final()
             for (stage, _, _), record in sorted(done.items())
             if stage == 2 and "bits_used" in record and s.discretizer is None
@@ -72,20 +64,22 @@ class Nets:
     def short(self, data: str, row: str) -> list[Model]:
         """Return the short runs of dense networks, priced from their widths."""
         found = []
-        for sweep in self.sweeps:
+        for sweep in self._nets():
             if (sweep.data, sweep.row) != (data, row):
                 continue
-            settings = sweep.settings()
-            for (stage, _, place), record in self.runs.get(sweep.name, {}).items():
-                setting = settings[place // sweep.seeds]
+            for (stage, _, run), record in self.runs.get(sweep.name, {}).items():
+                setting = sweep.setting(run // sweep.seeds)
                 if stage == 1 and sweep.kind == "dense":
                     price = dense_price(data, record["hidden"], setting["bits"], batch_norm=setting["batch_norm"])
                     found.append(Model(data, row, *price, 100 * record["test_error"]))
         return found
 
+    def _nets(self) -> list[NetSweep]:
+        return [sweep for sweep in self.sweeps if isinstance(sweep, NetSweep)]
+
     def _final(self) -> list[tuple[NetSweep, Runs]]:
-        found = [(sweep, self.runs.get(sweep.name, {})) for sweep in self.sweeps]
-        return [(sweep, done) for sweep, done in found if any(stage == 2 for stage, _, _ in done)]
+        stored = [(sweep, self.runs.get(sweep.name, {})) for sweep in self._nets()]
+        return [(sweep, done) for sweep, done in stored if any(stage == 2 for stage, _, _ in done)]
 
 
 def dense_price(data: str, hidden: Sequence[int], bits: int, *, batch_norm: bool) -> tuple[int, int]:

@@ -1,28 +1,107 @@
-"""Write docs/results_tying.md from the results of parameter tying: python experiments/tying_page.py."""
+"""The page docs/results_tying.md; `python -m experiments.page` writes it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, STYLE, WIDTH
-from records import Experiment, provenance, read_report
-from tying_samplers import samplers
-from tying_wording import (
-    CIRCUITS,
-    CLASSIFIERS,
-    FIGURE1,
-    HEAD,
-    PAPER,
-    TABLE1,
-    VERDICTS,
-    ZEROS,
-)
 
-Record = dict[str, Any]
+from experiments.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    STYLE,
+    WIDTH,
+    add_legend,
+    log_errors,
+    make_panels,
+    save,
+)
+from experiments.markdown import line, made
+from experiments.parameter_tying.claims import CLAIMS
+from experiments.parameter_tying.samplers_page import samplers
+from experiments.records import LABELS, Experiment
+from experiments.store import Record, read_report
+
+HEAD = """# Results: tied parameters
+
+Written by `python -m experiments.page` from `experiments/parameter_tying/results`; nothing is typed in by
+hand. The paper is *On Parameter Tying by Quantization* (Chou and others, 2016).
+
+"""
+PAPER = {
+    "bn2o": ("20,510", "20,491", 500, 0.339, 0.339, 0.299),
+    "students": ("1,308", 13, 20, 0.141, 0.141, 0.140),
+    "grid": ("1,089", 596, 400, 0.0186, 0.0186, 0.0181),
+    "friends": ("3,899", 6, 10, 0.008, 0.008, 0.007),
+}
+TABLE1 = """## Table 1: levels and errors
+
+From each network 20 sets of 6,000 training, 2,000 validation and 2,000 test rows are drawn (the paper: 100 sets).
+The tables are learned from the training rows with one count added to each entry, tied to k levels, and relearned
+with the ties. Errors are the mean absolute difference between true and learned conditional probabilities, the
+largest of the sets. k is what the validation rows choose, the median of the sets; it counts levels of all entries,
+where the paper counts rows, whose two entries are p and 1 - p.
+
+*Zeros* says how probabilities of zero are dealt with. *Smoothed*: like all others, as in the paper. *Known*: what
+the true network forbids is part of the structure. The circuits are then small, and relearning exact in seconds;
+smoothed, students and grid have circuits of 13 million edges, so that exact relearning was tried on fewer sets and
+levels (4, 8, 20 and 64). bn2o has width 26 and no circuit. *By rows* is the variant that stays a Bayesian network
+and needs no circuit: the entries of a row are divided by their sum, after quantising, and all along in relearning.
+
+| network | zeros | rows | true k | MLE | k | quantised | k | by rows | k | relearned | k | by rows |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+FIGURE1 = """
+bn2o and students are the paper's networks; its grid and friends are larger than ours.
+
+## Figure 1: test log-likelihood over the number of levels
+
+![Mean log-likelihood of test rows over the number of levels, for four networks](figures/tying_figure1.svg)
+
+Mean log-likelihood of a test row in nats, mean of the sets. Points that lie far below are cut off.
+"""
+ZEROS = """
+Test log-likelihood with the levels that the validation rows choose. *Tuned* has no ties: the count added to each
+entry is not one but what the validation rows choose (1, 0.3, 0.1, 0.03, 0.01 or 0.003). Where it does as well as
+relearning, the gain over maximum likelihood was not one of ties but of less smoothing: relearning adds no counts.
+Of students and grid with smoothed zeros, *relearned* is what it gains on three sets, added to the mean of all.
+
+| network | true | MLE | tuned | relearned | by rows | MLE, zeros known | relearned | by rows |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+CLASSIFIERS = """
+## Codebooks against fixed point
+
+No paper has this: a codebook of 2^b levels against fixed point of b bits, both b bits an entry (the levels of a
+codebook cost 32 bits each once more). Networks are trained in floats for {epochs} epochs, then stored; *trained*
+are another {again} epochs through the format. Formats and weights of the levels are chosen on training rows. *Fixed
+point, Figure 6* are the errors of the [sweeps](results.md) that train through fixed point, the best of many
+settings **chosen on test rows**.
+
+![Test error over the bits of an entry, fixed point and codebooks](figures/tying_classifiers.svg)
+
+Test error in percent; satimage: the first fold.
+
+| data | structure | stored as | 1 bit | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+CIRCUITS = """
+### Circuits
+
+Test log-likelihood of learned circuits whose parameters are stored in b bits, divided by the sum over all
+assignments. The fixed-point format is chosen on validation rows.
+
+| data | parameters | stored as | 1 bit | 2 | 3 | 4 | 5 | 6 | 7 | 8 | floats |
+|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
+COMMAND = "python -m experiments.parameter_tying.{}"
 NETWORKS = ("bn2o", "students", "grid", "friends")
 METHODS = {
     "quantised": ("quantised", ORANGE, "s", "--"),
@@ -37,11 +116,6 @@ WAYS = {
     "fixed point, trained": ("fixed point, trained", RED, "P", "-"),
     "codebook, trained": ("codebook, trained", BLUE, "o", "-"),
 }
-STRUCTURES = {"naive": "naive Bayes", "chow-liu": "Chow-Liu"}
-
-
-def line(*cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
 def of(results: Sequence[Record], network: str, zeros: str) -> Record | None:
@@ -114,7 +188,7 @@ def gains(results: Sequence[Record]) -> str:
 def verdicts(results: Sequence[Record]) -> Iterator[str]:
     """Compare the paper's claims with the numbers, network by network."""
     rows = [r for n in NETWORKS for r in (of(results, n, "smoothed"), of(results, n, "known")) if r is not None]
-    for claim, test in VERDICTS:
+    for claim, test in CLAIMS:
         holds, fails = [], []
         for r in rows:
             answer = test(r)
@@ -140,8 +214,8 @@ def draw_learning(results: Sequence[Record], path: Path) -> None:
                 if r is not None:
                     _learning_panel(axes, r)
                 axes.set_title(f"{network}, zeros {zeros}")
-        _legend(figure, panels.ravel())
-        _save(figure, path)
+        add_legend(figure, panels.flat, columns=3)
+        save(figure, path)
 
 
 def _learning_panel(axes: Axes, r: Record) -> None:
@@ -171,16 +245,16 @@ def classifiers(report: Record, experiments: Path, docs: Path) -> str:
         own = {r["bits an entry"]: r for r in results if (r["data"], r["structure"]) == (data, structure)}
         for way, (label, *_) in WAYS.items():
             cells = [f"{100 * own[b]['ways'][way]['error']:.2f}" if b in own else "" for b in range(1, 9)]
-            lines.append(line(data, STRUCTURES[structure], label, *cells))
+            lines.append(line(data, LABELS[structure], label, *cells))
         chosen = [best.get((data, structure, bits)) for bits in range(1, 9)]
         if any(chosen):
             cells = ["" if error is None else f"{error:.2f}" for error in chosen]
-            lines.append(line(data, STRUCTURES[structure], "*fixed point, Figure 6*", *cells))
+            lines.append(line(data, LABELS[structure], "*fixed point, Figure 6*", *cells))
         first = next(iter(own.values()))
-        lines.append(line(data, STRUCTURES[structure], f"32-bit floats: {100 * first['float']:.2f}", *[""] * 8))
+        lines.append(line(data, LABELS[structure], f"32-bit floats: {100 * first['float']:.2f}", *[""] * 8))
     path = docs / "figures" / "tying_classifiers.svg"
     draw_classifiers(results, pairs, path)
-    return "".join(lines) + _won(results) + _made(report, "classifiers.py") + circuits(report)
+    return "".join(lines) + _won(results) + made(report, COMMAND.format("classifiers")) + circuits(report)
 
 
 def _best_fixed(experiments: Path) -> dict[tuple[str, str, int], float]:
@@ -212,10 +286,8 @@ def _won(results: Sequence[Record]) -> str:
 
 def draw_classifiers(results: Sequence[Record], pairs: Sequence[tuple[str, str]], path: Path) -> None:
     with mpl.rc_context(STYLE):
-        rows = -(-len(pairs) // 2)
-        figure = Figure(figsize=(WIDTH, 2.7 * rows), layout="constrained")
-        panels = figure.subplots(rows, 2, squeeze=False)
-        for axes, (data, structure) in zip(panels.ravel(), pairs, strict=False):
+        figure, panels = make_panels(len(pairs), height=2.7)
+        for axes, (data, structure) in zip(panels, pairs, strict=True):
             own = [r for r in results if (r["data"], r["structure"]) == (data, structure)]
             own.sort(key=lambda r: r["bits an entry"])
             axes.axhline(100 * own[0]["float"], color=BLACK, linewidth=1.0, label="32-bit floats")
@@ -224,15 +296,12 @@ def draw_classifiers(results: Sequence[Record], pairs: Sequence[tuple[str, str]]
                 axes.plot(
                     x, y, label=label, color=colour, marker=marker, markersize=3.5, linewidth=1.1, linestyle=style
                 )
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
-            axes.set_title(f"{data}, {STRUCTURES[structure]}")
+            log_errors(axes)
+            axes.set_title(f"{data}, {LABELS[structure]}")
             axes.set_xlabel("bits an entry")
             axes.set_ylabel("test error [%]")
-        _legend(figure, panels.ravel()[: len(pairs)])
-        _save(figure, path)
+        add_legend(figure, panels, columns=3)
+        save(figure, path)
 
 
 def circuits(report: Record) -> str:
@@ -247,41 +316,22 @@ def circuits(report: Record) -> str:
     return "".join(lines)
 
 
-def write(experiments: Path, docs: Path) -> None:
-    """Write the page and its pictures; a section whose results are missing says so."""
-    folder, text = experiments / "parameter_tying" / "results", HEAD
-    (docs / "figures").mkdir(parents=True, exist_ok=True)
-    learning = read_report(folder / "learning.json")
-    if learning:
-        results = learning["results"]
-        draw_learning(results, docs / "figures" / "tying_figure1.svg")
-        text += table1(results) + FIGURE1 + gains(results) + "\n### The paper's claims\n\n"
-        text += "".join(verdicts(results)) + _made(learning, "learning.py")
-    else:
-        text += "\nNot run yet: `learning.py`\n"
-    sampled = read_report(folder / "figure2.json")
+def page(folder: Path, docs: Path) -> str:
+    """Return the page, and draw its pictures; a section whose results are missing says how to get them."""
+    results, text = folder / "results", HEAD
+    learning = read_report(results / "learning.json")
+    text += levels(learning, docs) if learning else f"\nNot run yet: `{COMMAND.format('learning')}`\n"
+    sampled = read_report(results / "figure2.json")
     if sampled:
-        text += samplers(sampled, docs) + _made(sampled, "figure2.py")
-    report = read_report(folder / "classifiers.json")
-    text += classifiers(report, experiments, docs) if report else "\nNot run yet: `classifiers.py`\n"
-    (docs / "results_tying.md").write_text(text)
+        text += samplers(sampled, docs) + made(sampled, COMMAND.format("figure2"))
+    report = read_report(results / "classifiers.json")
+    missing = f"\nNot run yet: `{COMMAND.format('classifiers')}`\n"
+    return text + (classifiers(report, folder.parent, docs) if report else missing)
 
 
-def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend for all panels, of every line that one of them has."""
-    shown = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=3)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-
-
-def _made(report: Record, script: str) -> str:
-    return f"\n`python experiments/parameter_tying/{script}`: {provenance(report)}.\n"
-
-
-if __name__ == "__main__":
-    here = Path(__file__).parent
-    write(here, here.parent / "docs")
+def levels(report: Record, docs: Path) -> str:
+    """Return the sections on Table 1 and Figure 1, and draw the figure."""
+    results = report["results"]
+    draw_learning(results, docs / "figures" / "tying_figure1.svg")
+    text = table1(results) + FIGURE1 + gains(results) + "\n### The paper's claims\n\n"
+    return text + "".join(verdicts(results)) + made(report, COMMAND.format("learning"))

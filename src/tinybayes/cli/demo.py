@@ -1,4 +1,4 @@
-"""Commands that show the package at work: the demonstration, and the experiments of the papers."""
+"""The command that shows the package at work."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,30 +56,3 @@ def demo(
     if files:
         say(f"The chosen model as C: {output / 'c' / 'digits.c'}. With your own table:")
         say("  tinybayes explore YOUR_TABLE.csv --target COLUMN --budget 4kB -o search")
-
-
-def reproduce(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of sweeps under experiments/.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Directory; results/ beside the file.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Sweeps whose names begin so; may be repeated.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few short runs, to see that everything works.")] = False,
-    seconds: Annotated[float, typer.Option(help="Begin no new part after this time.")] = float("inf"),
-    as_json: Json = False,
-) -> None:
-    """Run the experiments of a paper; what was finished before is taken up, not run again."""
-    from tinybayes.report.sweeps import write_sweeps_report
-    from tinybayes.search.reproduce import name_of
-    from tinybayes.search.reproduce import reproduce as run
-
-    tell = (lambda line: None) if as_json else say
-    place = output or file.parent / "results"
-    tell("Ctrl-C ends it; the same command goes on with what is not finished.")
-    report = run(file, place, only=only or (), quick=quick, seconds=seconds, tell=tell)
-    page = write_sweeps_report(file, place, quick=quick)
-    if as_json:
-        print_json(report, place)
-        return
-    name = name_of(file, quick=quick)
-    tell(f"Every run is in {place / name}.jsonl, the summary in {place / name}.json.")
-    if page is not None:
-        tell(f"To look at them: {page}")

@@ -6,9 +6,23 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, STYLE, WIDTH
 
-Record = dict[str, Any]
+from experiments.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    STYLE,
+    WIDTH,
+    add_legend,
+    save,
+)
+from experiments.store import Record
+
 LINES = {
     "tied": (BLUE, "o"),
     "tied, drawn": (SKY, "D"),
@@ -98,22 +112,13 @@ def draw(results: Sequence[Record], path: Path) -> None:
                     if not own:
                         continue
                     own.sort(key=lambda r: r["levels"])
-                    x, y = [r["levels"] for r in own], [r["hellinger"] for r in own]
-                    axes.errorbar(
-                        x,
-                        y,
-                        [r["spread"] for r in own],
-                        label=method,
-                        color=colour,
-                        marker=marker,
-                        markersize=3.5,
-                        linewidth=1.1,
-                    )
+                    x, y, bars = ([r[field] for r in own] for field in ("levels", "hellinger", "spread"))
+                    look = {"label": method, "color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.1}
+                    axes.errorbar(x, y, bars, **look)
                 axes.set_xscale("log", base=2)
                 axes.set_yscale("log")
                 axes.set_title(f"{name}, {kind}", color=BLACK)
                 axes.set_xlabel("levels")
                 axes.set_ylabel("Hellinger distance")
-        shown = {lab: h for a in panels.ravel() for h, lab in zip(*a.get_legend_handles_labels(), strict=True)}
-        figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=4)
-        figure.savefig(path, metadata={"Date": None})
+        add_legend(figure, panels.flat, columns=4)
+        save(figure, path)

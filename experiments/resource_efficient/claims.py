@@ -6,8 +6,8 @@ Each claim is a question with one answer for every data set it was asked of, and
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nets_records import CLASSES, FEATURES, Chosen, Model, Nets, Table, front
-from paper import DATA
+from experiments.records import DATA
+from experiments.resource_efficient.nets import CLASSES, FEATURES, Chosen, Model, Nets, Table, front
 
 IMAGES = ("usps", "mnist")
 OTHERS = ("dense relu", "dense sign", "one-hot", "conv sign")

@@ -1,11 +1,13 @@
-"""The section of docs/results.md on integer networks by branch and bound; page.py calls it."""
+"""The section of docs/results.md on integer networks by branch and bound."""
 
 from collections.abc import Sequence
 
-from paper import DATA
-from records import Experiment, Record, provenance, read_report
+from experiments.markdown import line, missing
+from experiments.provenance import described
+from experiments.records import DATA, Experiment
+from experiments.store import Record, read_report
 
-COMMAND = "python experiments/resource_efficient/integer_bn.py"
+COMMAND = "python -m experiments.resource_efficient.integer_bn"
 TITLE = "## Resource-efficient classifiers: integer networks by branch and bound"
 TEXT = """
 The paper's baseline are naive Bayes tables of whole numbers with the largest margins, found by branch and bound
@@ -29,7 +31,7 @@ def integer_networks(figure6: Experiment) -> str:
     """Return the section, or how to get its results."""
     report = read_report(figure6.store.with_name("integer_bn.json"))
     if report is None:
-        return f"\n{TITLE}\n\nNot run yet: `{COMMAND}`.\n"
+        return missing(TITLE, COMMAND)
     results = [r for r in report["results"] if r["error"] is not None]
     trained: dict[tuple[str, int], float] = {}
     for point in figure6.points():
@@ -62,11 +64,11 @@ def _row(tried: Sequence[Record], trained: dict[tuple[str, int], float]) -> str:
         f"{100 * same['error']:.2f} ({same['seconds']:.0f} s)",
         "" if figure6 is None else f"{figure6:.2f}",
     ]
-    return "| " + " | ".join(map(str, cells)) + " |\n"
+    return line(*cells)
 
 
 def _end(report: Record) -> str:
     late = [f"{r['data']} with {r['bits']} bits" for r in report["results"] if r["error"] is None]
     note = f"\nNot even relaxed within the limit: {', '.join(late)}.\n" if late else ""
     remark = report["provenance"].get("note", "")
-    return f"{note}\n`{COMMAND}`: {provenance(report)}{'; ' * bool(remark)}{remark}.\n"
+    return f"{note}\n`{COMMAND}`: {described(report)}{'; ' * bool(remark)}{remark}.\n"

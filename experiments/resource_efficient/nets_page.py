@@ -1,12 +1,13 @@
-"""The part of docs/results.md about networks under budgets; `page.py` puts it in its place."""
+"""The section of docs/results.md about neural networks under budgets."""
 
 from pathlib import Path
 
-import nets_plots as plots
-from nets_claims import Claim, Results, claims
-from nets_records import Chosen, Model, Nets, Table, bayes, front
-from paper import DATA
-from records import Experiment, provenance, read_report
+from experiments.markdown import line, made
+from experiments.records import DATA, Experiment
+from experiments.resource_efficient import plots
+from experiments.resource_efficient.claims import Claim, Results, claims
+from experiments.resource_efficient.nets import Chosen, Model, Nets, Table, bayes, front
+from experiments.store import read_report
 
 HEAD = """
 ## Resource-efficient classifiers, Figures 3, 4 and 7: networks under budgets
@@ -69,7 +70,7 @@ def section(folder: Path, figure6: Experiment, docs: Path) -> str:
     by_bits, by_operations = Nets(folder / "figure3.toml"), Nets(folder / "figure4.toml")
     table3, table4 = by_bits.table(), by_operations.table()
     if not table3:
-        return f"{HEAD}\nNot run yet: `{by_bits.experiment.command}`.\n"
+        return f"{HEAD}\nNot run yet: `{by_bits.command}`.\n"
     naive, models = bayes(figure6.points())
     models += [m for m in by_bits.models() + by_operations.models() if m.family in plots.LOOKS]
     models = [m for m in models if m.family != "one-hot"]
@@ -78,7 +79,8 @@ def section(folder: Path, figure6: Experiment, docs: Path) -> str:
         text += _budgets(FIGURE4, table4, naive, docs / "figures", operations=True)
     text += _single(table3) + _fronts(models, docs / "figures")
     results = Results(table3, table4, naive, models, by_bits)
-    return text + CLAIMS + "".join(_line(*_claim(claim)) for claim in claims(results)) + _made(by_bits, by_operations)
+    text += CLAIMS + "".join(line(*_claim(claim)) for claim in claims(results))
+    return text + "".join(made(read_report(nets.report), nets.command) for nets in (by_bits, by_operations))
 
 
 def _budgets(text: str, table: Table, naive: Table, figures: Path, *, operations: bool) -> str:
@@ -93,14 +95,14 @@ def _budgets(text: str, table: Table, naive: Table, figures: Path, *, operations
         own = naive.get((data, "naive"), {})
         if own and operations:
             least = min(c.test for c in own.values())
-            lines.append(_line(data, "naive Bayes, any bits", *[f"{least:.2f}"] * len(budgets)))
+            lines.append(line(data, "naive Bayes, any bits", *[f"{least:.2f}"] * len(budgets)))
         elif own:
-            lines.append(_line(data, "naive Bayes", *(f"{own[b].test:.2f}" if b in own else "-" for b in budgets)))
+            lines.append(line(data, "naive Bayes", *(f"{own[b].test:.2f}" if b in own else "-" for b in budgets)))
         for row, best in rows.items():
             if row == "logistic regression" and best:
-                lines.append(_line(data, "logistic regression, float32", *[_both(next(iter(best.values())))] * 8))
+                lines.append(line(data, "logistic regression, float32", *[_both(next(iter(best.values())))] * 8))
             elif best:
-                lines.append(_line(data, plots.LOOKS[row][0], *(_both(best.get(b)) for b in budgets)))
+                lines.append(line(data, plots.LOOKS[row][0], *(_both(best.get(b)) for b in budgets)))
     heads = " | ".join(f"{b}x" if operations else f"{b} bit{'s' * (b > 1)}" for b in budgets)
     return text.format(picture=f"figures/{picture}", heads=heads, rules="---:|" * len(budgets)) + "".join(lines)
 
@@ -116,7 +118,7 @@ def _single(table: Table) -> str:
         for budget, chosen in best.items():
             if row not in plots.LOOKS or (row == "conv relu" and budget == max(best)):
                 price = f"{chosen.setting['bits_used']:,}", f"{chosen.setting['operations']:,}"
-                lines.append(_line(data, row, budget, *price, f"{chosen.test:.2f}", f"{chosen.validation:.2f}"))
+                lines.append(line(data, row, budget, *price, f"{chosen.test:.2f}", f"{chosen.validation:.2f}"))
     return BETTER + "".join(lines) if lines else ""
 
 
@@ -130,7 +132,7 @@ def _fronts(models: list[Model], figures: Path) -> str:
         best = front(own)
         counts = [(sum(m.family == f for m in best), sum(m.family == f for m in own)) for f in families]
         if own:
-            lines.append(_line(data, *(f"{a} of {b}" if b else "-" for a, b in counts)))
+            lines.append(line(data, *(f"{a} of {b}" if b else "-" for a, b in counts)))
     heads = " | ".join(plots.LOOKS[family][0] for family in families)
     return FIGURE7.format(picture=f"figures/{picture}", heads=heads, rules="---:|" * len(families)) + "".join(lines)
 
@@ -138,14 +140,3 @@ def _fronts(models: list[Model], figures: Path) -> str:
 def _claim(claim: Claim) -> tuple[str, str, str, str]:
     part, said, verdict, numbers = claim
     return part, said, f"**{verdict}**", numbers
-
-
-def _made(*nets: Nets) -> str:
-    text = ""
-    for report, command in ((read_report(n.experiment.report), n.experiment.command) for n in nets):
-        text += f"\n`{command}`: {provenance(report)}.\n" if report and report["provenance"] else ""
-    return text
-
-
-def _line(*cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |\n"

@@ -1,27 +1,23 @@
-"""The report page of a file of sweeps, made from the runs that are stored."""
+"""The HTML page of a file of sweeps, made from the stored runs."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tinybayes.data.named import n_folds
+from experiments.reproduce import name_of, sweeps_of
+from experiments.store import Record, Runs, read_report, read_store
+from experiments.sweep import NetSweep, Sweep, TableSweep
 from tinybayes.model import Fixed
 from tinybayes.report.front import checked_front
 from tinybayes.report.html import write_page
 from tinybayes.search.front import pareto
-from tinybayes.search.net_sweep import NetSweep
-from tinybayes.search.reproduce import name_of, sweeps_of
-from tinybayes.search.store import Runs, read_store
-from tinybayes.search.sweep import Sweep, setting
 
 FLOAT = 32  # bits of a parameter that is not quantised
 _FAMILIES = {"naive": "nb", "chow-liu": "tan", "random": "tan", "dense": "fc", "conv": "cnn"}
 
 
-def write_sweeps_report(path: Path, output: Path, *, quick: bool = False) -> Path | None:
+def write_sweeps_page(path: Path, output: Path, *, quick: bool = False) -> Path | None:
     """Write ``NAME.html`` beside the results of a file of sweeps.
 
     Parameters
@@ -29,7 +25,7 @@ def write_sweeps_report(path: Path, output: Path, *, quick: bool = False) -> Pat
     path
         The TOML file of sweeps.
     output
-        The directory that `tinybayes.search.reproduce.reproduce` wrote to.
+        The directory that `experiments.reproduce.reproduce` wrote to.
     quick
         Whether the short form was run.
 
@@ -59,7 +55,7 @@ def write_sweeps_report(path: Path, output: Path, *, quick: bool = False) -> Pat
     made = _provenance(output / f"{name}.json")
     front = {
         "title": title,
-        "command": f"tinybayes reproduce {path}" + (" --quick" if quick else ""),
+        "command": f"python -m experiments {path}" + (" --quick" if quick else ""),
         "created": made.pop("date", None),
         "data": {"name": ", ".join(groups)},
         "provenance": made,
@@ -69,35 +65,29 @@ def write_sweeps_report(path: Path, output: Path, *, quick: bool = False) -> Pat
     return write_page(checked_front(front, f"{output / name}.jsonl"), output / f"{name}.html")
 
 
-def _entries(sweep: Sweep | NetSweep, done: Runs) -> Iterator[dict[str, Any]]:
+def _entries(sweep: Sweep, done: Runs) -> Iterator[Record]:
     """Describe the settings whose last stage is complete, as ``front.json`` does it."""
-    seeds = sweep.seeds if isinstance(sweep, NetSweep) else 1
-    final: dict[int, list[dict[str, Any]]] = {}
-    short: dict[int, list[float]] = {}
-    for (stage, _, place), record in done.items():
+    final: dict[int, list[Record]] = {}
+    for (stage, _, run), record in done.items():
         if stage == 2:
-            final.setdefault(place // seeds, []).append(record)
-        elif record.get("validation_error") is not None:
-            short.setdefault(place // seeds, []).append(record["validation_error"])
-    folds = sweep.folds or n_folds(sweep.data)
+            final.setdefault(run // sweep.seeds, []).append(record)
+    short = sweep.means(done, 1, "validation_error")
     for index, records in sorted(final.items()):
-        described = _network(sweep, index, records) if isinstance(sweep, Sweep) else _net(sweep, index, records)
-        tested = _mean(records, "test_error")
-        if described is None or tested is None or len(records) < folds * seeds:
+        error = _mean(records, "test_error")
+        if error is None or index >= sweep.n_settings or len(records) < sweep.n_folds * sweep.seeds:
             continue  # not finished, or of another form of the file
-        yield described | {
-            "group": sweep.data,
-            "validation_error": float(np.mean(short[index])) if index in short else None,
-            "test_error": tested,
-            "file": None,
-        }
+        assert isinstance(sweep, TableSweep | NetSweep)
+        described = _network(sweep, index, records) if isinstance(sweep, TableSweep) else _net(sweep, index, records)
+        if described is not None:
+            errors = {"validation_error": short.get(index), "test_error": error}
+            yield described | errors | {"group": sweep.data, "file": None}
 
 
-def _network(sweep: Sweep, index: int, records: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _network(sweep: TableSweep, index: int, records: list[Record]) -> Record | None:
     parameters, operations = _mean(records, "parameters"), _mean(records, "operations")
-    if parameters is None or index >= sweep.settings:
+    if parameters is None:
         return None
-    chosen = setting(sweep, index)
+    chosen = sweep.setting(index)
     bits = Fixed(*chosen["bits"]).bits if chosen["bits"] else FLOAT
     return {
         "family": _FAMILIES.get(sweep.structure, "tan-learned"),
@@ -109,11 +99,11 @@ def _network(sweep: Sweep, index: int, records: list[dict[str, Any]]) -> dict[st
     }
 
 
-def _net(sweep: NetSweep, index: int, records: list[dict[str, Any]]) -> dict[str, Any] | None:
-    bits, settings = _mean(records, "bits_used"), sweep.settings()
-    if bits is None or index >= len(settings):
+def _net(sweep: NetSweep, index: int, records: list[Record]) -> Record | None:
+    bits = _mean(records, "bits_used")
+    if bits is None:
         return None
-    chosen = settings[index]
+    chosen = sweep.setting(index)
     width = f"{chosen['bits']} bits" if chosen["bits"] else "floats"
     return {
         "family": _FAMILIES.get(sweep.kind, sweep.kind),
@@ -130,12 +120,12 @@ def _price(bits: float, operations: float | None) -> dict[str, int | None]:
     return {"bits": whole, "bytes": -(-whole // 8), "operations": None if operations is None else round(operations)}
 
 
-def _mean(records: list[dict[str, Any]], field: str) -> float | None:
+def _mean(records: list[Record], field: str) -> float | None:
     values = [record[field] for record in records if isinstance(record.get(field), int | float)]
     return float(np.mean(values)) if len(values) == len(records) else None
 
 
-def _mark(models: list[dict[str, Any]], error: str) -> None:
+def _mark(models: list[Record], error: str) -> None:
     """Mark the front of one data set; operations count where all are known, which those of older stores are not."""
     fields = [error, "bits", "operations"]
     known = [field for field in fields if all(model[field] is not None for model in models)]
@@ -144,9 +134,9 @@ def _mark(models: list[dict[str, Any]], error: str) -> None:
         model["on_front"] = bool(front)
 
 
-def _provenance(report: Path) -> dict[str, Any]:
+def _provenance(report: Path) -> Record:
     try:
-        made = json.loads(report.read_text())["provenance"]
+        made = (read_report(report) or {})["provenance"]
         return dict(made[-1] if isinstance(made, list) else made)
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return {}

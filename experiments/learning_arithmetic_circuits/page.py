@@ -1,17 +1,19 @@
-"""Write docs/results_circuits.md from the results of circuits: python experiments/circuits_page.py."""
+"""The page docs/results_circuits.md; `python -m experiments.page` writes it."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from plots import BLACK, BLUE, GREEN, ORANGE, RED, STYLE, WIDTH
-from records import provenance, read_report
+
+from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, RED, STYLE, WIDTH, add_legend, save
+from experiments.markdown import line, made
+from experiments.store import Record, read_report
 
 HEAD = """# Results: circuits
 
-Written by `python experiments/circuits_page.py` from `experiments/learning_arithmetic_circuits/results`; nothing is
+Written by `python -m experiments.page` from `experiments/learning_arithmetic_circuits/results`; nothing is
 typed in by hand. The paper is *Learning Arithmetic Circuits* (Lowd and Domingos); its tables are not in the text that
 we have, so only its findings stand beside ours. Prices were chosen on the validation rows, models learned on the
 training rows alone; no test row was looked at for any choice.
@@ -56,6 +58,7 @@ queries are timed, not drawn.
 The paper finds circuits ten times faster than its fastest Gibbs setting, ten thousand times faster than its slowest,
 and more accurate than both except when few variables are asked.
 """
+COMMAND = "python -m experiments.learning_arithmetic_circuits.{}"
 FEWEST = 5  # queries below which a setting is timed but not drawn
 SETTINGS = {
     "exact": (BLACK, "o"),
@@ -66,11 +69,11 @@ SETTINGS = {
 }
 
 
-def models(report: dict[str, Any]) -> str:
+def models(report: Record) -> str:
     lines = [TABLE3]
     for r in report["table3"]:
         cells = r["data"], r["variables"], f"{r['train']:,}", f"{r['distinct']:,}", f"{r['valid']:,}", f"{r['test']:,}"
-        lines.append(_line(*cells, f"{100 * r['density']:.1f} %"))
+        lines.append(line(*cells, f"{100 * r['density']:.1f} %"))
     lines.append(TABLE4)
     for r in report["table4"]:
         edges = "" if r["edges"] is None else f"{r['edges']:,}"
@@ -86,11 +89,11 @@ def models(report: dict[str, Any]) -> str:
             f"{r['leaves']:,}",
         ]
         cells += [f"{r['mean_parents']:.1f} ({r['most_parents']})", r["treewidth"], compiled]
-        lines.append(_line(*cells, f"{r['seconds']:.1f}" + ("" if r["complete"] else "+")))
-    return "".join(lines) + _made(report, "models.py")
+        lines.append(line(*cells, f"{r['seconds']:.1f}" + ("" if r["complete"] else "+")))
+    return "".join(lines) + made(report, COMMAND.format("models"))
 
 
-def queries(report: dict[str, Any], docs: Path) -> str:
+def queries(report: Record, docs: Path) -> str:
     results = report["results"]
     lines = [TABLE5]
     names = list(dict.fromkeys(r["data"] for r in results))
@@ -104,70 +107,50 @@ def queries(report: dict[str, Any], docs: Path) -> str:
         ]:
             values = [r[field] for r in own if r["setting"] == setting]
             cells.append(f"{sum(values) / len(values):.3g}" if values else "")
-        lines.append(_line(*cells))
+        lines.append(line(*cells))
     counts = ", ".join(
         f"{_span([r['queries'] for r in results if r['setting'] == s])} ({s})"
         for s in SETTINGS
         if any(r["setting"] == s for r in results)
     )
     draw(results, names, docs / "figures" / "circuits_figure1.svg")
-    return "".join(lines) + FIGURE1.format(counts=counts) + _made(report, "queries.py")
+    return "".join(lines) + FIGURE1.format(counts=counts) + made(report, COMMAND.format("queries"))
 
 
-def draw(results: Sequence[dict[str, Any]], names: Sequence[str], path: Path) -> None:
+def draw(results: Sequence[Record], names: Sequence[str], path: Path) -> None:
     """Draw Figure 1: a row for each data set."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 2.6 * len(names)), layout="constrained")
         panels = figure.subplots(len(names), 2, squeeze=False)
         for row, name in zip(panels, names, strict=True):
-            for axes, (fixed, moving) in zip(row, (("query", "evidence"), ("evidence", "query")), strict=True):
-                for setting, (colour, marker) in SETTINGS.items():
-                    own = [
-                        r
-                        for r in results
-                        if (r["data"], r["setting"], r[fixed]) == (name, setting, 0.3) and r["queries"] >= FEWEST
-                    ]
-                    own.sort(key=lambda r: r[moving])
-                    x, y, bars = (
-                        [100 * r[moving] for r in own],
-                        [r["accuracy"] for r in own],
-                        [r["error"] or 0.0 for r in own],
-                    )
-                    shown = "circuit" if setting == "exact" else f"Gibbs, {setting}"
-                    axes.errorbar(x, y, bars, label=shown, color=colour, marker=marker, markersize=4, linewidth=1.1)
+            own = [r for r in results if r["data"] == name and r["queries"] >= FEWEST]
+            for axes, fixed, moving in zip(row, ("query", "evidence"), ("evidence", "query"), strict=True):
+                _panel(axes, [r for r in own if r[fixed] == 0.3], moving)
                 axes.set_title(f"{name}, 30 % {'asked' if fixed == 'query' else 'observed'}")
-                axes.set_xlabel(f"{'evidence' if moving == 'evidence' else 'query'} variables [%]")
-                axes.set_ylabel("log-probability a variable")
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=5)
-        figure.savefig(path, metadata={"Date": None})
+        add_legend(figure, [panels[0, 0]], columns=5)
+        save(figure, path)
 
 
-def write(experiments: Path, docs: Path) -> None:
-    """Write the page and its picture; a section whose results are missing says so."""
-    folder = experiments / "learning_arithmetic_circuits" / "results"
+def _panel(axes: Axes, results: Sequence[Record], moving: str) -> None:
+    for setting, (colour, marker) in SETTINGS.items():
+        own = sorted((r for r in results if r["setting"] == setting), key=lambda r: r[moving])
+        x, y = [100 * r[moving] for r in own], [r["accuracy"] for r in own]
+        shown = "circuit" if setting == "exact" else f"Gibbs, {setting}"
+        look = {"label": shown, "color": colour, "marker": marker, "markersize": 4, "linewidth": 1.1}
+        axes.errorbar(x, y, [r["error"] or 0.0 for r in own], **look)
+    axes.set_xlabel(f"{moving} variables [%]")
+    axes.set_ylabel("log-probability a variable")
+
+
+def page(folder: Path, docs: Path) -> str:
+    """Return the page, and draw its picture; a section whose results are missing says how to get them."""
     text = HEAD
     for name, section in (("models", models), ("queries", lambda report: queries(report, docs))):
-        report = read_report(folder / f"{name}.json")
-        text += section(report) if report else f"\nNot run yet: `{name}.py`\n"
-    docs.mkdir(parents=True, exist_ok=True)
-    (docs / "results_circuits.md").write_text(text)
+        report = read_report(folder / "results" / f"{name}.json")
+        text += section(report) if report else f"\nNot run yet: `{COMMAND.format(name)}`\n"
+    return text
 
 
 def _span(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _line(*cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |\n"
-
-
-def _made(report: dict[str, Any], script: str) -> str:
-    return f"\n`python experiments/learning_arithmetic_circuits/{script}`: {provenance(report)}.\n"
-
-
-if __name__ == "__main__":
-    here = Path(__file__).parent
-    write(here, here.parent / "docs")

@@ -1,0 +1,1 @@
+"""Experiments of *Learning Arithmetic Circuits* (Lowd and Domingos)."""

@@ -1,0 +1,97 @@
+"""Running a file of sweeps, and writing down the results together with how they were made."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.provenance import provenance
+from experiments.store import Record, Tell, pack, read_report, read_text, write_report
+from experiments.sweep import Sweep, read_sweeps, run_sweep
+from tinybayes.errors import error
+
+
+def reproduce(
+    path: Path,
+    output: Path,
+    *,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    seconds: float = float("inf"),
+    tell: Tell = lambda line: None,
+) -> Record:
+    """Run the sweeps of a file, resuming from the output directory.
+
+    Parameters
+    ----------
+    path
+        A TOML file of sweeps; see `experiments.sweep.read_sweeps`.
+    output
+        A directory: ``NAME.jsonl`` holds every run, ``NAME.json`` the summary with the provenance of all runs; large
+        files are compressed.
+    only
+        Names, or beginnings of names, of the sweeps to run.
+    quick
+        A few settings and epochs of each, to see that everything works; kept apart under ``NAME-quick``.
+    seconds
+        No new part is begun after this time; 0 only sums up the stored runs.
+    tell
+        Called with a line of text now and then.
+    """
+    sweeps = [s for s in sweeps_of(path, quick=quick) if not only or any(s.name.startswith(name) for name in only)]
+    if not sweeps:
+        known = ", ".join(s.name for s in read_sweeps(path))
+        raise error(f"one of the sweeps {known}", list(only), where=str(path))
+    output.mkdir(parents=True, exist_ok=True)
+    store = output / f"{name_of(path, quick=quick)}.jsonl"
+    began, before = time.monotonic(), _lines(store)
+    results = []
+    for sweep in sweeps:
+        summary = run_sweep(sweep, store, tell=tell, seconds=seconds - (time.monotonic() - began))
+        if summary is None:
+            tell(f"{sweep.name}: not finished; run again to go on")
+            continue
+        for line in _outcome(summary):
+            tell(line)
+        results.append(summary)
+    made = _earlier(store.with_suffix(".json"))
+    if _lines(store) > before:
+        made.append(provenance(time.monotonic() - began))
+    pack(store)
+    report = {"provenance": made, "file": path.name, "results": results}
+    write_report(store.with_suffix(".json"), report)
+    return report
+
+
+def sweeps_of(path: Path, *, quick: bool = False) -> list[Sweep]:
+    """Return the sweeps of a file as `reproduce` runs them."""
+    return [sweep.quick() if quick else sweep for sweep in read_sweeps(path)]
+
+
+def name_of(path: Path, *, quick: bool = False) -> str:
+    """Return the name of the results of a file, without a suffix."""
+    return path.stem + ("-quick" if quick else "")
+
+
+def _outcome(summary: Record) -> list[str]:
+    """Return a line for each budget of a sweep, or for all of it."""
+    lines = []
+    for row in summary.get("rows", [summary]):
+        name = summary["sweep"] if row is summary else f"{summary['sweep']} {row['budget']}x {row['activation']}"
+        line = f"{name}: {100 * row['best_on_test']['error']:.2f} % chosen on the test rows"
+        if "chosen_on_validation" in row:
+            line += f", {100 * row['chosen_on_validation']['error']:.2f} % chosen on validation rows"
+        lines.append(line)
+    return lines
+
+
+def _lines(store: Path) -> int:
+    return len(read_text(store).splitlines())
+
+
+def _earlier(report: Path) -> list[Record]:
+    """Return the provenance of the runs that a report is already made of."""
+    try:
+        made = (read_report(report) or {})["provenance"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return made if isinstance(made, list) else [made]
