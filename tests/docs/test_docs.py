@@ -62,6 +62,12 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
                 assert language in ("text", "json", "c"), f"{page.name}: a block of the language {language!r}"
 
 
+def with_root(*folders):
+    """The environment of a command that finds the experiments, which are not installed."""
+    path = [str(ROOT), *map(str, folders), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
 SHORTER = {"--time": "8s", "--nworkers": "1"}
 
 
@@ -97,6 +103,9 @@ class Shell:
             subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
         elif words[0] == "pip":
             self.check_install(words[-1])
+        elif words[:3] == ["python", "-m", "experiments"]:
+            command = [sys.executable, *words[1:]]
+            subprocess.run(command, cwd=self.cwd, check=True, capture_output=True, env=with_root())
         elif words[0] in ("python", "pytest"):
             self.check_options(words)
         elif words[:2] == ["tinybayes", "serve"]:
@@ -115,7 +124,7 @@ class Shell:
             return all(shutil.which(tool) for tool in PACKAGES)
         if words[0] in ("cc", "iverilog", "vvp"):
             return shutil.which(words[0]) is not None
-        if words[:2] == ["tinybayes", "reproduce"]:
+        if words[:3] == ["python", "-m", "experiments"]:
             (self.cwd / "experiments").exists() or (self.cwd / "experiments").symlink_to(ROOT / "experiments")
             if "--quick" not in words:
                 words += ["--seconds", "0", "-o", "summed"]  # what there is; it takes hours
@@ -124,13 +133,13 @@ class Shell:
 
     def check_options(self, words):
         """A benchmark or an experiment takes minutes to hours: it must be there and know the options."""
-        script = ROOT / next(w for w in words if "/" in w)
+        module = "-m" in words
+        script = ROOT / (words[2].replace(".", "/") + ".py" if module else next(w for w in words if "/" in w))
         assert script.exists(), words
         options = [w for w in words if w.startswith("--")]
         if options:
-            command = [sys.executable, str(script), "--help"]
-            path = os.pathsep.join(map(str, (ROOT / "experiments", ROOT / "benchmarks")))
-            shown = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+            command = [sys.executable, *(words[1:3] if module else [str(script)]), "--help"]
+            shown = subprocess.run(command, capture_output=True, text=True, env=with_root(ROOT / "benchmarks"))
             assert all(option in shown.stdout for option in options), (words, shown.stderr[-500:])
 
     def check_install(self, wanted):

@@ -3,24 +3,13 @@
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import zoo
+from experiments.parameter_tying import figure2
 from tinybayes import marginals
 
-PLACE = Path(__file__).parents[2] / "experiments" / "parameter_tying"
 
-
-@pytest.fixture
-def figure2(monkeypatch):
-    monkeypatch.syspath_prepend(PLACE)
-    import figure2
-
-    return figure2
-
-
-def test_every_method_of_the_plan_is_measured(figure2):
-    plan = {**tomllib.loads((PLACE / "figure2.toml").read_text()), "seconds": 0.1}
+def test_every_method_of_the_plan_is_measured():
+    plan = {**tomllib.loads((Path(figure2.__file__).with_suffix(".toml")).read_text()), "seconds": 0.1}
     net = zoo.sprinkler()
     exact = marginals(net).probabilities
     for method in plan["methods"]:
@@ -32,7 +21,7 @@ def test_every_method_of_the_plan_is_measured(figure2):
         assert found["hellinger"] < 0.1
 
 
-def test_models_are_tied_and_relearned(figure2):
+def test_models_are_tied_and_relearned():
     net = zoo.sprinkler()
     plan = {"train": 500, "seed": 0}
     found = figure2.models(net, plan, [3, 4])

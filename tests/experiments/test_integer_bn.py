@@ -2,25 +2,18 @@
 
 import itertools
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up import MADE
 
+from experiments.records import Experiment
+from experiments.resource_efficient import integer_bn as bn
+from experiments.resource_efficient.integer_bn_page import integer_networks
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
 from tinybayes.learn import maximum_likelihood, naive_bayes
 from tinybayes.model import Dataset, Fixed, Variable
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture
-def bn(monkeypatch):
-    monkeypatch.syspath_prepend(EXPERIMENTS / "resource_efficient")
-    import integer_bn
-
-    return integer_bn
 
 
 def toy(seed, rows=14, sizes=(2, 2), classes=2):
@@ -59,7 +52,7 @@ def by_enumeration(data, form, gamma):
     ],
     ids=str,
 )
-def test_the_program_finds_the_least_loss_of_all_tables(bn, form, gamma, seed):
+def test_the_program_finds_the_least_loss_of_all_tables(form, gamma, seed):
     data = toy(seed)
     problem = bn.Problem(data, form, gamma)
     least = by_enumeration(data, form, gamma)
@@ -78,7 +71,7 @@ def test_the_program_finds_the_least_loss_of_all_tables(bn, form, gamma, seed):
         assert bn.loss(problem, tables) >= least - 1e-6
 
 
-def test_tables_that_rounding_gives_are_within_the_limits(bn):
+def test_tables_that_rounding_gives_are_within_the_limits():
     generator = np.random.default_rng(0)
     data = toy(5, sizes=(3, 9), classes=3)
     for form in (Fixed(1, 0), Fixed(3, -2), Fixed(2, 1), Fixed(4, 4)):
@@ -92,7 +85,7 @@ def test_tables_that_rounding_gives_are_within_the_limits(bn):
         assert (bn.sums(problem, np.zeros(problem.parameters)) > problem.limit).any()
 
 
-def test_parameters_and_errors_are_those_of_the_network(bn):
+def test_parameters_and_errors_are_those_of_the_network():
     data, new = toy(6, 60, (3, 5), 3), toy(7, 60, (3, 5), 3)
     form = Fixed(3, 1)
     problem = bn.Problem(data, form, 1.0)
@@ -103,7 +96,7 @@ def test_parameters_and_errors_are_those_of_the_network(bn):
     assert bn.error(k, new) == pytest.approx(evaluate(net, new).error)
 
 
-def test_a_run_says_what_each_step_came_to(bn):
+def test_a_run_says_what_each_step_came_to():
     problem = bn.Problem(toy(8, 40, (3, 4), 3), Fixed(3, 0), 6.0)
     found = bn.solve(problem, problem.data, {"relaxed": 20, "near": 20, "full": 20})
     assert found["bound"] <= found["loss"] == min(found[s]["loss"] for s in ("rounded", "near", "full"))
@@ -112,26 +105,13 @@ def test_a_run_says_what_each_step_came_to(bn):
     assert found["relaxed"]["loss"] <= found["loss"] + 1e-6
 
 
-def test_the_plan_names_runs_once(bn):
-    plan = bn.tomllib.loads((EXPERIMENTS / "resource_efficient" / "integer_bn.toml").read_text())
+def test_the_plan_names_runs_once():
+    plan = bn.tomllib.loads((bn.HERE / "integer_bn.toml").read_text())
     keys = [tuple(key.items()) for key, _, _ in bn.runs(plan)]
     assert len(set(keys)) == len(keys) > 0
 
 
-def test_the_section_shows_the_best_setting_of_each_width(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(EXPERIMENTS)
-    from integer_bn_page import integer_networks
-    from records import Experiment
-
-    made = {
-        "date": "2020-01-02",
-        "seconds": 9,
-        "commit": "0123",
-        "python": "3",
-        "versions": {},
-        "device": "a",
-        "cores": 1,
-    }
+def test_the_section_shows_the_best_setting_of_each_width(tmp_path):
     step, ours = {"loss": 1.0, "error": 0.3, "seconds": 1.0}, {"error": 0.2, "seconds": 1.0}
     run = {"data": "usps", "rows": 9, "used": 9, "bits": 1, "integer": 3, "gamma": 20, "limits": {"relaxed": 5}}
     run |= {"relaxed": step, "rounded": step, "gap": 0.25, "seconds": 4.0, "ours, same rows": ours}
@@ -139,7 +119,7 @@ def test_the_section_shows_the_best_setting_of_each_width(monkeypatch, tmp_path)
     (tmp_path / "results").mkdir()
     for name, text in (("figure6.toml", "sweep = []"), ("results/figure6.jsonl", "")):
         (tmp_path / name).write_text(text)
-    (tmp_path / "results" / "integer_bn.json").write_text(json.dumps({"provenance": made, "results": results}))
+    (tmp_path / "results" / "integer_bn.json").write_text(json.dumps({"provenance": MADE, "results": results}))
     text = integer_networks(Experiment(tmp_path / "figure6.toml"))
     row = "| usps | 9 | 1 | 2 | 4 | 20 | 30.00 | 30.00 | 40.00 | 25.0 % | 5 | 4 | 20.00 (1 s) |  |"
     assert [line for line in text.splitlines() if line.startswith("| usps")] == [row]

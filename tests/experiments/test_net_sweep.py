@@ -1,13 +1,13 @@
-"""Sweeps over networks: their settings, who goes on, what is summed up; and widths from budgets against real prices."""
+"""Sweeps over networks: their settings, who goes on, what is summed up."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
+from experiments.store import read_store
+from experiments.sweep import NetSweep, finalists, run_sweep
 from tinybayes.learn.training.net_sizes import hidden_within
-from tinybayes.search.net_sweep import NetSweep, configuration, finalists, run_net_sweep, summary
-from tinybayes.search.store import read_store
 
 SMALL = NetSweep(
     name="small",
@@ -27,14 +27,14 @@ SMALL = NetSweep(
 
 
 def test_settings_come_in_an_order_that_stores_rely_on():
-    found = SMALL.settings()
+    found = SMALL.settings
     assert len(found) == 2 * 2 * 2 * 2
     assert [s["learning_rate"] for s in found[:4]] == [0.03, 0.003] * 2
     assert [s["bits"] for s in found[:4]] == [2, 2, 4, 4]
     assert [s["activation"] for s in found[::4]] == ["relu", "sign"] * 2
     assert [s["budget"] for s in found] == [2] * 8 + [4] * 8
     # Further budgets at the end leave the numbers of the others as they were.
-    assert replace(SMALL, budgets=(2, 4, 8)).settings()[:16] == found
+    assert replace(SMALL, budgets=(2, 4, 8)).settings[:16] == found
 
 
 def store(validation, test, final):
@@ -62,7 +62,7 @@ def test_the_best_of_each_budget_and_activation_go_on():
 
 def test_a_summary_has_both_protocols_and_leaves_out_what_is_not_finished():
     final = {0: (0.2, 0.1), 1: (0.15, 0.19), 4: (0.3, 0.3), 15: (0.4, 0.2)}
-    found = summary(SMALL, store(VALIDATION, TEST, final))
+    found = SMALL.summary(store(VALIDATION, TEST, final))
     rows = {(row["budget"], row["activation"]): row for row in found["rows"]}
     assert list(rows) == [(2, "relu"), (2, "sign"), (4, "sign")]
     first = rows[2, "relu"]
@@ -78,14 +78,14 @@ def test_a_summary_has_both_protocols_and_leaves_out_what_is_not_finished():
 def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
     path, told = tmp_path / "s.jsonl", []
     sweep = replace(SMALL, activations=("relu",), weight_bits=(4,))
-    assert run_net_sweep(sweep, path, tell=told.append, seconds=-1) is None
-    first = run_net_sweep(sweep, path, tell=told.append)
+    assert run_sweep(sweep, path, tell=told.append, seconds=-1) is None
+    first = run_sweep(sweep, path, tell=told.append)
     lines = path.read_text().splitlines()
     assert len(first["rows"]) == 2
     assert len(read_store(path)["small"]) == len(lines)
     path.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:30])
     told.clear()
-    again = run_net_sweep(sweep, path, tell=told.append)
+    again = run_sweep(sweep, path, tell=told.append)
     assert len(told) == 1
     assert "stage 2 fold 0: 1 runs" in told[0]
     assert again["rows"] == first["rows"]
@@ -99,7 +99,7 @@ def test_networks_of_a_sweep_are_as_large_as_naive_bayes():
 
     train, _ = named.load("iris")
     naive = 3 * sum(v.cardinality for v in train.variables) + 3
-    sweep = replace(SMALL, budgets=(40,), smoothing=0.25)
-    run = configuration(sweep, train, sweep.settings()[0], 7, None)
+    sweep = replace(SMALL, budgets=(40,), smoothing=0.25, seeds=8)
+    run = sweep.configuration(train, 7, None)
     size = {"layers": 2, "weight_bits": 2, "inputs": 4, "classes": 3, "image": None, "batch_norm": True}
     assert (run.hidden, run.bits, run.seed, run.smoothing) == (hidden_within(40 * naive, "bits", **size), 2, 7, 0.25)

@@ -7,34 +7,18 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import MADE
 
+from experiments.records import Point
+from experiments.resource_efficient import nets_page
+from experiments.resource_efficient.claims import Results, claims
+from experiments.resource_efficient.nets import Model, Nets, bayes, front
+from experiments.sweep import NetSweep, TableSweep, finalists, read_sweeps
 from tinybayes.data import named
-from tinybayes.search.net_sweep import NetSweep, finalists, summary
-from tinybayes.search.sweep import Sweep, read_sweeps
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-FILES = [EXPERIMENTS / "resource_efficient" / f"figure{number}.toml" for number in (3, 4)]
-MADE = {
-    "date": "2020-01-02T03:04:05+00:00",
-    "seconds": 10.0,
-    "commit": "0123456789abcdef",
-    "python": "3.12.0",
-    "versions": {"jax": "1"},
-    "device": "cpu a",
-    "cores": 2,
-}
+FILES = [Path(nets_page.__file__).parent / f"figure{number}.toml" for number in (3, 4)]
 # Errors at the smallest budget; they fall with the budget.
 LEVELS = {"dense relu": 0.05, "dense sign": 0.07, "one-hot": 0.06, "conv relu": 0.02, "conv sign": 0.045}
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    monkeypatch.syspath_prepend(EXPERIMENTS)
-    import nets_claims
-    import nets_page
-    import nets_records
-
-    return SimpleNamespace(page=nets_page, records=nets_records, claims=nets_claims)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -50,7 +34,7 @@ def test_files_of_sweeps_over_networks_can_be_read(path):
 
 def made_up(sweep):
     """Runs of both stages; settings of 4 bits are the best."""
-    settings, done = sweep.settings(), {}
+    settings, done = sweep.settings, {}
     level = LEVELS.get(sweep.row, 0.06)
 
     def error(index):
@@ -84,24 +68,23 @@ def results(place):
         for sweep in read_sweeps(place / path.name):
             done = made_up(sweep)
             lines += [json.dumps(record) for record in done.values()]
-            found |= {(path.stem, sweep.row, row["budget"]): row for row in summary(sweep, done)["rows"]}
+            found |= {(path.stem, sweep.row, row["budget"]): row for row in sweep.summary(done)["rows"]}
         (place / "results" / f"{path.stem}.jsonl").write_text("\n".join(lines) + "\n")
         (place / "results" / f"{path.stem}.json").write_text(json.dumps({"provenance": [MADE], "results": []}))
     return found
 
 
-def figure6(modules, errors):
+def figure6(errors):
     """Naive Bayes of these errors in percent, with 1, 2, ... bits."""
-    point = modules.records.Point
-    sweep = Sweep(name="usps naive bits", data="usps", structure="naive")
+    sweep = TableSweep(name="usps naive bits", data="usps", structure="naive")
     return SimpleNamespace(
-        points=lambda: [point(sweep, {"bits": [1, w - 1]}, e, 8650.0) for w, e in enumerate(errors, start=1)]
+        points=lambda: [Point(sweep, {"bits": [1, w - 1]}, e, 8650.0) for w, e in enumerate(errors, start=1)]
     )
 
 
-def test_a_section_from_made_up_results(modules, tmp_path):
+def test_a_section_from_made_up_results(tmp_path):
     rows = results(tmp_path / "nets")
-    text = modules.page.section(tmp_path / "nets", figure6(modules, [9.0, 8.0, 7.0]), tmp_path / "docs")
+    text = nets_page.section(tmp_path / "nets", figure6([9.0, 8.0, 7.0]), tmp_path / "docs")
     pictures = sorted(path.name for path in (tmp_path / "docs" / "figures").iterdir())
     assert pictures == [f"resource_efficient_figure{n}.svg" for n in (3, 4, 7)]
     assert all(f"(figures/{name})" in text for name in pictures)
@@ -114,15 +97,15 @@ def test_a_section_from_made_up_results(modules, tmp_path):
     assert "10 s on cpu a (2 cores)" in text
 
 
-def test_claims_follow_the_numbers(modules, tmp_path):
+def test_claims_follow_the_numbers(tmp_path):
     results(tmp_path / "nets")
 
     def verdicts(errors):
-        nets = modules.records.Nets(tmp_path / "nets" / "figure3.toml")
-        operations = modules.records.Nets(tmp_path / "nets" / "figure4.toml").table()
-        naive, models = modules.records.bayes(figure6(modules, errors).points())
-        found = modules.claims.Results(nets.table(), operations, naive, models + nets.models(), nets)
-        return {claim: verdict for _, claim, verdict, _ in modules.claims.claims(found)}
+        nets = Nets(tmp_path / "nets" / "figure3.toml")
+        operations = Nets(tmp_path / "nets" / "figure4.toml").table()
+        naive, models = bayes(figure6(errors).points())
+        found = Results(nets.table(), operations, naive, models + nets.models(), nets)
+        return {claim: verdict for _, claim, verdict, _ in claims(found)}
 
     weak, strong, between = verdicts([9.0, 8.0, 7.0]), verdicts([0.1] * 8), verdicts([9.0] * 6 + [0.1] * 2)
     consistently = "Dense networks beat naive Bayes consistently."
@@ -137,17 +120,14 @@ def test_claims_follow_the_numbers(modules, tmp_path):
     assert weak["A tree improves on naive Bayes, for a considerable price in memory."] == "not run"
 
 
-def test_a_section_without_results(modules, tmp_path):
-    text = modules.page.section(tmp_path, figure6(modules, [9.0]), tmp_path / "docs")
-    assert "Not run yet: `tinybayes reproduce" in text
+def test_a_section_without_results(tmp_path):
+    text = nets_page.section(tmp_path, figure6([9.0]), tmp_path / "docs")
+    assert "Not run yet: `python -m experiments" in text
     assert "![" not in text
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=25))
 def test_the_front_has_what_nothing_beats(prices):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXPERIMENTS)
-        from nets_records import Model, front
     models = [Model("usps", "naive", *price) for price in prices]
     found = {(m.bits, m.operations, m.error) for m in front(models)}
     beaten = {p for p in prices if any(q != p and all(a <= b for a, b in zip(q, p, strict=True)) for q in prices)}

@@ -4,20 +4,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments.reproduce import reproduce
+from experiments.store import read_store
+from experiments.sweep import TableSweep, means, read_sweeps, run_sweep
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.search.reproduce import reproduce
-from tinybayes.search.sweep import Sweep, means, read_store, read_sweeps, run_sweep, setting
 
-SMALL = Sweep(
+SMALL = TableSweep(
     name="small", data="iris", structure="naive", settings=4, epochs=4, short_epochs=2, finalists=1, batch_size=20
 )
 
 
 def test_settings_depend_on_the_seed_and_the_index_alone():
     wide = replace(SMALL, settings=200, bits=((2, 1), (3, 0)), size_penalties=(0.0, 1e-3))
-    drawn = [setting(wide, i) for i in range(200)]
-    assert drawn[7] == setting(replace(wide, settings=8), 7)
-    assert drawn[7] != setting(replace(wide, seed=1), 7)
+    drawn = [wide.setting(i) for i in range(200)]
+    assert drawn[7] == replace(wide, settings=8).setting(7)
+    assert drawn[7] != replace(wide, seed=1).setting(7)
     assert {s["learning_rate"] for s in drawn} == {3e-3, 3e-2}
     assert {(s["ordering"], s["subset"]) for s in drawn} == {(o, p) for o in range(5) for p in range(5)}
     assert {s["bits"] for s in drawn} == {(2, 1), (3, 0)}
@@ -44,7 +45,7 @@ def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
     whole = [json.loads(line) for line in store.read_text().splitlines() if line.endswith("}")]
     stage1 = [record for record in whole if record["stage"] == 1]
     best = min(stage1, key=lambda r: r["validation_error"])["setting"]
-    assert again["chosen_on_validation"]["setting"] == setting(SMALL, best)
+    assert again["chosen_on_validation"]["setting"] == SMALL.setting(best)
 
 
 def test_stores_are_read_by_sweep_and_averaged_over_folds(tmp_path):
@@ -73,7 +74,7 @@ def test_every_structure_can_be_swept(structure, tmp_path):
 def test_files_of_sweeps(tmp_path):
     path = tmp_path / "f.toml"
     path.write_text('[[sweep]]\nname = "a"\ndata = "iris"\nstructure = "naive"\nbits = [[2, 1]]\nlam = [0.0, 1.0]\n')
-    assert read_sweeps(path) == [Sweep(name="a", data="iris", structure="naive", bits=((2, 1),), lam=(0.0, 1.0))]
+    assert read_sweeps(path) == [TableSweep(name="a", data="iris", structure="naive", bits=((2, 1),), lam=(0.0, 1.0))]
     report = reproduce(path, tmp_path / "out", quick=True)
     assert json.loads((tmp_path / "out" / "f-quick.json").read_text()) == json.loads(json.dumps(report))
     assert report["provenance"][-1]["device"].startswith("cpu")

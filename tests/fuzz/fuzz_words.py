@@ -190,7 +190,7 @@ def progress() -> tuple[Mutant, Run]:
 
 
 def sweeps() -> tuple[Mutant, Run]:
-    from tinybayes.search.sweep import read_sweeps
+    from experiments.sweep import read_sweeps
 
     text = b"""[[sweep]]
 name = "letter-nb"
@@ -220,7 +220,7 @@ data = "letter"
 
 def stores() -> tuple[Mutant, Run]:
     """Finished runs of a sweep; lines that cannot be read are left out."""
-    from tinybayes.search.store import read_store
+    from experiments.store import read_store
 
     record = {"sweep": "s", "stage": 1, "fold": 0, "setting": 3, "validation_error": 0.5, "test_error": 0.5}
     seed = "".join(json.dumps({**record, "setting": i}) + "\n" for i in range(3)).encode()

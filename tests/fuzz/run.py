@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "helpers")]
+# The last is for the readers of experiments/.
+sys.path[:0] = [str(HERE), str(HERE.parent / "helpers"), str(HERE.parent.parent)]
 for threads in ("TINYBAYES_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_IO_THREADS"):
     os.environ.setdefault(threads, "1")
 

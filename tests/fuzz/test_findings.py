@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.store import read_store
 from tinybayes.cli.explore import parse_size, parse_time
 from tinybayes.data.readers import read_frame
 from tinybayes.deploy.export import export
@@ -19,7 +20,6 @@ from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumabl
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import CPD, BayesNet, Codebook, Dataset, Float, Variable
 from tinybayes.report.front import read_front
-from tinybayes.search.store import read_store
 from tinybayes.serve.source import Source
 
 INPUTS = Path(__file__).parent / "inputs"
@@ -66,7 +66,7 @@ def test_what_a_search_says_may_be_deep(tmp_path):
 @pytest.mark.parametrize("text", ['sweep = ["a"]', "sweep = [[1]]", "sweep = 3", "nets = " + "[" * 3000 + "]" * 3000])
 def test_sweeps_are_tables(tmp_path, text):
     pytest.importorskip("jax")
-    from tinybayes.search.sweep import read_sweeps
+    from experiments.sweep import read_sweeps
 
     put(tmp_path, "s.toml", text)
     with pytest.raises(FileError, match="a file of sweeps"):

@@ -13,7 +13,7 @@ import zoo
 from tinybayes._kernels.gibbs import burn
 from tinybayes._kernels.gibbs_chain import enter
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import GIBBS_SETTINGS, Queries, gibbs
+from tinybayes.infer import Queries, gibbs
 from tinybayes.infer import _gibbs_layout as layouts
 from tinybayes.infer.gibbs import new_chain
 from tinybayes.model import CPD, BayesNet, Fixed, Float, Variable
@@ -234,13 +234,6 @@ def test_a_time_limit_stops_early_and_says_how_far_it_came():
     assert (answers.samples < 10**9).all()
     for v, found in enumerate(answers.marginals):
         assert (abs(found.value - marginal(p, v)) <= 6 * found.error + 1e-3).all()
-
-
-def test_settings_are_those_of_the_paper():
-    assert list(GIBBS_SETTINGS) == ["fast", "medium", "slow", "very slow"]
-    net, _, evidence, asked = random_case(1, target=False)
-    for setting, samples in (("fast", 1000), ("medium", 10_000)):
-        assert (gibbs(net, Queries(evidence, asked), **GIBBS_SETTINGS[setting]).samples == samples).all()
 
 
 def exclusive(n):

@@ -202,11 +202,9 @@ def test_factors_that_are_too_large_are_left_to_gibbs():
     assert found["v3"] == pytest.approx([0.5, 0.5], abs=0.02)
 
 
-def test_slices_and_the_printed_algorithm_refuse_what_is_too_large():
+def test_slices_and_mcsat_refuse_what_is_too_large():
     with pytest.raises(TinybayesError, match="lattice"):
         marginals(grid(7, 0), method="slices")
-    with pytest.raises(TinybayesError, match="algorithm1"):
-        marginals(grid(16, 0), method="algorithm1")
     with pytest.raises(TinybayesError, match="samplesat"):
         marginals(grid(17, 0), method="mcsat", uniform="exact")
 

@@ -1,1 +1,1 @@
-"""Many trainings, one question: random sweeps as in the papers, with a store that can be taken up again."""
+"""Many trainings, one budget: a search over families of models, with a store that can be resumed."""

@@ -1,39 +1,36 @@
 """The experiments on parameter tying, in small, and the page from made-up results."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+<<<<<<<< HEAD:tests/experiments/test_tying_experiments.py
 from test_experiments import MADE
 
 import oracle
 import zoo
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+========
+from made_up import MADE
+
+import oracle
+import zoo
+from experiments import page
+from experiments.parameter_tying import learning
+>>>>>>>> 571b205 (Tests and docs of the experiments):tests/experiments/test_tying.py
 
 
-@pytest.fixture
-def modules(monkeypatch):
-    monkeypatch.syspath_prepend(EXPERIMENTS)
-    monkeypatch.syspath_prepend(EXPERIMENTS / "parameter_tying")
-    import learning
-    import tying_page
-
-    return learning, tying_page
-
-
-def test_rows_are_drawn_from_the_network(modules):
+def test_rows_are_drawn_from_the_network():
     net = zoo.sprinkler()
-    X = modules[0].forward(net, 20_000, 1)
+    X = learning.forward(net, 20_000, 1)
     rows, logs = oracle.joint(net)
     shares = [(row == X).all(axis=1).mean() for row in rows]
     assert shares == pytest.approx(np.exp(logs), abs=0.015)
     assert min(np.exp(logs[np.array(shares) > 0])) > 0
 
 
-def test_a_set_has_the_likelihoods_of_enumeration(modules):
-    learning, _ = modules
+def test_a_set_has_the_likelihoods_of_enumeration():
     net = zoo.sprinkler()
     plan = {"train": 300, "valid": 100, "test": 100, "smoothing": [1.0, 0.1]}
     for zeros in ("known", "smoothed"):
@@ -109,16 +106,15 @@ def made_up():
     return results, errors, sampled
 
 
-def test_a_page_from_made_up_results_and_from_none(modules, tmp_path):
-    _, page = modules
+def test_a_page_from_made_up_results_and_from_none(tmp_path):
     folder, docs = tmp_path / "experiments" / "parameter_tying" / "results", tmp_path / "docs"
     folder.mkdir(parents=True)
     page.write(tmp_path / "experiments", docs)
     assert (docs / "results_tying.md").read_text().count("Not run yet") == 2
-    learning, errors, sampled = made_up()
+    levels, errors, sampled = made_up()
     settings = {"seconds": 1.0, "runs": 10}
     for name, report in {
-        "learning": {"results": learning},
+        "learning": {"results": levels},
         "classifiers": {"results": errors, "epochs": 5, "again": 2},
         "figure2": {"results": sampled, "settings": settings},
     }.items():

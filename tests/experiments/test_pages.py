@@ -3,38 +3,30 @@
 import json
 import math
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import MADE
 
+from experiments import page
+from experiments.differentiable_tan.plots import lower_hull
+from experiments.records import Experiment, on_folds_of
+from experiments.resource_efficient.plots import pareto
+from experiments.store import read_lines, write_text
+from experiments.sweep import read_sweeps
 from tinybayes.data import named
-from tinybayes.search.sweep import read_sweeps, setting, summary
 
+<<<<<<<< HEAD:tests/experiments/test_experiments.py
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+========
+EXPERIMENTS = Path(page.__file__).parent
+>>>>>>>> 571b205 (Tests and docs of the experiments):tests/experiments/test_pages.py
 FILES = sorted(path for path in EXPERIMENTS.rglob("*.toml") if "[[sweep]]" in path.read_text())
-MADE = {
-    "date": "2020-01-02T03:04:05+00:00",
-    "seconds": 10.0,
-    "commit": "0123456789abcdef",
-    "python": "3.12.0",
-    "versions": {"jax": "1"},
-    "device": "cpu a",
-    "cores": 2,
-}
 LEVEL = {"letter": 0.1, "satimage": 0.09, "usps": 0.03, "mnist": 0.035}
 KIND = {"naive": 1.4, "chow-liu": 1.1, "random": 1.2, "subset": 1.0, "heuristic": 0.95}
-
-
-@pytest.fixture
-def page(monkeypatch):
-    monkeypatch.syspath_prepend(EXPERIMENTS)
-    import page
-
-    return page
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -45,7 +37,7 @@ def test_files_of_sweeps_can_be_drawn_from(path):
         assert sweep.data in named.names()
         assert sweep.settings % (len(sweep.learning_rates) * max(len(sweep.bits), len(sweep.size_penalties))) == 0
         for index in (0, sweep.settings - 1):
-            drawn = setting(sweep, index)
+            drawn = sweep.setting(index)
             assert 10 ** sweep.lam[0] * 0.999 <= drawn["lam"] <= 10 ** sweep.lam[1] * 1.001
             assert drawn["bits"] is None or 1 <= sum(drawn["bits"]) <= 8
 
@@ -56,7 +48,7 @@ def made_up(sweep, thin=1):
     done = {}
     for stage in (1, 2) if sweep.short_epochs else (2,):
         for index in range(0, sweep.settings, thin):
-            drawn = setting(sweep, index)
+            drawn = sweep.setting(index)
             price = math.log10(max(drawn["size_penalty"], 1e-9))
             free = 1 / (1 + math.exp(2 * (price + 3))) if sweep.structure == "subset" else 0.0
             width = sum(drawn["bits"]) if drawn["bits"] else 9
@@ -77,12 +69,12 @@ def made_up(sweep, thin=1):
 
 
 def write_results(path, place, thin, provenance):
-    """Write the store and the report of a file of sweeps, as `tinybayes reproduce` does."""
+    """Write the store and the report of a file of sweeps, as `python -m experiments` does."""
     place.mkdir(parents=True, exist_ok=True)
     runs = {sweep: made_up(sweep, thin) for sweep in read_sweeps(path)}
     lines = [json.dumps(record) for done in runs.values() for record in done.values()]
-    (place / f"{path.stem}.jsonl").write_text("\n".join(lines) + "\n")
-    report = {"provenance": provenance, "results": [summary(sweep, done) for sweep, done in runs.items()]}
+    write_text(place / f"{path.stem}.jsonl", "\n".join(lines) + "\n")  # the larger ones compressed
+    report = {"provenance": provenance, "results": [sweep.summary(done) for sweep, done in runs.items()]}
     (place / f"{path.stem}.json").write_text(json.dumps(report))
     return report["results"]
 
@@ -106,18 +98,18 @@ def copy_of_experiments(place, thin=7, results=True):
     return place
 
 
-def test_a_page_from_made_up_results(page, tmp_path):
+def test_a_page_from_made_up_results(tmp_path):
     experiments, docs = copy_of_experiments(tmp_path / "experiments"), tmp_path / "docs"
     page.write(experiments, docs)
     text = (docs / "results.md").read_text()
     pictures = sorted((docs / "figures").iterdir())
     assert [f"figures/{path.name}" in text for path in pictures] == [True] * 4
-    assert "Not run yet: `python experiments/defaults.py`" in text
+    assert "Not run yet: `python -m experiments.defaults`" in text
     assert text.count("Not run yet") == 3  # and the integer networks, and the neural ones
 
     # Several sweeps share the row of naive Bayes on letter; the store itself says what must stand there.
     store = experiments / "differentiable_tan" / "results" / "table1.jsonl"
-    runs = [json.loads(line) for line in store.read_text().splitlines()]
+    runs = read_lines(store)
     runs = [run for run in runs if run["sweep"].startswith("letter naive")]
     first, last = ([run for run in runs if run["stage"] == stage] for stage in (1, 2))
     chosen = min(first, key=lambda run: run["validation_error"])
@@ -137,7 +129,7 @@ def test_a_page_from_made_up_results(page, tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_page_without_results(page, tmp_path):
+def test_a_page_without_results(tmp_path):
     page.write(copy_of_experiments(tmp_path / "experiments", results=False), tmp_path / "docs")
     text = (tmp_path / "docs" / "results.md").read_text()
     assert text.count("Not run yet") == 9
@@ -145,15 +137,13 @@ def test_a_page_without_results(page, tmp_path):
     assert not (tmp_path / "docs" / "figures").exists()
 
 
-def test_settings_without_all_folds_are_left_out(page, tmp_path):
-    from records import Experiment, on_folds_of
-
+def test_settings_without_all_folds_are_left_out(tmp_path):
     place = copy_of_experiments(tmp_path)
     table1 = Experiment(place / "differentiable_tan" / "table1.toml")
     before = table1.points()
-    lines = table1.store.read_text().splitlines()
-    lost = next(i for i, line in enumerate(lines) if json.loads(line)["fold"] == 4 and json.loads(line)["stage"] == 2)
-    table1.store.write_text("\n".join(lines[:lost] + lines[lost + 1 :]) + "\n")
+    runs = read_lines(table1.store)
+    lost = next(i for i, run in enumerate(runs) if run["fold"] == 4 and run["stage"] == 2)
+    write_text(table1.store, "".join(json.dumps(run) + "\n" for run in runs[:lost] + runs[lost + 1 :]))
     assert len(Experiment(table1.file).points()) == len(before) - 1
 
     first = on_folds_of(Experiment(place / "resource_efficient" / "figure6.toml"), table1)
@@ -168,11 +158,6 @@ numbers = st.floats(0, 10).map(lambda x: round(x, 2))
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30))
 def test_hulls_and_fronts(points):
-    sys.path.insert(0, str(EXPERIMENTS))
-    try:
-        from plots import lower_hull, pareto
-    finally:
-        sys.path.remove(str(EXPERIMENTS))
     hull = lower_hull(points)
     x, y = np.array(hull).T
     assert set(hull) <= set(points)

@@ -1,15 +1,13 @@
-"""The report page of a file of sweeps."""
+"""The HTML page of a file of sweeps, and the command that runs it."""
 
 import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from tinybayes.cli import app
-from tinybayes.report.sweeps import write_sweeps_report
-from tinybayes.search.net_sweep import NetSweep
-from tinybayes.search.sweep import Sweep, read_sweeps, setting
+from experiments.__main__ import main
+from experiments.sweep import NetSweep, TableSweep, read_sweeps
+from experiments.sweep_page import write_sweeps_page
 
 FILE = """
 [[sweep]]
@@ -74,12 +72,12 @@ def held(path):
 def test_a_page_of_stored_runs(file):
     store(file, runs())
     (file.parent / "table.json").write_text(json.dumps({"provenance": [{"date": "then", "device": "cpu"}]}))
-    path = write_sweeps_report(file, file.parent)
+    path = write_sweeps_page(file, file.parent)
     assert path == file.parent / "table.html"
     found = held(path)
     naive, subset, conv = found["models"]
     first, second, third = read_sweeps(file)
-    assert isinstance(first, Sweep)
+    assert isinstance(first, TableSweep)
     assert isinstance(third, NetSweep)
     assert [m["family"] for m in found["models"]] == ["nb", "tan-learned", "cnn"]
     assert [m["group"] for m in found["models"]] == ["satimage", "satimage", "usps"]
@@ -88,9 +86,9 @@ def test_a_page_of_stored_runs(file):
     assert (naive["bits"], naive["operations"], naive["parameters"]) == (300, 30, 100)
     assert (subset["bits"], subset["operations"], subset["parameters"]) == (250 * 32, None, 250)
     assert (conv["bits"], conv["bytes"], conv["operations"], conv["parameters"]) == (1001, 126, 500, None)
-    assert naive["settings"]["lam"] == setting(first, 0)["lam"]
-    assert subset["settings"]["lam"] == setting(second, 1)["lam"]
-    assert conv["settings"]["bits"] == third.settings()[3]["bits"]
+    assert naive["settings"]["lam"] == first.setting(0)["lam"]
+    assert subset["settings"]["lam"] == second.setting(1)["lam"]
+    assert conv["settings"]["bits"] == third.setting(3)["bits"]
     assert all(m["on_front"] for m in found["models"])  # usps is not compared with satimage
     assert found["chosen"] == subset["id"]
     assert found["created"] == "then"
@@ -100,7 +98,7 @@ def test_a_page_of_stored_runs(file):
 
 def test_without_first_stages_test_errors_are_compared_and_the_title_says_so(file):
     store(file, [record for record in runs() if (record["sweep"], record["stage"]) != ("subset", 1)])
-    found = held(write_sweeps_report(file, file.parent))
+    found = held(write_sweeps_page(file, file.parent))
     assert "test errors" in found["title"]
     assert [m["validation_error"] for m in found["models"]] == [None] * 3
 
@@ -109,19 +107,22 @@ def test_without_first_stages_test_errors_are_compared_and_the_title_says_so(fil
 def test_stores_without_a_finished_setting_give_no_page(file, kept):
     if kept:
         store(file, [runs()[i] for i in kept])
-    assert write_sweeps_report(file, file.parent) is None
+    assert write_sweeps_page(file, file.parent) is None
     assert not (file.parent / "table.html").exists()
 
 
-def test_reproduce_writes_the_page(tmp_path):
+def test_the_command_runs_sweeps_and_writes_the_page(tmp_path, capsys):
     path = tmp_path / "f.toml"
     path.write_text('[[sweep]]\nname = "a"\ndata = "iris"\nstructure = "naive"\n')
-    found = CliRunner().invoke(app, ["reproduce", str(path), "--quick", "-o", str(tmp_path / "out")])
-    assert found.exit_code == 0, found.output
-    assert "f-quick.html" in found.output.replace("\n", "")
+    main([str(path), "--quick", "-o", str(tmp_path / "out")])
+    assert "f-quick.html" in capsys.readouterr().out
     page = held(tmp_path / "out" / "f-quick.html")
     records = [json.loads(text) for text in (tmp_path / "out" / "f-quick.jsonl").read_text().splitlines()]
     finals = [record for record in records if record["stage"] == 2]
     assert [m["test_error"] for m in page["models"]] == pytest.approx([r["test_error"] for r in finals], abs=1e-9)
     assert {m["operations"] for m in page["models"]} == {4 * 3}
     assert np.all([m["bits"] == 32 * r["parameters"] for m, r in zip(page["models"], finals, strict=True)])
+    main([str(path), "--quick", "-o", str(tmp_path / "out"), "--json"])
+    assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "out" / "f-quick.json").read_text())
+    with pytest.raises(SystemExit, match="one of the sweeps a"):
+        main([str(path), "--only", "zzz"])
