@@ -5,11 +5,11 @@ import json
 
 import numpy as np
 import pytest
-from made_up import MADE
 
 from experiments.records import Experiment
 from experiments.resource_efficient import integer_bn as bn
 from experiments.resource_efficient.integer_bn_page import integer_networks
+from made_up import MADE
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
 from tinybayes.learn import maximum_likelihood, naive_bayes

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up import MADE
 
 from experiments.records import Point
 from experiments.resource_efficient import nets_page
 from experiments.resource_efficient.claims import Results, claims
 from experiments.resource_efficient.nets import Model, Nets, bayes, front
 from experiments.sweep import NetSweep, TableSweep, finalists, read_sweeps
+from made_up import MADE
 from tinybayes.data import named
 
 FILES = [Path(nets_page.__file__).parent / f"figure{number}.toml" for number in (3, 4)]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up import MADE
 
 from experiments import page
 from experiments.differentiable_tan.plots import lower_hull
@@ -17,13 +16,10 @@ from experiments.records import Experiment, on_folds_of
 from experiments.resource_efficient.plots import pareto
 from experiments.store import read_lines, write_text
 from experiments.sweep import read_sweeps
+from made_up import MADE
 from tinybayes.data import named
 
-<<<<<<<< HEAD:tests/experiments/test_experiments.py
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-========
 EXPERIMENTS = Path(page.__file__).parent
->>>>>>>> 571b205 (Tests and docs of the experiments):tests/experiments/test_pages.py
 FILES = sorted(path for path in EXPERIMENTS.rglob("*.toml") if "[[sweep]]" in path.read_text())
 LEVEL = {"letter": 0.1, "satimage": 0.09, "usps": 0.03, "mnist": 0.035}
 KIND = {"naive": 1.4, "chow-liu": 1.1, "random": 1.2, "subset": 1.0, "heuristic": 0.95}

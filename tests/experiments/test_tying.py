@@ -4,21 +4,12 @@ import json
 
 import numpy as np
 import pytest
-<<<<<<<< HEAD:tests/experiments/test_tying_experiments.py
-from test_experiments import MADE
-
-import oracle
-import zoo
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-========
-from made_up import MADE
 
 import oracle
 import zoo
 from experiments import page
 from experiments.parameter_tying import learning
->>>>>>>> 571b205 (Tests and docs of the experiments):tests/experiments/test_tying.py
+from made_up import MADE
 
 
 def test_rows_are_drawn_from_the_network():
