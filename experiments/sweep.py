@@ -320,7 +320,9 @@ class TableSweep(Sweep):
             # Every feature has the class as a parent.
             yield result, {"parameters": int(entries.sum()) + classes, "operations": len(states) * classes}
 
-    def _configuration(self, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]) -> TableConfiguration:
+    def _configuration(
+        self, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]
+    ) -> TableConfiguration:
         chosen = self.setting(index)
         drawn = (0, 0) if self.structure in ("naive", "chow-liu") else (chosen["ordering"], chosen["subset"])
         if drawn not in spaces:

@@ -261,7 +261,7 @@ def _best_fixed(experiments: Path) -> dict[tuple[str, str, int], float]:
     """Return the least test errors of training through fixed point, of all settings of Figure 6."""
     figure6 = Experiment(experiments / "resource_efficient" / "figure6.toml")
     found: dict[tuple[str, str, int], float] = {}
-    for point in figure6.points() if figure6.store.exists() else []:
+    for point in figure6.points():
         key = (point.sweep.data, point.row, sum(point.setting["bits"]))
         found[key] = min(point.error, found.get(key, 100.0))
     return found

@@ -99,7 +99,12 @@ def test_networks_of_a_sweep_are_as_large_as_naive_bayes():
 
     train, _ = named.load("iris")
     naive = 3 * sum(v.cardinality for v in train.variables) + 3
-    sweep = replace(SMALL, budgets=(40,), smoothing=0.25, seeds=8)
+    sweep = replace(SMALL, budgets=(40,), label_smoothing=0.25, seeds=8)
     run = sweep.configuration(train, 7, None)
     size = {"layers": 2, "weight_bits": 2, "inputs": 4, "classes": 3, "image": None, "batch_norm": True}
-    assert (run.hidden, run.bits, run.seed, run.smoothing) == (hidden_within(40 * naive, "bits", **size), 2, 7, 0.25)
+    assert (run.hidden, run.bits, run.seed, run.label_smoothing) == (
+        hidden_within(40 * naive, "bits", **size),
+        2,
+        7,
+        0.25,
+    )

@@ -162,3 +162,10 @@ def test_hulls_and_fronts(points):
     assert (np.diff(np.diff(y) / np.diff(x)) > -1e-9).all()  # the slopes rise
     beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
     assert pareto(points) == sorted(set(points) - beaten)
+
+
+def test_the_pages_in_docs_are_those_of_the_results(tmp_path):
+    page.write(EXPERIMENTS, tmp_path)
+    for path in sorted(tmp_path.glob("*.md")):
+        committed = EXPERIMENTS.parent / "docs" / path.name
+        assert path.read_text() == committed.read_text(), "run python -m experiments.page"
