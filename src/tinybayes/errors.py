@@ -1,6 +1,6 @@
 """The few exceptions of the package and the one style of its messages.
 
-Every message says what was expected, what came instead, where, and what to do about it. The command line
+Every message says what was expected, what was received, where, and what to do about it. The command line
 prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
 """
 
@@ -13,7 +13,7 @@ class TinybayesError(ValueError):
 
 
 class FileError(TinybayesError):
-    """A file that is damaged, hostile, of another format, or too new; the message names the place in it."""
+    """A file that is damaged, hostile, of another format, or too new; the message names the position in it."""
 
 
 def error(
@@ -29,9 +29,9 @@ def error(
     Parameters
     ----------
     expected, got
-        What the code needed, and what it found instead.
+        What was required, and what was received.
     where
-        The place: a column, an option, a file with its line.
+        The position: a column, an option, a file with its line.
     remedy
         What the reader can do about it.
     kind
@@ -53,7 +53,7 @@ def error(
 
 
 def near(name: object, names: Iterable[object]) -> str:
-    """Ask whether one of the names was meant, when one is close to what was given; a remedy for `error`.
+    """Suggest the closest of the names, if one is close to the given one; a remedy for `error`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the report page shows of one model: its graph, its tables, where its price comes from, and its code."""
+"""What the report page shows about one model: its graph, its tables, where its price comes from, and its code."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> d
     model
         The model.
     share
-        How many bytes it may take in the page; tables that do not fit are counted and left out.
+        The bytes it may take in the page; tables that do not fit are counted and omitted.
     code
         Whether to write its C code.
     """
@@ -47,18 +47,18 @@ def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> d
         return card | {"graph": neural_net_graph(model), "facts": _net_facts(model), "weights": weights}
     card |= {"graph": bayes_net_graph(model), "facts": _network_facts(model), "levels": level_use(model)}
     tables, card["worths"], left_out = _tables(model, share - len(json.dumps(card)))
-    # Shown first: the table whose rows differ most. Those of pixels at the border say nothing.
+    # The table whose rows differ most is shown first; tables of border pixels carry no information.
     spread = [float(np.exp(model.cpds[table["node"]].log_parameters).std(axis=0).sum()) for table in tables]
     return card | {"tables": tables, "left_out": left_out, "shown": int(np.argmax(spread)) if tables else 0}
 
 
 def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
-    """Describe the tables, the prior of the class first, as long as there is room; what codes are worth is shared."""
+    """Describe the tables, the class prior first, while there is room; tables share the lists of code values."""
     order = [*range(len(net.variables), len(net.nodes)), *range(len(net.variables))]
     shown_tables: list[dict[str, Any]] = []
     worths: list[dict[str, Any]] = []
     for node in order:
-        if net.cpds[node].table.size * 4 / 3 > room:  # at a byte an entry
+        if net.cpds[node].table.size * 4 / 3 > room:  # at one byte per entry
             continue
         table = cpd_table(node, net.cpds[node], net.nodes)
         worth = table["worth"]
@@ -94,7 +94,7 @@ def _network_parts(net: BayesNet) -> list[list[Any]]:
     answers = 1 if net.target is None else net.target.cardinality
     parts: list[tuple[str | int, int, int]] = []
     first = True
-    for node in sorted(range(len(net.nodes)), key=lambda n: n != target):  # the first term of a sum is no addition
+    for node in sorted(range(len(net.nodes)), key=lambda n: n != target):  # n terms need n - 1 additions
         cpd = net.cpds[node]
         used = net.target is None or node == target or target in cpd.parents
         parts.append((node, cpd.table.size * cpd.format.bits, 0 if first or not used else answers))
@@ -104,7 +104,7 @@ def _network_parts(net: BayesNet) -> list[list[Any]]:
 
 
 def _net_parts(net: NeuralNet) -> list[list[Any]]:
-    """Weights by layer; what is shared or small (biases, multipliers, inputs) is one part."""
+    """Return the weights by layer; shared and small parts (biases, multipliers, inputs) are one entry."""
     cost = model_cost(net)
     parts: list[tuple[str | int, int, int]] = []
     for number, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):

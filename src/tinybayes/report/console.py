@@ -16,7 +16,7 @@ _PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "determinis
 
 
 def bytes_text(bits: int) -> str:
-    """Write a number of bits as a size people read: 12,230 bits are 1.5 kB."""
+    """Write a number of bits as a readable size: 12,230 bits are 1.5 kB."""
     size = -(-bits // 8)
     return f"{size} B" if size < 1000 else f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
 
@@ -134,8 +134,8 @@ def _layers_table(net: NeuralNet) -> Table:
 def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:
     """Draw the graph as a tree: each node below the last of its feature parents.
 
-    Further parents stand in brackets behind the name. In a classifier every feature hangs below the class; a parent
-    that is a feature is drawn instead of the class.
+    Other parents follow the name in brackets. In a classifier a feature without feature parents is drawn below the
+    class.
     """
     nodes = net.nodes
     classes = len(net.variables) if net.target is not None else -1
@@ -181,7 +181,7 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
 
 
 def explanation_table(explanation: Explanation, target: Variable, *, limit: int = 15) -> Table:
-    """Show what speaks for the label and what against it, the strongest first, as bars that add up."""
+    """Show the contributions for and against the label, strongest first, as bars that add up."""
     title = f"{target.name} = {explanation.label}, not {explanation.against}: log-odds {explanation.total:.4g}"
     table = Table(title=escape(title), title_justify="left")
     for heading in ("feature", "value", "log-odds"):
@@ -201,7 +201,7 @@ def explanation_table(explanation: Explanation, target: Variable, *, limit: int 
 
 
 def _odds_bar(odds: float, most: float, width: int = 12) -> str:
-    """Draw a bar to the right for what speaks for the label, to the left for what speaks against it."""
+    """Draw a bar to the right for evidence in favour of the label, to the left for evidence against it."""
     size = min(width, max(1, round(width * abs(odds) / most))) if odds else 0
     left, right = ("", "█" * size) if odds > 0 else ("█" * size, "")
     return f"[red]{left:>{width}}[/red]│[green]{right:<{width}}[/green]"
@@ -232,9 +232,9 @@ def posterior_table(circuit: Circuit, known: np.ndarray, posterior: np.ndarray, 
     circuit
         The circuit.
     known
-        Codes of what is known, -1 elsewhere.
+        Codes of the observed values, -1 elsewhere.
     posterior
-        What `marginals` says.
+        The result of `marginals`.
     limit
         How many variables to list; the rest are counted.
     """

@@ -1,4 +1,4 @@
-"""The result of a search as its directory keeps it: front.json, read without trust."""
+"""The result of a search, front.json, read as untrusted input."""
 
 import json
 import math
@@ -21,7 +21,7 @@ FAMILIES = {
     "tree": "decision tree",
     "forest": "random forest",
 }
-LARGEST = 1e300  # number that means something
+LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
 _MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
@@ -35,7 +35,7 @@ _MODEL: dict[str, Any] = {
     "file": None,
     "boards": None,
     "history": None,
-    "seconds": None,  # that it took, where models are in the order of a search
+    "seconds": None,  # training time, where models are in the order of the search
     "confusion": None,
     "reliability": None,
     "explanations": None,
@@ -55,8 +55,7 @@ _TOP: dict[str, Any] = {
 def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
     """Read and check ``front.json`` of a directory, or another file of its form.
 
-    What the file leaves out is filled in, what the page does not know is dropped, and numbers that JSON does not have
-    become None.
+    Absent fields get their defaults, unknown fields are dropped, and numbers that JSON does not have become None.
     """
     path = Path(directory) / name
     try:
@@ -74,8 +73,8 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
 
 
 def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> bool:
-    """Note in ``front.json`` what a model takes on boards; tell whether a model of that file name is there."""
-    read_front(directory)  # raises where the file is not what it should be
+    """Record in ``front.json`` what a model takes on boards; return whether it lists a model of that file name."""
+    read_front(directory)  # raises if the file is damaged
     document = json.loads((directory / FRONT).read_text(encoding="utf-8"))
     measured = [model for model in document["models"] if model.get("file") == f"models/{name}"]
     for model in measured:
@@ -87,7 +86,7 @@ def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> boo
 
 
 def checked_front(document: Any, where: str = "front") -> dict[str, Any]:
-    """Check what a search found, and fill in what it left out."""
+    """Check the result of a search, and fill in defaults."""
     _need(isinstance(document, dict), "an object", document, where)
     models = document.get("models")
     _need(isinstance(models, list) and len(models) > 0, "a list of models, one at least", models, f"{where}, models")
@@ -181,7 +180,7 @@ def finite(value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    # A comparison takes whole numbers of any size, which `math.isfinite` does not; no NaN is between two numbers.
+    # Unlike `math.isfinite`, a comparison takes integers of any size; it is false for NaN.
     return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 

@@ -1,4 +1,4 @@
-"""Models as graphs to look at: positions, labels and edges in plain lists."""
+"""Models as graphs: positions, labels and edges in plain lists."""
 
 from collections import deque
 from typing import Any
@@ -12,14 +12,14 @@ from tinybayes.report.layout import CHARACTER, GAP, HIGH, LONGEST, ROW, Layout, 
 CIRCUIT_NODES = 120  # of a circuit that are drawn, from the root down
 FAN = 5  # children of a node that are drawn
 NODES = 1500  # of a network
-CLASS = 70.0  # room for the class, left of the features
+CLASS = 70.0  # width reserved for the class, left of the features
 
 
 def bayes_net_graph(net: BayesNet) -> dict[str, Any]:
     """Draw a network: features from left to right below their feature parents, the class before all of them.
 
-    Edges from the class are apart from the others, so that the page can leave them out: nearly every feature has one.
-    There are no labels: they are the names of the variables, which models have in common.
+    Edges from the class are listed separately, so that the page can hide them: nearly every feature has one. Labels
+    are omitted: they are the names of the variables, which all models share.
     """
     features = min(len(net.variables), NODES)
     target = len(net.variables) if net.target is not None else -1

@@ -1,4 +1,4 @@
-"""The report page: one HTML file that holds everything it shows and asks the network for nothing."""
+"""The report page: one self-contained HTML file without network requests."""
 
 import base64
 import hashlib
@@ -60,7 +60,7 @@ def page_data(directory: Path) -> dict[str, Any]:
             raise error(expected, "a log-linear model", where=str(path), kind=FileError)
         card = model_card(loaded, share=min(room // (len(saved) - number), SHARE))
         room -= len(json.dumps(card))
-        if room < 0:  # so many models that not even their graphs fit
+        if room < 0:  # too many models: not even their graphs fit
             break
         cards[model["id"]] = card
     return _with_cards(front, cards)
@@ -82,8 +82,7 @@ def model_report(
     model
         The model.
     dataset
-        Rows on which the confusion matrix and the reliability curve are measured and a few of which are explained, or
-        None for nothing of that.
+        Rows for the confusion matrix, the reliability curve and a few explanations; None omits them.
     output
         The file.
     command
@@ -148,7 +147,7 @@ def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict
 
 
 def write_page(front: dict[str, Any], output: Path) -> Path:
-    """Write the page of models of which only the figures are known, as `checked_front` returns them."""
+    """Write a page of figures without model files; `front` comes from `checked_front`."""
     return _write(page_text(_with_cards(front, {})), output)
 
 
@@ -164,7 +163,7 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
         data through ``Tinybayes.update(data)``. It runs before the first data is shown, and its ``Tinybayes.started``
         after that.
     style
-        Further rules for what that script adds.
+        Additional CSS for that script.
 
     Notes
     -----
@@ -182,7 +181,7 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
         f"script-src {_digest(_part(LIBRARY))} {_digest(script)}" + ("; connect-src 'self'" if live else "")
     )
     page = _part("template.html")
-    # Split first: what is put in may hold anything, also the marks of what is still to come.
+    # Split before substituting: inserted text may contain the other placeholders.
     blanks = {
         "TITLE": html.escape(str(data["title"])).encode(errors="replace").decode(),
         "POLICY": html.escape(policy, quote=True),
@@ -197,7 +196,7 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
 
 @cache
 def _part(name: str) -> str:
-    """Return a file of the page; line ends are those of a browser, so that digests hold."""
+    """Return a file of the page with Unix line ends, so that digests match."""
     folder = files("tinybayes.report") / "_page"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 ROW = 26.0  # from one node to the one below it
-CHARACTER = 6.6  # width of one, about, at the size of labels
+CHARACTER = 6.6  # approximate width at the size of labels
 GAP = 46.0  # between the label of one column and the nodes of the next
 LONGEST = 18  # characters of a label that are drawn
 SWEEPS = 8  # of the ordering within layers
-HIGH = 40  # rows; in higher trees a node stands beside its first child, so that what belongs together is near
+HIGH = 40  # rows; in higher trees a node is drawn beside its first child, to keep edges short
 
 
 class Layout(NamedTuple):
@@ -32,7 +32,7 @@ def layout(parents: Sequence[Sequence[int]], labels: Sequence[str], aspect: floa
     parents
         The parents of each node.
     labels
-        What is written to the right of each node; its length sets the distance of columns.
+        The text to the right of each node; its length sets the distance between columns.
     aspect
         Wanted width over height of the whole.
     """
@@ -117,13 +117,13 @@ def _children(part: list[int], parents: Sequence[Sequence[int]]) -> dict[int, li
 
 
 def _tidy(roots: list[int], children: dict[int, list[int]], y: list[float]) -> float:
-    """Give each leaf a row of its own, and each other node one among its children; return the height.
+    """Assign a row to each leaf, and to every other node a row among its children; return the height.
 
-    Small trees have a node at the middle of its children. High ones have it beside the first, the smallest subtrees
-    first: the view then starts at the root, and edges are short.
+    In small trees a node is centred on its children. In high trees it is beside the first child, with the smallest
+    subtrees first: the view then starts at the root, and edges are short.
     """
     order = [*roots]
-    for node in order:  # grows as it goes: parents before children
+    for node in order:  # grows during the loop: parents before children
         order += children[node]
     leaves = dict.fromkeys(order, 1)
     for node in reversed(order):
@@ -152,7 +152,7 @@ def _tidy(roots: list[int], children: dict[int, list[int]], y: list[float]) -> f
 def _sweep(
     layers: list[list[int]], parents: Sequence[Sequence[int]], children: dict[int, list[int]], y: list[float]
 ) -> float:
-    """Order each layer by the mean place of its neighbours, forth and back, and centre all layers."""
+    """Order each layer by the mean position of its neighbours, in sweeps both ways, and centre all layers."""
     rank = {node: float(i) for layer in layers for i, node in enumerate(layer)}
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0
@@ -188,7 +188,7 @@ def _grid(
 def _pack(
     groups: list[list[int]], boxes: list[tuple[float, float]], x: list[float], y: list[float], aspect: float
 ) -> tuple[float, float]:
-    """Move the parts onto shelves, the highest first; return the size of the whole."""
+    """Pack the parts onto shelves, the highest first; return the total size."""
     area = sum(width * height for width, height in boxes)
     limit = max([math.sqrt(area * aspect), *(width for width, _ in boxes)])
     left = top = shelf = right = 0.0

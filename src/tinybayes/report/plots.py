@@ -38,9 +38,9 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
     "legend.frameon": False,
-    "pdf.fonttype": 42,  # text stays text, as journals want it
+    "pdf.fonttype": 42,  # keep text as text, as journals require
     "svg.fonttype": "path",
-    "svg.hashsalt": "tinybayes",  # the same figure gives the same file
+    "svg.hashsalt": "tinybayes",  # reproducible files
 }
 
 
@@ -159,7 +159,7 @@ def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
 
 
 def draw_bits(models: list[dict[str, Any]], width: float) -> "Figure":
-    """Draw the least error that each family reaches with so many bits of a parameter."""
+    """Draw the lowest error of each family over the bits of a parameter."""
     figure, axes = _axes(width, 0.6 * width)
     floor = _floor(models)
     for family in _families(models):
@@ -181,7 +181,7 @@ def draw_bits(models: list[dict[str, Any]], width: float) -> "Figure":
 
 
 def draw_structure(net: BayesNet, width: float) -> "Figure":
-    """Draw a network from left to right; filled features depend on the class, which has no lines of its own."""
+    """Draw a network from left to right; filled features depend on the class, whose edges are not drawn."""
     target = len(net.variables) if net.target is not None else -1
     families = [[p for p in cpd.parents if p != target] for cpd in net.cpds[: len(net.variables)]]
     names = [variable.name for variable in net.variables]
@@ -263,7 +263,7 @@ def _text(text: str) -> str:
 
 
 def _floor(models: list[dict[str, Any]]) -> float:
-    """Return what stands for an error of zero on a logarithmic axis: half of the smallest other."""
+    """Return the stand-in for an error of zero on a logarithmic axis: half of the smallest nonzero error."""
     return 0.5 * min((m["validation_error"] for m in models if m["validation_error"] > 0), default=0.002)
 
 

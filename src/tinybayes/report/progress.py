@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tinybayes.learn.training.tables import Progress
 
 S = TypeVar("S")
-Drawn = tuple[float, float | None, str]  # completed, total (None: nobody knows), text
+Drawn = tuple[float, float | None, str]  # completed, total (None: unknown), text
 
 
 @contextmanager
@@ -50,12 +50,12 @@ def training_progress(show: bool) -> "Reporter[Progress]":
 
 
 def growth_progress(show: bool) -> "Reporter[Growth]":
-    """Draw splits, edges, score, log-likelihood and time: nobody knows how many splits there will be."""
+    """Draw splits, edges, score, log-likelihood and time; the number of splits is not known in advance."""
     return drawn(show, "growing", lambda state: (0, None, growth_text(state)), bar=False)
 
 
 def growth_text(state: "Growth") -> str:
-    """Say in a narrow line how far a growth has come; without a circuit there are no edges to tell."""
+    """Summarise a growth in one line; trees without a circuit have no edges."""
     edges = f"{state.edges:,} edges, " if state.edges else ""
     likelihood = f"log p {state.log_likelihood:.4f} a row"
     return f"{state.splits:,} splits, {edges}score {state.score:,.0f}, {likelihood}, {state.seconds:.0f} s"
@@ -72,7 +72,7 @@ def relearning_progress(show: bool) -> "Reporter[RelearnProgress]":
 
 
 def sampling_progress(show: bool, seconds: float | None, samples: int | None) -> "Reporter[Marginals]":
-    """Draw samples, how many independent ones they are worth, and the largest error."""
+    """Draw samples, effective sample size and the largest error."""
 
     def text(state: "Marginals") -> Drawn:
         done = max(state.seconds / seconds if seconds else 0.0, state.samples / samples if samples else 0.0)

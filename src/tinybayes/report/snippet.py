@@ -1,4 +1,4 @@
-"""A short look at the C code of a model: the header, and the source with its tables cut short."""
+"""An excerpt of the C code of a model: the header, and the source with shortened tables."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ HEADER_LINES = 60
 SOURCE_LINES = 120
 FUNCTION_LINES = 40  # that are kept for the function that predicts
 TABLE_LINES = 3  # of each array and enum that are kept
-EDGES = 20_000  # of circuits; the code of larger ones takes long to write and says nothing more
+EDGES = 20_000  # of circuits; code of larger ones is slow to write and shows nothing more
 # Lines of nothing but numbers, and those that number names in an enum.
 _LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?")
 
@@ -52,7 +52,7 @@ def short_tables(lines: list[str]) -> list[str]:
 
 
 def _with_function(lines: list[str], name: str) -> list[str]:
-    """Where the function that people call comes late, leave out what stands before it, but for the beginning."""
+    """Where the predict function comes late, omit the lines before it except the first ones."""
     defined = re.compile(rf"\w.*\b{name}_(predict|posterior)\(.*[^;]")
     line_number = next((i for i, line in enumerate(lines) if defined.fullmatch(line)), 0)
     if line_number < SOURCE_LINES - FUNCTION_LINES:

@@ -1,4 +1,4 @@
-"""The numbers of a model in a form that is short in a page: codes in base64, and what a code is worth."""
+"""Compact tables for the page: codes in base64, and the value of each code."""
 
 import base64
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ LEVELS = 256  # more are not drawn one by one
 
 
 def packed(codes: np.ndarray) -> dict[str, Any]:
-    """Write small whole numbers as base64, with the bytes of one."""
+    """Encode small integers as base64, with the bytes per integer."""
     width = 1 if not codes.size or int(codes.max()) < 256 else 2
     data = np.ascontiguousarray(codes, dtype="<u2" if width == 2 else "u1").tobytes()
     return {"width": width, "data": base64.b64encode(data).decode("ascii")}
 
 
 def shown_codes(table: np.ndarray, number_format: NumberFormat) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return codes of at most 16 bits and what they are worth: a list of values, or ``offset - step * code``.
+    """Return codes of at most 16 bits and their values: a list, or ``offset - step * code``.
 
-    Fixed point and codebooks keep their codes; floats, and formats of more bits, are rounded for the eye, and the last
-    code stands for everything below.
+    Fixed point and codebooks keep their codes; floats and wider formats are rounded for display, and the last code
+    stands for all smaller values.
     """
     if isinstance(number_format, Codebook) and len(number_format.values) <= 2**16:
         values = [value if np.isfinite(value) else None for value in number_format.values]
@@ -40,7 +40,7 @@ def shown_codes(table: np.ndarray, number_format: NumberFormat) -> tuple[np.ndar
 
 
 def cpd_table(node: int, cpd: CPD, nodes: Sequence[Variable]) -> dict[str, Any]:
-    """Describe one table; rows run through the parents, or have names where a decision tree leads to them."""
+    """Describe one table; rows enumerate the parents' states, or are named by the paths of a decision tree."""
     codes, worth = shown_codes(cpd.table, cpd.format)
     card = {"node": node, "parents": list(cpd.parents), "rows": len(codes), **packed(codes), "worth": worth}
     if cpd.tree is not None:
@@ -49,13 +49,13 @@ def cpd_table(node: int, cpd: CPD, nodes: Sequence[Variable]) -> dict[str, Any]:
 
 
 def row_names(tree: DecisionTree, rows: int, nodes: Sequence[Variable]) -> list[str]:
-    """Tell for each row of a table the first path through the decision tree that leads to it."""
+    """Name each row of a table by the first path of the decision tree that leads to it."""
     names = [""] * rows
     stack: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     seen: set[int] = set()
     while stack:
         node, path = stack.pop()
-        if node in seen:  # of a decision graph, one path is enough
+        if node in seen:  # in a decision graph one path is enough
             continue
         seen.add(node)
         parent = int(tree.split[node])

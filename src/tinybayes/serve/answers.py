@@ -1,4 +1,4 @@
-"""Answers to questions: what is known of a row in, the posterior of the class and of all other variables out."""
+"""Answers to queries: the known values of a row in, the posteriors of the class and of all other variables out."""
 
 import math
 import re
@@ -24,7 +24,7 @@ def nodes_of(model: Classifier) -> tuple[Variable, ...]:
 
 
 def parse_known(text: str, model: Classifier) -> np.ndarray:
-    """Read what is known, as ``node.code`` with commas between: a row of codes over all nodes, -1 where nothing is."""
+    """Parse comma-separated ``node.code`` pairs into a row of codes over all nodes, -1 where unknown."""
     nodes = nodes_of(model)
     row = np.full(len(nodes), -1, dtype=np.int64)
     for part in filter(None, text.split(",")):
@@ -39,7 +39,7 @@ def parse_known(text: str, model: Classifier) -> np.ndarray:
 
 
 def questions(model: Classifier) -> dict[str, Any]:
-    """Return what can be asked: the variables with all their states, and which answers there are."""
+    """Return what can be queried: the variables with their states, and the available answers."""
     return {
         "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
         "target": None if model.target is None else len(model.variables),
@@ -93,12 +93,12 @@ def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, agains
 
 
 def _decision(model: Classifier, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
-    """Ask for the class alone, and why; the scores are those that are deployed."""
+    """Predict the class and explain it, with the scores that are deployed."""
     assert model.target is not None
     decision: dict[str, Any] = {}
     try:
         scores = class_scores(model, row[None])
-    except TinybayesError as problem:  # a structure that cannot sum out what is missing; circuits can
+    except TinybayesError as problem:  # this structure cannot sum out missing values; circuits can
         return {} if classes is not None else {"note": str(problem)}
     if not (scores > -math.inf).any():
         return {"classes": None, "note": "This cannot happen under the model: its probability is zero."}

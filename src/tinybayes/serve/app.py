@@ -1,4 +1,4 @@
-"""The app itself: a page, a few answers as JSON, and one wish that is granted."""
+"""The app: a page, answers as JSON, and one request that changes something (stop the search)."""
 
 import hmac
 import secrets
@@ -35,7 +35,7 @@ def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | Non
     host
         Where the app listens; it decides which Host headers are believed.
     token
-        What requests that change something must carry; by default a new random one.
+        Required in requests that change something; random by default.
     """
     starlette = _needed("starlette.applications")
     routing = _needed("starlette.routing")
@@ -54,7 +54,7 @@ def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | Non
 
 
 class Pages:
-    """What is answered to which address; each answer is made in a thread of its own."""
+    """The routes; each answer is computed in a thread."""
 
     def __init__(self, source: Source, token: str) -> None:
         self.source, self.token = source, token
@@ -105,7 +105,7 @@ class Pages:
 
 
 class RefusedError(TinybayesError):
-    """A request that is answered by a status of its own."""
+    """An error with its own HTTP status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -113,7 +113,7 @@ class RefusedError(TinybayesError):
 
 
 def _safely(act: "Callable[[Request], Any]") -> "Callable[[Request], Response]":
-    """Turn values into JSON, and what is wrong with a request into a status and one line."""
+    """Turn values into JSON, and errors of a request into a status and one line."""
     from starlette.responses import JSONResponse
 
     def endpoint(request: "Request") -> "Response":
@@ -176,7 +176,7 @@ def serve(
 
 
 def make_server(uvicorn: Any, app: App) -> Any:
-    """Return a server that answers HTTP and nothing else, with little patience and no chatter."""
+    """Return an HTTP-only server with short time-outs and no log output."""
     settings = uvicorn.Config(
         app,
         http="h11",
@@ -213,7 +213,7 @@ def address_of(listener: socket.socket, host: str) -> str:
     port = listener.getsockname()[1]
     name = f"[{host}]" if ":" in host else host
     try:
-        if ip_address(host).is_unspecified:  # it listens everywhere; the page is opened here
+        if ip_address(host).is_unspecified:  # it listens on all interfaces; the page is opened locally
             name = "[::1]" if ":" in host else "127.0.0.1"
     except ValueError:
         pass  # a name

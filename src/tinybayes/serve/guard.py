@@ -1,6 +1,6 @@
-"""Who may ask: pages of this app alone, from this machine unless the user opened it to others.
+"""Access control: only this app's own page may send requests, from this machine unless the user allows others.
 
-A browser on this machine also runs pages of strangers. Such a page can send requests here, and with a name that
+A browser on this machine also runs pages of other sites. Such a page can send requests here, and with a name that
 suddenly points here (DNS rebinding) it can even read the answers. So a request must name a host that only this app can
 have, must not come from another page, and must carry the token of this start of the app when it changes something.
 """
@@ -14,7 +14,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MAX_BODY = 0  # bytes: there is nothing that a body could say
+MAX_BODY = 0  # bytes of a body: no request needs one
 MAX_TARGET = 32_768  # bytes of path and query
 HEADERS = {
     "cache-control": "no-store",
@@ -28,7 +28,7 @@ HEADERS = {
 
 
 class Guard:
-    """Lets only fitting requests through to an app, and adds headers to its answers.
+    """Passes only valid requests on to an app, and adds headers to its responses.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ class Guard:
 
 
 def allowed_host(header: str, bound: str) -> bool:
-    """Tell whether a Host header can only mean this app.
+    """Return whether a Host header can only mean this app.
 
-    Numbers cannot be made to point elsewhere, as names can. On the loopback device only its own names are allowed;
-    where the user opened the app to others, any number is, and the name that was given.
+    Unlike names, IP addresses cannot be redirected. On the loopback device only its own names are allowed; where the
+    user opened the app to others, any IP address and the given name are.
     """
     name = _name(header)
     if name is None:
@@ -99,7 +99,7 @@ def allowed_host(header: str, bound: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches a host."""
+    """Return whether only this machine reaches a host."""
     address = _address(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 

@@ -1,4 +1,4 @@
-"""What the app shows: the directory of a search, read without trust and only as far as it has changed."""
+"""What the app shows: the directory of a search, read as untrusted input and only where it has changed."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from tinybayes.search.watched import LIVE, PROGRESS, STOP
 
 SHARE = 2_000_000  # bytes of a card
 KEPT = 16  # models in memory
-MAX_EDGES = 3_000_000  # of a network that is compiled to answer any question
-STALE = 3600.0  # seconds after which a search that says nothing has ended
+MAX_EDGES = 3_000_000  # of a network that is compiled for exact queries
+STALE = 3600.0  # seconds without a sign of life after which a search has ended
 _T = TypeVar("_T")
 
 
@@ -47,7 +47,7 @@ class Source:
         self._front: tuple[str, dict[str, Any]] | None = None
 
     def progress(self) -> dict[str, Any] | None:
-        """Return what the search last said, how many seconds ago (``age``), and whether it runs; None without one."""
+        """Return the last progress of the search, its ``age`` in seconds, and whether it runs; None without one."""
         try:
             text = (self.directory / PROGRESS).read_text(encoding="utf-8")
             state = finite(json.loads(text)) if len(text) < 100_000 else None
@@ -60,7 +60,7 @@ class Source:
         return {**state, "running": is_running(state), "stopping": (self.directory / STOP).exists(), "age": age}
 
     def stop(self) -> None:
-        """Ask the search to end: the only thing that is ever written."""
+        """Request the end of the search: the only file that the app writes."""
         flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         try:
             os.close(os.open(self.directory / STOP, flags, 0o644))
@@ -69,7 +69,7 @@ class Source:
             raise error("a directory that can be written to", reason, where=str(self.directory)) from problem
 
     def front(self) -> tuple[str, dict[str, Any]]:
-        """Return the front and its version: while a search runs what it has found so far, else what it ended with."""
+        """Return the front and its version: the current one while a search runs, otherwise the final one."""
         said = self.progress()
         names = [LIVE, FRONT] if said is not None and said["running"] else [FRONT, LIVE]
         for name in names:
@@ -84,7 +84,7 @@ class Source:
         return "none", _nothing()
 
     def model(self, key: str) -> Classifier:
-        """Return a model by its id; nothing but what the front names is ever opened."""
+        """Return a model by its id; only files that the front names are opened."""
         return self._keep("model", key, lambda path: _classifier(path))
 
     def card(self, key: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Source:
         return self._keep("card", key, lambda _: model_card(model, share=SHARE))
 
     def circuit(self, key: str) -> Circuit | None:
-        """Return the model as a circuit, which answers any question; None where there is none, or it is too large."""
+        """Return the model as a circuit for exact queries; None where there is none, or it is too large."""
         model = self.model(key)
 
         def compiled(_: Path) -> Circuit | None:
@@ -107,7 +107,7 @@ class Source:
         return self._keep("circuit", key, compiled)
 
     def _keep(self, kind: str, key: str, make: Callable[[Path], _T]) -> _T:
-        """Make something of a model's file unless it is there already; what was not used for longest goes."""
+        """Compute something from a model's file, with a least-recently-used cache."""
         file = next((m["file"] for m in self.front()[1]["models"] if m["id"] == key), None)
         if file is None:
             raise error("the id of a model that was kept", repr(key[:40]), where="id", kind=UnknownModelError)
@@ -127,25 +127,25 @@ class Source:
 
 
 def is_running(said: dict[str, Any]) -> bool:
-    """Tell whether the search that wrote its progress is still at work."""
+    """Return whether the search that wrote its progress still runs."""
     updated, process = _updated(said), said.get("pid")
     if said.get("phase") in ("done", "failed") or updated is None:
         return False
     if time.time() - updated > STALE:
         return False
     if said.get("host") != os.uname().nodename or not isinstance(process, int) or process <= 0:
-        return time.time() - updated < 60  # on another machine: it speaks up every few seconds
+        return time.time() - updated < 60  # on another machine: it reports every few seconds
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        return True  # there, but not ours
+        return True  # exists, but belongs to another user
     return True
 
 
 def _updated(said: dict[str, Any]) -> float | None:
-    """Return when a search last spoke, in seconds; None when what it says is no time."""
+    """Return the time of the last report in seconds; None when it is invalid."""
     time_of_update = said.get("updated")
     return float(time_of_update) if isinstance(time_of_update, int | float) and 0 <= time_of_update < 1e12 else None
 
@@ -164,7 +164,7 @@ def _nothing() -> dict[str, Any]:
 
 
 def _mark(path: Path) -> tuple[int, int] | None:
-    """Return what changes when a file does; None when it is not there."""
+    """Return a mark that changes with the file; None when it does not exist."""
     try:
         stat = path.stat()
     except OSError:
@@ -173,5 +173,5 @@ def _mark(path: Path) -> tuple[int, int] | None:
 
 
 def page_front(front: dict[str, Any]) -> dict[str, Any]:
-    """Return the front as the page takes it, without any card: those are asked for one by one."""
+    """Return the front for the page, without cards, which are loaded one by one."""
     return {**front, "families": FAMILIES, "variables": [], "cards": {}}
