@@ -17,7 +17,7 @@ from networks import classifier
 from targets_host import Case, run_micropython
 from tinybayes.deploy import save
 from tinybayes.deploy._boards import toolchain
-from tinybayes.deploy._boards.boards import board
+from tinybayes.deploy._boards.boards import find_board
 from tinybayes.deploy.export import TARGETS, export
 from tinybayes.deploy.files import bif, native
 from tinybayes.deploy.files.bif import read_bif, write_bif
@@ -155,7 +155,7 @@ def test_what_does_not_link_says_why(tmp_path):
         toolchain.need_tools()
     except TinybayesError as reason:
         pytest.skip(str(reason))
-    place = board("m0+")
+    place = find_board("m0+")
     with pytest.raises(TinybayesError, match=r"expected code that compiles and links, got .*error: .*unknown type"):
         toolchain.build(tmp_path, {"main.c": "word reset(void) { return 1; }\n"}, place, [])
     with pytest.raises(TinybayesError, match=r"links, got .*undefined reference to .nobody"):

@@ -16,7 +16,7 @@ from tinybayes import explore
 from tinybayes.cost import model_cost
 from tinybayes.deploy import measure as measuring
 from tinybayes.deploy import save
-from tinybayes.deploy._boards.boards import BOARDS, board
+from tinybayes.deploy._boards.boards import BOARDS, find_board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy._boards.toolchain import PACKAGES
 from tinybayes.deploy.measure import measure, measure_program
@@ -158,7 +158,7 @@ def test_instructions_stack_and_bytes_are_counted_exactly(name):
     header = "#include <stdint.h>\nextern uint8_t known(const uint8_t *x);\n"
     probe = Probe("known.h", "known", "uint8_t", 3, "uint8_t")
     rows = np.arange(21).reshape(7, 3)
-    found = measure_program({"known.S": KNOWN.format(nops=500), "known.h": header}, probe, rows, board(name))
+    found = measure_program({"known.S": KNOWN.format(nops=500), "known.h": header}, probe, rows, find_board(name))
     assert found.instructions == pytest.approx(3 + 500 + 1 + 200 + 1 + 3, abs=0.2)
     assert found.stack == 16 + 40
     assert found.flash == 2 * (3 + 500 + 1 + 2 + 1 + 3)
@@ -171,7 +171,7 @@ def test_static_variables_are_counted():
     code += "uint8_t known(const uint8_t *x) { a[x[0] % 5U]++; b[x[1] % 8U]++; return (uint8_t)(a[1] + b[2]); }\n"
     probe = Probe("v.h", "known", "uint8_t", 3, "uint8_t")
     header = "#include <stdint.h>\nuint8_t known(const uint8_t *x);\n"
-    found = measure_program({"v.c": code, "v.h": header}, probe, np.zeros((1, 3)), board("m0+"))
+    found = measure_program({"v.c": code, "v.h": header}, probe, np.zeros((1, 3)), find_board("m0+"))
     assert found.ram == 20 + 8
 
 
@@ -189,7 +189,7 @@ def test_a_program_that_never_ends_is_stopped():
     files["v.h"] = "#include <stdint.h>\nint known(const uint8_t *x);\n"
     probe = Probe("v.h", "known", "uint8_t", 3, "int")
     with pytest.raises(TinybayesError, match="qemu-system-arm: expected an end within 1 s"):
-        measure_program(files, probe, np.zeros((1, 3)), board("m0+"), timeout=1.0)
+        measure_program(files, probe, np.zeros((1, 3)), find_board("m0+"), timeout=1.0)
 
 
 @emulated
@@ -198,7 +198,7 @@ def test_a_fault_on_the_board_is_an_error():
     files["v.h"] = "#include <stdint.h>\nint known(const uint8_t *x);\n"
     probe = Probe("v.h", "known", "uint8_t", 3, "int")
     with pytest.raises(TinybayesError, match="expected a run without faults"):
-        measure_program(files, probe, np.zeros((1, 3)), board("m0+"), timeout=20.0)
+        measure_program(files, probe, np.zeros((1, 3)), find_board("m0+"), timeout=20.0)
 
 
 def test_missing_tools_are_named(monkeypatch):
@@ -213,7 +213,7 @@ def test_missing_tools_are_named(monkeypatch):
     [
         ({"boards": ["m5"]}, r"board: expected one of m0\+, m3, m4, m7, got 'm5'"),
         ({"optimize": "fast"}, "optimize: expected one of 0, 1, 2, 3, s"),
-        ({"name": "other"}, "expected the files of to_c"),
+        ({"name": "other"}, "expected the files of export"),
         ({"rows": np.full((2, 5), -1)}, "rows: expected numbers within uint8_t"),
         ({"rows": np.zeros((2, 4))}, "rows: expected rows of 5 codes"),
         ({"rows": np.zeros((0, 5))}, "rows: expected rows of 5 codes, at least one"),

@@ -22,7 +22,7 @@ def test_planes_hold_every_class_once_and_lanes_never_overflow(classes, bits, sh
         held += plane.classes
         shape, words = plane.shape, plane.words(codes).astype(np.uint64)
         for i, c in enumerate(plane.classes):
-            lane, position = plane.place(i)
+            lane, position = plane.position(i)
             shift = np.uint64(lane * shape.lane + position * bits)
             np.testing.assert_array_equal(words >> shift & np.uint64(2**bits - 1), codes[:, c])
         if shape.lanes > 1:

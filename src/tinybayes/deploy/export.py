@@ -1,4 +1,4 @@
-"""Models to code for a device: one mapping from the name of a target to the function that writes it."""
+"""Models as programs: one mapping from the name of a target to the function that writes it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -83,14 +83,14 @@ def export(
 
 
 def write_files(files: Files, directory: str | os.PathLike[str]) -> list[Path]:
-    """Write generated files into a directory, which is made if it is not there; all of them or none."""
-    place = Path(directory)
+    """Write generated files into a directory, which is made if it does not exist; all of them or none."""
+    folder = Path(directory)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise error("a directory", problem.strerror or problem, where=str(place)) from problem
+        raise error("a directory", problem.strerror or problem, where=str(folder)) from problem
     with ExitStack() as together:  # the files get their names when all of them are complete
         for file, content in files.items():
-            temporary = together.enter_context(atomic_path(place / file))
+            temporary = together.enter_context(atomic_path(folder / file))
             temporary.write_bytes(content.encode("ascii") if isinstance(content, str) else content)
-    return [place / file for file in files]
+    return [folder / file for file in files]

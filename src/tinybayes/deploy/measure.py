@@ -1,4 +1,4 @@
-"""What exported C takes on a microcontroller: built for real cores, run on emulated ones, compared with Python."""
+"""The size and speed of exported C on microcontrollers: built for real cores, run on emulated ones."""
 
 import re
 import tempfile
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tinybayes.deploy._boards.boards import Board, board
+from tinybayes.deploy._boards.boards import Board, find_board
 from tinybayes.deploy._boards.monitor import START, Probe, program, repeats
 from tinybayes.deploy._boards.toolchain import build, emulate, need_tools, weigh
 from tinybayes.errors import error
 
 LEVELS = ("0", "1", "2", "3", "s")
 ELEMENTS = {f"{kind}int{8 * n}_t": f"<{kind[:1] or 'i'}{n}" for kind in ("u", "") for n in (1, 2, 4)}
-ELEMENTS |= {"float": "<f4", "double": "<f8"}  # the types of C that rows and scores can have
+ELEMENTS |= {"float": "<f4", "double": "<f8"}  # the C types of rows and scores
 AROUND_CIRCUIT = """#include "measured.h"
 #include "{name}.h"
 static struct {name}_memory memory;
@@ -34,7 +34,7 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """What one core needs for a prediction, and what it answered.
+    """What one core needs for a prediction, and its answers.
 
     Parameters
     ----------
@@ -70,15 +70,15 @@ def measure(
     optimize: str = "s",
     timeout: float = 120.0,
 ) -> list[Measurement]:
-    """Build what `to_c` wrote for some cores, run rows through it on emulated boards, and measure.
+    """Build exported C for some cores, run rows through it on emulated boards, and measure.
 
-    Of a circuit its posterior is measured; the scores are the posteriors, and a label tells whether the evidence is
-    possible. The memory that it asks for is a static variable of the program.
+    For a circuit the posterior is measured: the scores are the posteriors, and a label tells whether the evidence is
+    possible. Its memory is a static variable of the program.
 
     Parameters
     ----------
     texts, name
-        The result of `to_c`, and the name it was given.
+        The result of ``export(model, to="c", name=name)``, and the name.
     rows
         Rows of codes; those of a circuit have a column for every variable, the code for unknown where it is not known.
     boards
@@ -90,7 +90,8 @@ def measure(
     """
     files, probe = _circuit_probe(texts, name) or (texts, _probe(texts, name))
     return [
-        measure_program(files, probe, rows, board(b), optimize=optimize, flags=STRICT, timeout=timeout) for b in boards
+        measure_program(files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout)
+        for b in boards
     ]
 
 
@@ -99,7 +100,7 @@ def _probe(texts: Mapping[str, str], name: str) -> Probe:
     declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", texts.get(f"{name}.h", ""))
     scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", texts.get(f"{name}.h", ""))
     if declared is None or scores is None:
-        raise error(f"the files of to_c(..., name={name!r})", ", ".join(texts) or "none", where="measure")
+        raise error(f"the files of export(..., to='c', name={name!r})", ", ".join(texts) or "none", where="measure")
     return Probe(
         header=f"{name}.h",
         call=f"{name}_predict",
@@ -132,7 +133,7 @@ def measure_program(
     files: Mapping[str, str],
     probe: Probe,
     rows: np.ndarray,
-    place: Board,
+    board: Board,
     *,
     optimize: str = "s",
     flags: Sequence[str] = (),
@@ -145,28 +146,28 @@ def measure_program(
     rows = _as_elements(rows, probe)
     flags = (f"-O{optimize}", *flags)
     repeat = repeats(len(rows), rows.strides[0])
-    floats = any("hard" in flag for flag in place.flags)
+    floats = any("hard" in flag for flag in board.flags)
     around = {"start.S": START, "monitor.c": program(probe, rows.strides[0], repeat, floats=floats)}
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        flash, ram = weigh(directory, files, place, flags, probe.call)
-        image = build(directory, {**files, **around}, place, flags)
+        flash, ram = weigh(directory, files, board, flags, probe.call)
+        image = build(directory, {**files, **around}, board, flags)
         (directory / "rows.bin").write_bytes(rows.tobytes())
-        emulate(image, place, timeout)
+        emulate(image, board, timeout)
         figures = np.frombuffer((directory / "figures.bin").read_bytes(), dtype="<u4")
         answers = (directory / "answers.bin").read_bytes()
     ticks = figures[2:].view("<u8").astype(np.float64)
-    took = (ticks[0] - ticks[1]) * (1e9 / place.hertz) / (len(rows) * repeat) + 1  # the empty call returned, too
+    took = (ticks[0] - ticks[1]) * (1e9 / board.hertz) / (len(rows) * repeat) + 1  # the empty call returned, too
     width = probe.classes if probe.scores else 0
-    found = np.frombuffer(answers, [("label", "<u4"), ("scores", ELEMENTS[probe.score], (width,))])
+    answered = np.frombuffer(answers, [("label", "<u4"), ("scores", ELEMENTS[probe.score], (width,))])
     return Measurement(
-        core=place.core,
+        core=board.core,
         flash=flash,
         ram=ram,
         stack=int(figures[1]),
         instructions=float(took),
-        labels=found["label"].astype(np.int64),
-        scores=found["scores"].copy(),
+        labels=answered["label"].astype(np.int64),
+        scores=answered["scores"].copy(),
     )
 
 
@@ -174,8 +175,8 @@ def _as_elements(rows: np.ndarray, probe: Probe) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.ndim != 2 or not len(rows) or rows.shape[1] != probe.width:
         raise error(f"rows of {probe.width} codes, at least one", f"shape {rows.shape}", where="rows")
-    found = np.ascontiguousarray(rows, dtype=ELEMENTS[probe.element])
-    if not (found == rows).all():
+    elements = np.ascontiguousarray(rows, dtype=ELEMENTS[probe.element])
+    if not (elements == rows).all():
         remedy = "fill gaps and encode the rows first" if probe.element.startswith("u") else "round them first"
         raise error(f"numbers within {probe.element}", "others", where="rows", remedy=remedy)
-    return found
+    return elements

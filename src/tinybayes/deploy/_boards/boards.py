@@ -1,4 +1,4 @@
-"""The boards that QEMU emulates, one for each core, and the memory that a program finds there."""
+"""The boards that QEMU emulates, one for each core, and their memory."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,15 @@ class Board:
     Parameters
     ----------
     core
-        The name that people use.
+        The usual name.
     machine
         QEMU's name of the board.
     flags
-        What the compiler must know about the core.
+        The compiler's options for the core.
     flash, ram
-        Bytes of memory for code and constants, from address 0, and of memory to write to, from 0x20000000.
+        Bytes of memory for code and constants, from address 0, and of RAM, from 0x20000000.
     hertz
-        How fast the core's timer counts; the emulated core takes one nanosecond for an instruction.
+        The frequency of the core's timer; the emulated core takes one nanosecond for an instruction.
     """
 
     core: str
@@ -56,7 +56,7 @@ BOARDS = {
 }
 
 
-def board(name: str) -> Board:
+def find_board(name: str) -> Board:
     """Return a board by its short name."""
     if name not in BOARDS:
         raise error(f"one of {', '.join(BOARDS)}", repr(name), where="board")
@@ -64,7 +64,7 @@ def board(name: str) -> Board:
 
 
 def linker_script(flash: int, ram: int) -> str:
-    """Write where code, constants, variables and the stack go, in so many bytes of memory."""
+    """Write the linker script: the sections of code, constants, variables and the stack."""
     return f"""
 MEMORY
 {{

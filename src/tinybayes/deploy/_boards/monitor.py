@@ -7,7 +7,7 @@ the prediction and through a function that returns at once, in the same loop; th
 from dataclasses import dataclass
 
 BLOCK = 2048  # bytes of rows in the memory of the board at a time
-CALLS = 32  # at least, in one timing: the timer counts in steps of many instructions
+CALLS = 32  # in one timing, at least: a tick of the timer is many instructions
 PAINTED = 32 * 1024  # bytes of stack that are watched
 
 START = """
@@ -176,7 +176,7 @@ void monitor_start(void)
 
 @dataclass(frozen=True)
 class Probe:
-    """What a program is asked: how C code calls it, and what it returns.
+    """How C code calls a model, and the types of its answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The cross compiler and the emulator as functions: texts to an image, an image to its sizes, a run to its files."""
+"""The cross compiler and the emulator as functions: sources to an image, an image to its sizes, and a run."""
 
 import re
 import shutil
@@ -12,61 +12,61 @@ from tinybayes.errors import error
 COMPILER, SIZER, EMULATOR = "arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"
 PACKAGES = {COMPILER: "gcc-arm-none-eabi libnewlib-arm-none-eabi", EMULATOR: "qemu-system-arm"}
 BUILD_SECONDS = 120.0
-ROOM = 2**28  # bytes of memory for whatever is only weighed
+ROOM = 2**28  # bytes of memory for a program of which only the size is wanted
 
 
 def need_tools() -> None:
-    """Raise when a program is missing; say what to install."""
+    """Raise when a program is missing, with the packages to install."""
     for program, packages in PACKAGES.items():
         if shutil.which(program) is None:
             remedy = f"on Debian: apt-get install {packages}"
             raise error(f"the program {program}", "none on the path", where="measuring", remedy=remedy)
 
 
-def weigh(directory: Path, files: Mapping[str, str], place: Board, flags: Sequence[str], entry: str) -> tuple[int, int]:
-    """Link what a function needs, and nothing else; return bytes of flash and of static memory to write to."""
+def weigh(directory: Path, files: Mapping[str, str], board: Board, flags: Sequence[str], entry: str) -> tuple[int, int]:
+    """Link only what a function needs; return its bytes of flash and of static RAM."""
     alone = [*flags, f"-Wl,--entry={entry}", f"-Wl,--undefined={entry}"]
-    image = _link(directory, files, place, alone, linker_script(ROOM, ROOM), "alone.elf")
-    found = _run([SIZER, "-A", image.name], directory, BUILD_SECONDS)
-    size = {name: int(count) for name, count in re.findall(r"^(\.\w+)\s+(\d+)", found.stdout, re.MULTILINE)}
+    image = _link(directory, files, board, alone, linker_script(ROOM, ROOM), "alone.elf")
+    listed = _run([SIZER, "-A", image.name], directory, BUILD_SECONDS).stdout
+    size = {name: int(count) for name, count in re.findall(r"^(\.\w+)\s+(\d+)", listed, re.MULTILINE)}
     text, data, zeros = (size.get(name, 0) for name in (".text", ".data", ".bss"))
-    for kind, room, needed in (("flash", place.flash, text + data), ("memory", place.ram, data + zeros)):
+    for kind, room, needed in (("flash", board.flash, text + data), ("memory", board.ram, data + zeros)):
         if needed > room:
-            where, remedy = f"{place.core} ({place.machine})", "take fewer bits, a smaller structure or a larger board"
+            where, remedy = f"{board.core} ({board.machine})", "take fewer bits, a smaller structure or a larger board"
             raise error(f"at most {room:,} bytes of {kind}", f"{needed:,}", where=where, remedy=remedy)
     return text + data, data + zeros
 
 
-def build(directory: Path, files: Mapping[str, str], place: Board, flags: Sequence[str]) -> Path:
+def build(directory: Path, files: Mapping[str, str], board: Board, flags: Sequence[str]) -> Path:
     """Compile and link a program that begins with ``reset``."""
-    script = linker_script(place.flash, place.ram)
-    return _link(directory, files, place, [*flags, "-Wl,--entry=reset"], script, "board.elf")
+    script = linker_script(board.flash, board.ram)
+    return _link(directory, files, board, [*flags, "-Wl,--entry=reset"], script, "board.elf")
 
 
-def emulate(image: Path, place: Board, seconds: float) -> None:
+def emulate(image: Path, board: Board, seconds: float) -> None:
     """Run an image; the program opens files in the image's directory. One instruction takes one nanosecond."""
-    command = [EMULATOR, "-machine", place.machine, "-kernel", image.name, "-icount", "shift=0", "-nographic"]
+    command = [EMULATOR, "-machine", board.machine, "-kernel", image.name, "-icount", "shift=0", "-nographic"]
     command += ["-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native"]
-    found = _run(command, image.parent, seconds)
-    if found.returncode:
-        said = " ".join(found.stderr.split())[:300] or f"exit code {found.returncode}"
+    done = _run(command, image.parent, seconds)
+    if done.returncode:
+        said = " ".join(done.stderr.split())[:300] or f"exit code {done.returncode}"
         remedy = "the stack or the code of the program went wrong on the board"
-        raise error("a run without faults", said, where=f"{place.core} ({place.machine})", remedy=remedy)
+        raise error("a run without faults", said, where=f"{board.core} ({board.machine})", remedy=remedy)
 
 
 def _link(
-    directory: Path, files: Mapping[str, str], place: Board, flags: Sequence[str], script: str, image: str
+    directory: Path, files: Mapping[str, str], board: Board, flags: Sequence[str], script: str, image: str
 ) -> Path:
     for file, content in {**files, "board.ld": script}.items():
         (directory / file).write_text(content, encoding="utf-8")
     sources = [file for file in files if Path(file).suffix in (".c", ".S", ".cpp")]
-    command = [COMPILER, "-mthumb", *place.flags, "-ffunction-sections", "-fdata-sections", *flags, *sources]
+    command = [COMPILER, "-mthumb", *board.flags, "-ffunction-sections", "-fdata-sections", *flags, *sources]
     command += ["-nostartfiles", "--specs=nosys.specs", "-T", "board.ld", "-Wl,--gc-sections", "-lm", "-o", image]
-    found = _run(command, directory, BUILD_SECONDS)
-    if found.returncode:
-        said = found.stderr.splitlines()
+    done = _run(command, directory, BUILD_SECONDS)
+    if done.returncode:
+        said = done.stderr.splitlines()
         lines = [line for line in said if "error:" in line or "undefined" in line or "will not fit" in line]
-        raise error("code that compiles and links", (lines or said or ["nothing said"])[0][:300], where=place.core)
+        raise error("code that compiles and links", (lines or said or ["nothing said"])[0][:300], where=board.core)
     return directory / image
 
 

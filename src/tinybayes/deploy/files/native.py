@@ -1,7 +1,7 @@
 """The native model file: a safetensors file whose header says in JSON what its tensors are.
 
 Reading trusts nothing: every field is checked before it is used, memory follows the size of the file and never
-a number written in it, nothing is executed, and whatever is wrong becomes a `FileError` that names the place.
+a number written in it, nothing is executed, and every fault becomes a `FileError` that says where it is.
 The format is described in docs/model_file.md.
 """
 
@@ -83,7 +83,7 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
 
 
 def read_native(path: str | os.PathLike[str]) -> Model:
-    """Read a model; raise a `FileError` that names the place when the file is not a sound model file."""
+    """Read a model; raise a `FileError` that says where the file is not sound."""
     document, tensors = _read(path)
     content = get(document, "model", dict, f"{path}, header")
     model = _KINDS[document["kind"]].unpack(content, tensors)

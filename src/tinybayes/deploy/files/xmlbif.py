@@ -21,21 +21,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from tinybayes.deploy.files.network_text import (
-    NetworkBuilder,
-    make_variable,
-    network_decimals,
-    parse_numbers,
-    quote,
-    read_bytes,
-    shorten,
-    split_property,
-    split_words,
-    state_text,
-    unquote,
-    variable_properties,
-    write_text,
-)
+from tinybayes.deploy.files import network_text as common
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.model import BayesNet, Variable
 
@@ -46,7 +32,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def read_xmlbif(path: str | os.PathLike[str]) -> BayesNet:
     """Read a network from an XMLBIF file; it has a class only if the file names one."""
-    document = _Document(f"{path}", read_bytes(path))
+    document = _Document(f"{path}", common.read_bytes(path))
     network = document.network()
     variables: dict[str, Variable] = {}
     for element in network.all("VARIABLE"):
@@ -54,19 +40,19 @@ def read_xmlbif(path: str | os.PathLike[str]) -> BayesNet:
         if variable.name in variables:
             raise document.error(element.line, "variables of distinct names", f"{variable.name!r} again")
         variables[variable.name] = variable
-    builder = NetworkBuilder(document.where, list(variables), [v.cardinality for v in variables.values()])
+    builder = common.NetworkBuilder(document.where, list(variables), [v.cardinality for v in variables.values()])
     for element in network.all("DEFINITION"):
         _definition(document, builder, element)
     target = network.properties().get("target")
-    target = None if target is None else unquote(target)
+    target = None if target is None else common.unquote(target)
     return builder.build(variables.values(), document.last, target, network.line)
 
 
 def write_xmlbif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
     """Write a network, as `write_bif` does, to an XMLBIF file."""
-    tables = network_decimals(net, normalize)
+    tables = common.network_decimals(net, normalize)
     for node in net.nodes:
-        for text in (node.name, *map(state_text, node.states)):
+        for text in (node.name, *map(common.state_text, node.states)):
             if _ILLEGAL.search(text):
                 raise error(
                     "names of characters that XML has",
@@ -74,7 +60,7 @@ def write_xmlbif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool
                     where=f"variable {node.name!r}",
                     remedy="rename it, or write BIF",
                 )
-    write_text(path, _format(net, tables))
+    common.write_text(path, _format(net, tables))
 
 
 @dataclass
@@ -96,7 +82,7 @@ class _Element:
         return [child for child in self.children if child.tag == tag]
 
     def properties(self) -> dict[str, str]:
-        return dict(split_property(child.text) for child in self.all("PROPERTY"))
+        return dict(common.split_property(child.text) for child in self.all("PROPERTY"))
 
 
 class _Document:
@@ -135,7 +121,7 @@ class _Document:
         """Return the one network of the file."""
         (top,) = self.root.children  # XML has one
         if top.tag != "BIF":
-            raise self.error(top.line, "the element BIF of an XMLBIF file", shorten(top.tag))
+            raise self.error(top.line, "the element BIF of an XMLBIF file", common.shorten(top.tag))
         return self.only(top, "NETWORK")
 
     def only(self, element: _Element, tag: str) -> _Element:
@@ -164,26 +150,28 @@ class _Document:
 
     def _refuse_entity(self, name: str, *_: object) -> None:
         line = self._parser.CurrentLineNumber
-        raise self.error(line, "no entities of its own", f"the entity {shorten(name)}", "write out what it means")
+        raise self.error(
+            line, "no entities of its own", f"the entity {common.shorten(name)}", "write out what it means"
+        )
 
 
 def _variable(document: _Document, element: _Element) -> Variable:
     kind = element.attributes.get("TYPE", "nature")
     name = document.only(element, "NAME").text
     if kind != "nature":
-        got = f"{name!r} of type {shorten(kind)}"
+        got = f"{name!r} of type {common.shorten(kind)}"
         raise document.error(element.line, "chance variables, TYPE='nature'", got, "remove the others")
     texts = [outcome.text for outcome in element.all("OUTCOME")]
-    return make_variable(name, texts, element.properties(), document.where(element.line))
+    return common.make_variable(name, texts, element.properties(), document.where(element.line))
 
 
-def _definition(document: _Document, builder: NetworkBuilder, element: _Element) -> None:
+def _definition(document: _Document, builder: common.NetworkBuilder, element: _Element) -> None:
     family = (document.only(element, "FOR"), *element.all("GIVEN"))
     child, *parents = (builder.node(variable.text, variable.line) for variable in family)
     rows, states = builder.shape(child, parents, element.line)
     table = document.only(element, "TABLE")
-    words = split_words(table.text, rows * states, partial(document.error, table.line))
-    values = parse_numbers(words, lambda _: document.where(table.line))
+    words = common.split_words(table.text, rows * states, partial(document.error, table.line))
+    values = common.parse_numbers(words, lambda _: document.where(table.line))
     builder.add(child, parents, values.reshape(rows, states), element.line, lambda _: table.line)
 
 
@@ -195,11 +183,11 @@ def _leaf(tag: str, text: str) -> str:
 def _format(net: BayesNet, tables: Sequence[np.ndarray]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>\n'
     if net.target is not None:
-        yield _leaf("PROPERTY", f"target = {quote(net.target.name)}")
+        yield _leaf("PROPERTY", f"target = {common.quote(net.target.name)}")
     for node in net.nodes:
         yield '<VARIABLE TYPE="nature">\n' + _leaf("NAME", node.name)
-        yield from (_leaf("OUTCOME", state_text(state)) for state in node.states)
-        yield from (_leaf("PROPERTY", text) for text in variable_properties(node))
+        yield from (_leaf("OUTCOME", common.state_text(state)) for state in node.states)
+        yield from (_leaf("PROPERTY", text) for text in common.variable_properties(node))
         yield "</VARIABLE>\n"
     for node, cpd, table in zip(net.nodes, net.cpds, tables, strict=True):
         yield "<DEFINITION>\n" + _leaf("FOR", node.name)

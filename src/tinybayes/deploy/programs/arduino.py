@@ -72,23 +72,8 @@ def to_arduino(
 ) -> dict[str, bytes]:
     """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
 
-    A model that is too large for boards with an AVR refuses to compile for one, and the Arduino IDE warns before.
-
-    Parameters
-    ----------
-    net
-        The classifier, or the neural net.
-    name
-        The name of the library and of its header; begins every public name.
-    raw
-        The input of ``predict_raw``: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
-    note
-        A line for the comment at the top, such as the measured error.
-
-    Returns
-    -------
-    dict of bytes
-        The zip file by its name; the same model always gives the same bytes.
+    A model that is too large for boards with an AVR refuses to compile for one, and the Arduino IDE warns before. The
+    same model always gives the same bytes.
     """
     dialect = Dialect(check_name(name), f"{name}_", table="TABLE")
     if name.lower().startswith("arduino"):

@@ -28,38 +28,16 @@ def to_c(
     query: str | None = None,
     arithmetic: str | None = None,
 ) -> dict[str, str]:
-    """Write a classifier, a circuit or a neural net as C99.
+    """Write a classifier, a circuit or a neural net as C99; the parameters are those of `tinybayes.export`.
 
     The code of a network in one `Fixed` format or one `Codebook` uses integers only, and its scores are those of
-    `tinybayes.infer.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the comment
-    at the top bounds the difference.
+    `tinybayes.infer.integers.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the
+    comment at the top bounds the difference. The code of a neural net uses integers only, and its scores are those of
+    `tinybayes.infer.neural_net.net_scores`, bit for bit.
 
-    The code of a circuit answers for one variable, given any evidence on the others: in integers, bit for bit as
-    `tinybayes.infer.integer_posterior`, or in 32-bit floats. The comment bounds the error.
-
-    The code of a neural net uses integers only, and its scores are those of `tinybayes.infer.neural_net.net_scores`,
-    bit for bit.
-
-    Parameters
-    ----------
-    model
-        The classifier, the circuit or the neural net.
-    name
-        Begins every public name, and names the files.
-    raw
-        For a classifier, the input of ``predict_raw``: ``"float"`` (by default), ``"int"`` (32 bits), or ``"none"``
-        for no such function.
-    note
-        A line for the comment at the top, such as the measured error.
-    query
-        For a circuit, the variable that is asked for; by default the class.
-    arithmetic
-        For a circuit, ``"integer"`` (by default) or ``"float"``.
-
-    Returns
-    -------
-    dict of str
-        The texts by file name.
+    The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others:
+    with the `arithmetic` ``"integer"`` bit for bit as `tinybayes.infer.integer_circuit.integer_posterior`, with
+    ``"float"`` in 32-bit floats. The comment bounds the error.
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):

@@ -44,26 +44,7 @@ inline Label predict_raw(const std::array<Value, features> &value)
 
 
 def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
-    """Write a classifier as a C++11 header.
-
-    Its functions are those of `to_c`, so that both give the same bits.
-
-    Parameters
-    ----------
-    net
-        The classifier, or the neural net.
-    name
-        The namespace, and the name of the file.
-    raw
-        The input of ``predict_raw``: ``"float"``, ``"int"`` (32 bits), or ``"none"`` for no such function.
-    note
-        A line for the comment at the top, such as the measured error.
-
-    Returns
-    -------
-    dict of str
-        The text by file name.
-    """
+    """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", local_tables=True)
     program = classifier_program(net, dialect, raw, note)
     face, guard, apart = program.interface, dialect.macro("hpp"), dialect.macro("apart")

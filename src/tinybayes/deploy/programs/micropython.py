@@ -156,25 +156,9 @@ def to_micropython(
 ) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
-    The module of a network in one `Fixed` format or one `Codebook` imports nothing, computes with integers only, and
-    its scores are those of `tinybayes.infer.integer_log_joint`, or of `tinybayes.infer.neural_net.net_scores` for a
-    neural net. Networks of floats are added up in the floats of the board, with ``struct`` to read them.
-
-    Parameters
-    ----------
-    net
-        The classifier, or the neural net.
-    name
-        The name of the module.
-    raw
-        The input of ``predict_raw``: ``"float"``, ``"int"``, or ``"none"`` for no such function.
-    note
-        A line for the comment at the top, such as the measured error.
-
-    Returns
-    -------
-    dict of str
-        The text by file name.
+    The module of a network in one `Fixed` format or one `Codebook`, or of a neural net, imports nothing and computes
+    with integers only, the same as in `to_c`. Networks of floats are added up in the floats of the board, with
+    ``struct`` to read them.
     """
     check_name(name)
     encoding = make_encoding(net.variables, raw)

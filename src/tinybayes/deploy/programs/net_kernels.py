@@ -104,14 +104,7 @@ class Kernel:
 def net_banks(units: int, bits: int, largest: np.ndarray, *, times: bool) -> list[Bank]:
     """Cut units into at most two banks that minimise bytes times the square of the instructions.
 
-    Parameters
-    ----------
-    units, bits
-        How many codes a row has, and their size.
-    largest
-        The largest product of each term.
-    times
-        Whether there is anything to multiply with.
+    `largest` is the largest product of each term, and `times` tells whether codes are multiplied by a value.
     """
     terms = len(largest)
     shapes = [Shape(width, width, width // bits, 0) for width in (32, 16, 8) if width >= bits]

@@ -52,26 +52,8 @@ def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float
     """Write a classifier as an ONNX model; needs the package ``onnx``.
 
     The model ``NAME.onnx`` takes states, ``x`` of shape (rows, features) and type int64, and gives ``label`` (int64,
-    the first of equally probable classes) and ``scores``. Those of a network in one `Fixed` format or one `Codebook`
-    are the 32-bit integers of `tinybayes.infer.integer_log_joint`, and those of a neural net the integers of
-    `tinybayes.infer.neural_net.net_scores`; those of floats are 32-bit floats, whose error the model's description
-    bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
-
-    Parameters
-    ----------
-    net
-        The classifier, or the neural net.
-    name
-        The name of the graph and of the files.
-    raw
-        The type of ``value``: ``"float"`` (32 bits), ``"int"`` (32 bits), or ``"none"`` for no second model.
-    note
-        A line for the description, such as the measured error.
-
-    Returns
-    -------
-    dict of bytes
-        The contents by file name.
+    the first of equally probable classes) and ``scores``: the 32-bit integers of `to_c`, or 32-bit floats whose error
+    the model's description bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
     """
     check_name(name)
     encoding = make_encoding(net.variables, raw)

@@ -11,23 +11,23 @@ from functools import cache
 
 import numpy as np
 
-STORE = 6  # instructions that take a sum out of a lane, about
+STORE = 6  # instructions that take a sum out of a lane, roughly
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How words are seen.
+    """How a word is divided.
 
     Parameters
     ----------
     width
         Bits of a word.
     lane
-        Bits of a lane; as many as the word has where there is only one, which then never overflows.
+        Bits of a lane; a single lane is as wide as the word and never overflows.
     each
         Codes in a lane.
     chunk
-        How many terms can be added before the lanes must be emptied.
+        How many terms can be added before lanes must be emptied.
     """
 
     width: int
@@ -65,15 +65,15 @@ class Plane:
         """The classes in the words of this plane."""
         return range(self.first, self.first + self.count)
 
-    def place(self, i: int) -> tuple[int, int]:
-        """Return the lane and the position in it of class ``first + i``."""
+    def position(self, i: int) -> tuple[int, int]:
+        """Return the lane of class ``first + i``, and its number in the lane."""
         return divmod(i, self.shape.each)
 
     def words(self, codes: np.ndarray) -> np.ndarray:
         """Pack rows of codes, shape (rows, all classes), into one word each."""
         packed = np.zeros(len(codes), dtype=np.uint64)
         for i, c in enumerate(self.classes):
-            lane, position = self.place(i)
+            lane, position = self.position(i)
             packed |= codes[:, c].astype(np.uint64) << np.uint64(lane * self.shape.lane + position * self.bits)
         return packed.astype({8: np.uint8, 16: np.uint16, 32: np.uint32}[self.shape.width])
 

@@ -281,7 +281,7 @@ def _at_once(bank: _Bank, first: list[int]) -> list[str]:
     lines += block(f"for (r = row; r < row + {bank.terms}; ++r)", _adds(bank))
     lines += [] if how.levels else _untangle(bank)
     for i in range(plane.count):
-        lane, j = plane.place(i)
+        lane, j = plane.position(i)
         value = f"a{j} >> {lane * shape.lane}" if lane else f"a{j}"
         if plane.count > (lane + 1) * shape.each + j:  # the next lane is in use
             value = f"{f'({value})' if lane else value} & 0x{(1 << shape.lane) - 1:X}U"
@@ -343,7 +343,7 @@ def _first(plane: Plane, how: _Arithmetic) -> list[int]:
         return values
     first = [0] * min(plane.count, plane.shape.each)
     for i, value in enumerate(values):
-        lane, j = plane.place(i)
+        lane, j = plane.position(i)
         for k in range(j + 1) if plane.shape.lanes == 1 else {0, j}:
             first[k] += value << lane * plane.shape.lane + (j - k) * plane.bits
     return [value % 2**32 for value in first]

@@ -100,27 +100,18 @@ def to_verilog(
 ) -> dict[str, str]:
     """Write a quantised classifier as a Verilog-2001 module, with a test bench that checks itself.
 
-    The scores are those of `tinybayes.infer.integer_log_joint`, bit for bit.
+    The scores are those of `tinybayes.infer.integers.integer_log_joint`, bit for bit.
 
     Parameters
     ----------
-    net
-        The classifier, in one `Fixed` format or one `Codebook`.
-    name
-        The name of the module and of the file.
+    net, name, note
+        As in `tinybayes.export`; the classifier is in one `Fixed` format or one `Codebook`.
     raw
         Only ``"none"``: the module takes states.
-    note
-        A line for the comment at the top, such as the measured error.
     pipelined
-        Give the module a clock. It then takes a row with every clock, and answers after as many as the comment says.
+        Give the module a clock. It then takes a row with every clock; the comment tells the latency.
     checks
         How many rows the test bench runs through, at least; every state occurs in them. 0 for no test bench.
-
-    Returns
-    -------
-    dict of str
-        The texts by file name.
     """
     check_name(name, WORDS)
     if raw != "none":
