@@ -98,7 +98,7 @@
     T.byId("front-only").onchange = (event) => { T.state.frontOnly = event.target.checked; T.front.show(); T.table.show(); };
   }
 
-  // The step before the last lies at the dearest model, so that the slider's way covers the models and nothing else.
+  // The step before the last is at the most expensive model, so that the slider covers just the models.
   function toLimit(name, step) {
     const [low, high] = range[name];
     return step >= STEPS ? Infinity : Math.ceil(Math.exp(low + (high - low) * step / (STEPS - 1)) - 1e-6);

@@ -74,7 +74,7 @@
         title: `${names[truth]} taken for ${names[label]}: ${T.count(count)} of ${T.count(total)}`,
       }))};
     });
-    T.heat(place, {corners: ["true / said"], columns: names, rows, label: "Confusion matrix"});
+    T.heat(place, {corners: ["true / predicted"], columns: names, rows, label: "Confusion matrix"});
     const pairs = counts.flatMap((row, truth) => row.map((count, label) => [count, truth, label])).filter(([count, a, b]) => count && a !== b);
     pairs.sort((a, b) => b[0] - a[0]);
     const worst = pairs.slice(0, 3).map(([count, a, b]) => `${names[a]} taken for ${names[b]} (${T.number(count)})`).join(", ");

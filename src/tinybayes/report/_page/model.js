@@ -81,7 +81,7 @@
     const keys = {
       network: "A line leads from a parent to its child. Blue features depend on the class, hollow ones do not.",
       circuit: "Green nodes are sums, blue ones products, orange ones indicators, pink ones parameters; a dashed rim means that more hangs below.",
-      net: "All arithmetic is in whole numbers.",
+      net: "All arithmetic is integer arithmetic.",
     };
     const box = panel(panels, titles[card.kind], "structure", true);
     const tables = card.tables && card.tables.length ? tablePanel(panels, card) : null;
@@ -142,7 +142,7 @@
       ],
       layout: {xaxis: T.axis({title: {text: "confidence of the label"}, range: [0, 1.06]}), yaxis: T.axis({title: {text: "share of right labels"}, range: [0, 1.08]})},
     }));
-    box.append(T.make("p", {class: "quiet small"}, "On the dotted line a model is as often right as it says; below it, it is too sure. The area of a mark is its share of the rows."));
+    box.append(T.make("p", {class: "quiet small"}, "On the dotted line the confidence equals the accuracy; below it the model is overconfident. The area of a mark is its share of the rows."));
   }
 
   // Rows of the data, each with what its features said for the label and against it.
@@ -161,7 +161,7 @@
     }));
   }
 
-  // The dearest parts, memory and operations side by side; the others would dwarf them in one bar, so words say what they take.
+  // The most expensive parts, memory and operations side by side; the others would dwarf them in one bar, so words say what they take.
   function breakdown(box, parts) {
     const sorted = [...parts].sort((a, b) => b.bits - a.bits || b.operations - a.operations);
     const shown = sorted.slice(0, BARS).reverse(), rest = sorted.slice(BARS);
@@ -181,7 +181,7 @@
       },
     }));
     if (rest.length) {
-      const text = `The ${BARS} dearest of ${T.count(parts.length)} parts. The others take ${T.size(sum("bits"))} and ${T.count(sum("operations"))} operations together.`;
+      const text = `The ${BARS} most expensive of ${T.count(parts.length)} parts. The others take ${T.size(sum("bits"))} and ${T.count(sum("operations"))} operations together.`;
       box.append(T.make("p", {class: "quiet small"}, text));
     }
   }

@@ -1,5 +1,5 @@
 "use strict";
-// Why a label: bars of log-odds, one for each feature that has its say; to the right they speak for the label.
+// Why a label: bars of log-odds, one for each contributing feature; to the right they favour the label.
 (function (T) {
   T.oddsBar = function (width, side) {
     const inner = T.make("i", {class: side});

@@ -85,8 +85,8 @@
       if (progress.stopping) { stop.disabled = true; stop.textContent = "Stopping…"; }
       else { stop.disabled = false; stop.textContent = "Stop the search"; }
     } else {
-      title.textContent = crashed ? "The search was broken off" : "The search has ended";
-      note.textContent = crashed ? "The same command takes it up again." : "Errors on test rows are known now. The same command goes on searching.";
+      title.textContent = crashed ? "The search was interrupted" : "The search has ended";
+      note.textContent = crashed ? "The same command resumes it." : "Errors on test rows are known now. The same command continues the search.";
     }
     const best = progress.best;
     if (best) parts.push(`best so far ${T.percent(best.error)} error in ${T.size(best.bits)}: ${best.label}`);
@@ -111,8 +111,8 @@
       document.body.classList.add("lost");
       box.hidden = false;
       stop.hidden = bar.hidden = true;
-      title.textContent = "Nobody answers";
-      text.textContent = "The app has ended, or this page is old. What is shown stays as it is; start tinybayes serve again and reload.";
+      title.textContent = "No connection";
+      text.textContent = "The app has ended, or this page is old. Start tinybayes serve again and reload.";
     }
     setTimeout(follow, pause);
   }
