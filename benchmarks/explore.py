@@ -18,8 +18,9 @@ import numpy as np
 from harness import provenance
 from sklearn.model_selection import train_test_split
 
-from tinybayes import explore
+from tinybayes import Budget, explore
 from tinybayes.data import named
+from tinybayes.search.explore import Execution
 
 BUDGETS = {"digits": 32_000, "letter": 128_000}  # bits: 4 kB and 16 kB
 
@@ -40,9 +41,9 @@ def search(name: str, seconds: float, seed: int) -> dict:
             "class",
             test=test,
             output=place,
-            budget_bits=BUDGETS[name],
+            budget=Budget(bits=BUDGETS[name]),
             seconds=seconds,
-            workers=os.cpu_count() or 1,
+            execution=Execution(workers=os.cpu_count() or 1),
             seed=seed,
         )
         taken = time.perf_counter() - began
@@ -72,10 +73,10 @@ def trials_per_minute(workers: int, seconds: float) -> float:
             train,
             "class",
             output=place,
-            budget_bits=BUDGETS["letter"],
+            budget=Budget(bits=BUDGETS["letter"]),
             seconds=seconds,
-            families="fc",
-            dask=cluster.scheduler_address,
+            families="dense",
+            execution=Execution(dask=cluster.scheduler_address),
             report=lambda state: seen.append((state.seconds, state.runs, state.phase)),
         )
     searching = [(s, runs) for s, runs, phase in seen if phase == "searching"]

@@ -14,7 +14,7 @@ from tinybayes.report.html import write_page
 from tinybayes.search.front import pareto
 
 FLOAT = 32  # bits of a parameter that is not quantised
-_FAMILIES = {"naive": "nb", "chow-liu": "tan", "random": "tan", "dense": "fc", "conv": "cnn"}
+_FAMILIES = {"naive": "naive", "chow-liu": "tan", "random": "tan"}
 
 
 def write_sweeps_page(path: Path, output: Path, *, quick: bool = False) -> Path | None:
@@ -90,7 +90,7 @@ def _network(sweep: TableSweep, index: int, records: list[Record]) -> Record | N
     chosen = sweep.setting(index)
     bits = Fixed(*chosen["bits"]).bits if chosen["bits"] else FLOAT
     return {
-        "family": _FAMILIES.get(sweep.structure, "tan-learned"),
+        "family": _FAMILIES.get(sweep.structure, "subset"),
         "label": f"{sweep.name}, {f'{bits} bits' if chosen['bits'] else 'floats'}, setting {index}",
         "settings": {"structure": sweep.structure, "epochs": sweep.epochs, "seed": sweep.seed, **chosen},
         **_price(parameters * bits, operations),
@@ -106,7 +106,7 @@ def _net(sweep: NetSweep, index: int, records: list[Record]) -> Record | None:
     chosen = sweep.setting(index)
     width = f"{chosen['bits']} bits" if chosen["bits"] else "floats"
     return {
-        "family": _FAMILIES.get(sweep.kind, sweep.kind),
+        "family": sweep.kind,
         "label": f"{sweep.name}, {chosen['layers']} layers, {width}, {chosen['activation']}, setting {index}",
         "settings": {"kind": sweep.kind, "epochs": sweep.epochs, "hidden": records[0].get("hidden"), **chosen},
         **_price(bits, _mean(records, "operations")),

@@ -37,8 +37,8 @@ def counted() -> Iterator[tuple[str, object, np.ndarray | None]]:
     yield "weighted", tan, data.X
     yield "fixed point", tb.quantize(tan, tb.Fixed(3, 2)), data.X
     yield "quantile", tb.BayesNetClassifier(discretizer="quantile", n_bins=5).fit(X, y).model_, None
-    yield "circuit classifier", tb.CircuitClassifier(ke=0.5).fit(X, text).circuit_, None
-    density = tb.CircuitDensity(ke=0.2).fit(load_iris().data)
+    yield "circuit classifier", tb.CircuitClassifier(edge_price=0.5).fit(X, text).circuit_, None
+    density = tb.CircuitDensity(edge_price=0.2).fit(load_iris().data)
     yield "circuit density", density.circuit_, None
     yield "greedy circuit", tb.learn_circuit(data, edge_price=0.5, method="greedy").circuit, data.X
     yield "decision trees", tb.learn.learn_tree_cpds(data).net, data.X
@@ -83,24 +83,27 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
     images, digits = load_digits(return_X_y=True)
     conv = tb.QuantizedNetClassifier("conv", hidden=(2,), layers=1, epochs=1, random_state=1)
     yield "conv", conv.fit(images[:200], digits[:200]).model_, tb.read_dataset(images, like=conv.model_).X
-    yield from trials(pd.DataFrame(X[:, :6]).add_prefix("x").assign(kind=y), ["fc"])
+    yield from trials(pd.DataFrame(X[:, :6]).add_prefix("x").assign(kind=y), ["dense"])
 
 
 def trials(frame, families) -> Iterator[tuple[str, object, None]]:
     """Carry out some trials of a search."""
-    from tinybayes.search.families import Limits, first_guess, fitted, listed
+    from tinybayes.search.budget import Budget
+    from tinybayes.search.families import FAMILIES
+    from tinybayes.search.families.family import Effort
     from tinybayes.search.trials import carry_out
     from tinybayes.search.views import make_views
 
     views = make_views(frame, "kind", seed=4)
-    for family in families:
-        if family == "fc":
-            guess = {"family": family, "seed": 1, **first_guess(family, views, Limits())}
-            settings = [fitted({**guess, "bits": bits}, views, Limits()) for bits in (2, 5)]
+    for name in families:
+        family = FAMILIES[name]
+        if family.sampled:
+            guess = {"family": name, "seed": 1, **family.first_guess(views, Budget())}
+            settings = [family.fitted({**guess, "bits": bits}, views, Budget()) for bits in (2, 5)]
         else:
-            settings = listed(family, views)[-2:]
-        for number, outcome in enumerate(carry_out(views, settings, 30)):
-            yield f"trial {family} {number}", outcome.model, None
+            settings = family.settings()[-2:]
+        for number, outcome in enumerate(carry_out(views, settings, Effort(30))):
+            yield f"trial {name} {number}", outcome.model, None
 
 
 def answers(folder: Path) -> None:

@@ -27,7 +27,7 @@ from tinybayes.data import MDLPDiscretizer
 ROOT = Path(__file__).parent.parent
 CLASSIFIERS = [
     BayesNetClassifier("chow-liu"),
-    CircuitClassifier(ke=1.0),
+    CircuitClassifier(edge_price=1.0),
     QuantizedNetClassifier(epochs=2, random_state=0),
 ]
 
@@ -63,8 +63,8 @@ def test_a_grid_search_chooses(iris):
     scores = dict(zip(map(str, found.cv_results_["params"]), found.cv_results_["mean_test_score"], strict=True))
     each = cross_val_score(BayesNetClassifier(**found.best_params_), X, y, cv=3).mean()
     assert scores[str(found.best_params_)] == pytest.approx(each)
-    prices = GridSearchCV(CircuitDensity(), {"ke": [0.1, 1000.0]}, cv=3).fit(X)
-    assert prices.best_params_ == {"ke": 0.1}
+    prices = GridSearchCV(CircuitDensity(), {"edge_price": [0.1, 1000.0]}, cv=3).fit(X)
+    assert prices.best_params_ == {"edge_price": 0.1}
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)

@@ -21,6 +21,7 @@ _HOMES = {
     "most_probable predict_codes sample",
     "learn": "chow_liu learn_circuit learn_classifier maximum_likelihood naive_bayes relearn",
     "model": "CPD BayesNet Circuit Codebook Dataset Fixed Float LogLinear NeuralNet Structure Variable",
+    "search.budget": "Budget",
     "search.explore": "explore",
 }
 _HOME_OF = {name: f"tinybayes.{home}" for home, names in _HOMES.items() for name in names.split()}

@@ -54,6 +54,7 @@ from tinybayes.model import LogLinear as LogLinear
 from tinybayes.model import NeuralNet as NeuralNet
 from tinybayes.model import Structure as Structure
 from tinybayes.model import Variable as Variable
+from tinybayes.search.budget import Budget as Budget
 from tinybayes.search.explore import explore as explore
 
 datasets = named

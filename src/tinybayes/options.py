@@ -56,12 +56,11 @@ class Option:
         if self.choices is not None and value not in self.choices:
             raise error(f"one of {', '.join(map(str, self.choices))}", repr(value), where=name)
         for number in value if isinstance(value, tuple) else (value,):
-            if isinstance(number, numbers.Real) and not self._within(float(number)):
-                raise error(self.bounds, number, where=name)
+            real = isinstance(number, numbers.Real)
+            if self.bounds and not (real and self._within(float(number))):
+                raise error(self.bounds, number if real else repr(number), where=name)
 
     def _within(self, number: float) -> bool:
-        if all(bound is None for bound in (self.low, self.high, self.above, self.below)):
-            return True
         low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
         above, below = (self.above is None or number > self.above), (self.below is None or number < self.below)
         return low <= number <= high and above and below and (math.isfinite(number) or self.high == math.inf)

@@ -208,7 +208,7 @@ def test_other_bad_input(place):
 
 def test_fit_by_gradient(place):
     common = ("fit", "train.csv", "--target", "species", "--training", "hybrid", "--epochs", "30")
-    run(*common, "--structure", "subset", "--candidates", "2", "-o", "grad.tb", cwd=place)
+    run(*common, "--structure", "subset", "--n-candidates", "2", "-o", "grad.tb", cwd=place)
     assert json.loads(run("evaluate", "grad.tb", "test.csv", "--json", cwd=place).stdout)["error"] < 0.2
     run(*common, "--structure", "naive", "--bits", "4", "-o", "bits.tb", cwd=place)
     assert load(place / "bits.tb").cpds[0].format.bits == 4

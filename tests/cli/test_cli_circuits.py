@@ -60,8 +60,8 @@ def test_a_class_makes_a_classifier(place, frame):
 
 
 def test_every_option_reaches_the_learner(place, frame):
-    options = "--edge-cost 0.3 --parameter-cost 0.5 --method greedy --smoothing 2 --max-edges 150"
-    run(*LEARN, *options.split(), "--discretizer", "uniform", "--bins", "4", "--drop", "c", cwd=place)
+    options = "--edge-price 0.3 --parameter-price 0.5 --method greedy --smoothing 2 --max-edges 150"
+    run(*LEARN, *options.split(), "--discretizer", "uniform", "--n-bins", "4", "--drop", "c", cwd=place)
     wanted = CircuitDensity(0.3, 0.5, method="greedy", smoothing=2, max_edges=150, discretizer="uniform", n_bins=4)
     assert load(place / "m.tb") == wanted.fit(frame.drop(columns="c")).circuit_
     trained = load_metadata(place / "m.tb")["trained"]
@@ -91,10 +91,10 @@ def test_trees_only(place):
     assert any(cpd.tree is not None for cpd in net.cpds)
     assert figures["parameter_price"] == 1.0
     assert model_cost(net).to_dict().items() <= figures.items()
-    run(*LEARN, "--trees-only", "--parameter-cost", "1e9", cwd=place)
+    run(*LEARN, "--trees-only", "--parameter-price", "1e9", cwd=place)
     assert all(cpd.tree is None for cpd in load(place / "m.tb").cpds)
     assert "Learned decision trees" in run(*LEARN, "--trees-only", "--target", "b", cwd=place).stdout
-    for option in (("--edge-cost", "1"), ("--method", "quick"), ("--max-edges", "9"), ("--checkpoint", "c")):
+    for option in (("--edge-price", "1"), ("--method", "quick"), ("--max-edges", "9"), ("--checkpoint", "c")):
         message = f"{option[0]}: expected no options of circuits with --trees-only"
         fails(*LEARN[:2], "-o", "n.tb", "--trees-only", *option, cwd=place, message=message)
 
@@ -119,20 +119,20 @@ def interrupted(monkeypatch):
 
 def test_an_interrupt_saves_the_circuit_so_far_and_says_so(place, interrupted):
     before = signal.getsignal(signal.SIGINT)
-    done = run(*LEARN, "--edge-cost", "0.01", cwd=place, code=130)
+    done = run(*LEARN, "--edge-price", "0.01", cwd=place, code=130)
     assert done.stderr.count("\n") == 1
     assert "An interrupt ended the growth after" in done.stderr
     assert "Saved to m.tb" in done.stdout
     assert load_metadata(place / "m.tb")["trained"]["complete"] is False
     assert signal.getsignal(signal.SIGINT) is before
-    figures = json.loads(run(*LEARN, "--edge-cost", "0.01", "--json", cwd=place, code=130).stdout)
+    figures = json.loads(run(*LEARN, "--edge-price", "0.01", "--json", cwd=place, code=130).stdout)
     assert figures["complete"] is False
     assert isinstance(load(place / "m.tb"), Circuit)
 
 
 @pytest.mark.parametrize("method", ["quick", "greedy"])
 def test_a_checkpoint_leads_to_the_circuit_of_an_uninterrupted_run(place, interrupted, monkeypatch, method):
-    resumable = (*LEARN, "--edge-cost", "0.02", "--method", method, "--checkpoint", "c.ckpt")
+    resumable = (*LEARN, "--edge-price", "0.02", "--method", method, "--checkpoint", "c.ckpt")
     done = run(*resumable, cwd=place, code=130)
     assert "run the same command again to go on from c.ckpt" in done.stderr
     first = load_metadata(place / "m.tb")["trained"]["splits"]
@@ -141,7 +141,7 @@ def test_a_checkpoint_leads_to_the_circuit_of_an_uninterrupted_run(place, interr
     monkeypatch.undo()
     run(*resumable, cwd=place)
     resumed, figures = load(place / "m.tb"), load_metadata(place / "m.tb")["trained"]
-    run(*LEARN, "--edge-cost", "0.02", "--method", method, cwd=place)
+    run(*LEARN, "--edge-price", "0.02", "--method", method, cwd=place)
     whole, wanted = load(place / "m.tb"), load_metadata(place / "m.tb")["trained"]
     assert 0 <= first < second < figures["splits"] == wanted["splits"]
     np.testing.assert_array_equal(resumed.table, whole.table)
@@ -153,7 +153,7 @@ def test_a_checkpoint_of_other_data_or_prices_is_refused(place, frame):
     run(*LEARN, "--checkpoint", "c.ckpt", cwd=place)
     (place / "m.tb").unlink()
     same = (*LEARN, "--checkpoint", "c.ckpt")
-    fails(*same, "--edge-cost", "0.2", cwd=place, message="c.ckpt: expected a checkpoint with edge_price 0.2, got one")
+    fails(*same, "--edge-price", "0.2", cwd=place, message="c.ckpt: expected a checkpoint with edge_price 0.2, got one")
     frame.iloc[1:].to_csv(place / "t.csv", index=False)
     fails(*same, cwd=place, message="c.ckpt: expected a checkpoint of the same data, got one of other data; choose")
     fails(*LEARN, "--checkpoint", "t.csv", cwd=place, message="t.csv: expected a checkpoint")
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_other_data_or_prices_is_refused(place, frame):
 
 def test_a_time_limit_is_no_error(place, monkeypatch):
     monkeypatch.setattr(_growth, "LOOKS", 1)
-    done = run(*LEARN, "--seconds", "1e-9", "--edge-cost", "0.01", cwd=place)
+    done = run(*LEARN, "--seconds", "1e-9", "--edge-price", "0.01", cwd=place)
     assert "more splits would have paid" in done.stdout
     assert done.stderr == ""
     assert load_metadata(place / "m.tb")["trained"]["complete"] is False
@@ -174,7 +174,7 @@ def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
     hidden = generator.integers(0, 2, (4000, 6))
     X = hidden[:, generator.integers(0, 6, 60)] ^ (generator.random((4000, 60)) < 0.2)
     np.savez(tmp_path / "t.npz", X=X)
-    command = [sys.executable, "-m", "tinybayes", "learn-circuit", "t.npz", "--edge-cost", "0.001", "-o", "m.tb"]
+    command = [sys.executable, "-m", "tinybayes", "learn-circuit", "t.npz", "--edge-price", "0.001", "-o", "m.tb"]
     process = subprocess.Popen(
         [*command, "--checkpoint", "c"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -199,14 +199,14 @@ def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--edge-cost=-0.1",), "--edge-cost: expected a finite price that is not negative, got -0.1"),
-        (("--edge-cost", "nan"), "--edge-cost"),
-        (("--parameter-cost=-1",), "--parameter-cost: expected a finite price"),
+        (("--edge-price=-0.1",), "--edge-price: expected a finite price that is not negative, got -0.1"),
+        (("--edge-price", "nan"), "--edge-price"),
+        (("--parameter-price=-1",), "--parameter-price: expected a finite price"),
         (("--method", "fast"), "--method: expected quick or greedy, got 'fast'"),
         (("--smoothing", "0"), "--smoothing: expected a finite number above zero"),
         (("--max-edges", "0"), "--max-edges: expected at least 1"),
         (("--seconds", "0"), "--seconds: expected a time above zero"),
-        (("--bins", "1"), "--bins: expected at least 2"),
+        (("--n-bins", "1"), "--n-bins: expected at least 2"),
         (("--discretizer", "magic"), "discretizer: expected"),
         (("--discretizer", "mdlp"), "a class to discretise by"),
         (("--discretizer", "none"), "at most 62 distinct values"),

@@ -70,10 +70,10 @@ def test_every_option_reaches_the_training(place, given):
     assert all(getattr(wanted, f.name) != f.default for f in fields(wanted))
     assert len(fields(wanted)) <= len(inspect.signature(learning.fit).parameters)
     options = (
-        "--candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --sharing 0.5"
+        "--n-candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --sharing 0.5"
         " --structure-rate 0.125 --lam 2 --gamma 3 --eta 4 --conditional 0.75 --epochs 5"
     )
-    options += " --learning-rate 0.25 --batch-size 7 --configs 2 --early-stopping --validation-fraction 0.25"
+    options += " --learning-rate 0.25 --batch-size 7 --n-configs 2 --early-stopping --validation-fraction 0.25"
     options += " --image-shape 1x4 --ordering A --device cpu"
     run(*FIT, "--training", "hybrid", *options.split(), cwd=place)
     assert given == [wanted]
@@ -140,7 +140,7 @@ def test_images_on_the_command_line(tmp_path):
         "7x8",
         "--ordering",
         "A",
-        "--candidates",
+        "--n-candidates",
         "1",
         "--bits",
         "3,1",

@@ -133,7 +133,7 @@ def test_an_interrupt_is_the_exit_code_130(place, monkeypatch):
 def test_the_directory_of_a_search_stands_for_the_chosen_model(place, tmp_path):
     (tmp_path / "models").mkdir()
     shutil.copy(place / "iris.tb", tmp_path / "models" / "a1.tb")
-    model = {"id": "a1", "family": "nb", "label": "naive", "bits": 8, "bytes": 1, "operations": 12, "parameters": 1}
+    model = {"id": "a1", "family": "naive", "label": "naive", "bits": 8, "bytes": 1, "operations": 12, "parameters": 1}
     front = {"chosen": "a1", "models": [{**model, "multiplications": 0, "file": "models/a1.tb"}]}
 
     def write(found):

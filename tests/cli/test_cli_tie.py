@@ -67,7 +67,7 @@ def test_impossible_rows_are_shown_as_such(folder):
 
 @pytest.mark.parametrize("local", [False, True])
 def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, local):
-    how = ["--relearn", "--local"] if local else ["--relearn"]
+    how = ["--relearn", "--normalized"] if local else ["--relearn"]
     arguments = ("tie", "net.tb", "--levels", "4", "--data", "rows.csv", *how)
     shown = run(*arguments, "--train", "rows.csv", "-o", "tied.tb", cwd=folder).stdout
     net, found = load(folder / "net.tb"), load(folder / "tied.tb")
@@ -122,7 +122,7 @@ def test_log_linear_models_are_asked_but_neither_tied_nor_evaluated(folder):
         (["net.tb", "--levels", "auto", "-o", "t.tb"], "data to choose the levels by"),
         (["net.tb", "--levels", "4", "--zeros", "some", "-o", "t.tb"], "--zeros: expected keep"),
         (["circuit.tb", "--relearn", "--data", "rows.csv", "-o", "t.tb"], "expected a Bayesian network, got a circuit"),
-        (["net.tb", "--levels", "4", "--local", "-o", "t.tb"], "--local: expected --relearn"),
+        (["net.tb", "--levels", "4", "--normalized", "-o", "t.tb"], "--normalized: expected --relearn"),
         (["net.tb", "--levels", "4", "--train", "rows.csv", "-o", "t.tb"], "--train: expected --relearn"),
         (["net.tb", "--levels", "4", "--relearn", "-o", "t.tb"], "--relearn: expected a table to learn from"),
         (["net.tb", "--relearn", "--renormalize", "--data", "rows.csv", "-o", "t.tb"], "one of --relearn and"),

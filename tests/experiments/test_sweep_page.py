@@ -79,7 +79,7 @@ def test_a_page_of_stored_runs(file):
     first, second, third = read_sweeps(file)
     assert isinstance(first, TableSweep)
     assert isinstance(third, NetSweep)
-    assert [m["family"] for m in found["models"]] == ["nb", "tan-learned", "cnn"]
+    assert [m["family"] for m in found["models"]] == ["naive", "subset", "conv"]
     assert [m["group"] for m in found["models"]] == ["satimage", "satimage", "usps"]
     assert [m["test_error"] for m in found["models"]] == pytest.approx([0.3, 0.1, 0.15])
     assert [m["validation_error"] for m in found["models"]] == pytest.approx([0.15, 0.05, 0.3])

@@ -262,7 +262,7 @@ def explore_case(work: Path, storage: bool = False) -> Case:
     data = table(work / "table.csv", 600)
 
     def commands(out: Path) -> list[list[Any]]:
-        options = ["--families", "closed-form,tied,tree,nb", "--workers", "1", "--time", "3s"]
+        options = ["--families", "closed-form,tied,tree,naive", "--workers", "1", "--time", "3s"]
         options += ["--storage", f"sqlite:///{out}/study.db"] if storage else []
         return [["explore", data, "--target", "label", *options, "-o", out]]
 

@@ -21,7 +21,7 @@ LISTED = "closed-form,tied,tree"
 JUMP = 86_400  # seconds, forward and back
 
 
-def _explore(data: Path, out: Path, *options: Any, families: str = f"{LISTED},nb", seconds: int = 3) -> list[Any]:
+def _explore(data: Path, out: Path, *options: Any, families: str = f"{LISTED},naive", seconds: int = 3) -> list[Any]:
     return ["explore", data, "--target", "label", "--families", families, "--time", f"{seconds}s", *options, "-o", out]
 
 
@@ -86,7 +86,7 @@ def worker_lost(work: Path, kills: int, seed: int) -> Result:
     data = table(work / "table.csv", 600)
     for turn in range(2):
         out = work / f"out{turn}"
-        words = _explore(data, out, "--workers", "2", families=f"{LISTED},forest,fc", seconds=16)
+        words = _explore(data, out, "--workers", "2", families=f"{LISTED},forest,dense", seconds=16)
         search = _started(work, words)
         try:
             victim = _wait_for(partial(_workers_of, search.pid), 30)
@@ -116,7 +116,7 @@ def dask_worker_lost(work: Path, kills: int, seed: int) -> Result:
         _wait_for(file.exists, 60)
         started += [subprocess.Popen([*worker, "--no-nanny", "--no-dashboard"], **quiet) for _ in range(2)]
         out = work / "out"
-        words = _explore(data, out, "--dask", file, families=f"{LISTED},forest,fc", seconds=20)
+        words = _explore(data, out, "--dask", file, families=f"{LISTED},forest,dense", seconds=20)
         search = _started(work, words)
         started.append(search)
         _wait_for(lambda: (out / "trials").exists(), 60)
@@ -150,7 +150,7 @@ def server_restarted(work: Path, kills: int, seed: int) -> Result:
     with _server(Path(found).parent, work / "server") as (url, control):
         for turn in range(3):
             out = work / f"out{turn}"
-            words = _explore(data, out, "--workers", "1", "--storage", url, families=f"{LISTED},nb", seconds=15)
+            words = _explore(data, out, "--workers", "1", "--storage", url, families=f"{LISTED},naive", seconds=15)
             search = _started(work, words)
             _wait_for(lambda place=out: (place / "trials").exists(), 60)
             time.sleep(generator.random() * 4)
@@ -191,7 +191,7 @@ def clock_jump(work: Path, kills: int, seed: int) -> Result:
             out = work / f"out{jump}{store}"
             storage = ["--storage", f"sqlite:///{out}/study.db"] if store == "sqlite" else []
             began = time.monotonic()
-            words = _explore(data, out, "--workers", "1", *storage, families=f"{LISTED},nb", seconds=15)
+            words = _explore(data, out, "--workers", "1", *storage, families=f"{LISTED},naive", seconds=15)
             done = subprocess.run(command_line(*words), env=environment, capture_output=True, text=True, timeout=120)
             seconds = time.monotonic() - began
             result.tried += 1

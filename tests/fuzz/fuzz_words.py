@@ -95,7 +95,7 @@ def options() -> tuple[Mutant, Run]:
 
 MODEL = {
     "id": "1",
-    "family": "nb",
+    "family": "naive",
     "label": "naive Bayes",
     "settings": {"bits": 3, "view": "mdlp"},
     "validation_error": 0.1,
@@ -174,7 +174,7 @@ def fronts() -> tuple[Mutant, Run]:
 
 def progress() -> tuple[Mutant, Run]:
     """What a search says of itself: nothing that it says is an error, it is only not believed."""
-    from tinybayes.search.watched import PROGRESS
+    from tinybayes.search import PROGRESS
     from tinybayes.serve.source import Source, is_running
 
     said = {"runs": 3, "seconds": 1.5, "seconds_left": 2.0, "best": {"id": "1", "error": 0.5}, "phase": "searching"}

@@ -53,9 +53,9 @@ def models(train):
     """Return (family, label, settings, model), one of each kind and several networks."""
     naive = learn_classifier(train, structure="naive")
     tree = learn_classifier(train, structure="chow-liu")
-    found = [("nb", "naive Bayes, floats", {"structure": "naive", "bits": 32}, naive)]
+    found = [("naive", "naive Bayes, floats", {"structure": "naive", "bits": 32}, naive)]
     found += [
-        ("nb", f"naive Bayes, {a + b} bits", {"structure": "naive", "bits": a + b}, quantize(naive, Fixed(a, b)))
+        ("naive", f"naive Bayes, {a + b} bits", {"structure": "naive", "bits": a + b}, quantize(naive, Fixed(a, b)))
         for a, b in [(3, -1), (3, 0), (3, 1), (3, 3)]
     ]
     found.append(("tan", "tan, floats", {"structure": "chow-liu", "bits": 32}, tree))
@@ -72,8 +72,8 @@ def models(train):
             learn_circuit(train, edge_price=0.5, max_edges=2000).circuit,
         )
     )
-    found.append(("fc", "linear net, 4 bits", {"layers": [10], "bits": 4}, linear_net(train)))
-    found.append(("fc", "net with 16 units, 2 bits", {"layers": [16, 10], "bits": 2}, hidden_net(train)))
+    found.append(("dense", "linear net, 4 bits", {"layers": [10], "bits": 4}, linear_net(train)))
+    found.append(("dense", "net with 16 units, 2 bits", {"layers": [16, 10], "bits": 2}, hidden_net(train)))
     return found
 
 
@@ -90,7 +90,7 @@ def write_explored(directory, train, test):
         entry |= {name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")}
         entry |= page_figures(model, test.rows(slice(half, None))) | {"file": f"models/{number}.tb"}
         entry["explanations"] = explained_rows(model, test.rows(slice(half, None)))
-        if family == "fc":
+        if family == "dense":
             entry["history"] = [[epoch, 0.1 + 0.8 / epoch] for epoch in range(1, 31)]
         if family == "tan":
             entry["boards"] = [

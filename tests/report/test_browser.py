@@ -117,7 +117,7 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
 
 def test_families_can_be_hidden(browser, page):
     browser.open(page[0])
-    chip = browser.find('.chip[data-family="nb"]')
+    chip = browser.find('.chip[data-family="naive"]')
     chip.click()
     assert chip.get_attribute("aria-pressed") == "false"
     assert len(browser.marks()) == 10
@@ -323,22 +323,22 @@ def test_a_page_is_brought_up_to_date_in_place(browser, page):
     """What a server of a running search does."""
     browser.open(page[0])
     browser.slide("bits", 500)
-    browser.click('.chip[data-family="nb"]')
+    browser.click('.chip[data-family="naive"]')
     limit = browser.js("return Tinybayes.state.limits.bits")
     browser.js(
         "const next = structuredClone(Tinybayes.data);"
-        "next.models.push({...next.models[0], id: 'new', family: 'cnn', label: 'new one'});"
+        "next.models.push({...next.models[0], id: 'new', family: 'conv', label: 'new one'});"
         "next.cards = JSON.parse(document.getElementById('data').textContent).cards; Tinybayes.update(next)"
     )
     assert "16 models" in browser.find("#about").text
     assert len(browser.marks()) == 11
     assert browser.js("return Tinybayes.state.limits.bits") == limit
     assert browser.js("return Tinybayes.state.chosen") == page[1]["chosen"]
-    assert browser.find('.chip[data-family="cnn"]').is_displayed()
+    assert browser.find('.chip[data-family="conv"]').is_displayed()
 
 
 def test_groups_are_shown_one_at_a_time(browser, tmp_path):
-    common = {"family": "nb", "on_front": True, "operations": None, "parameters": None}
+    common = {"family": "naive", "on_front": True, "operations": None, "parameters": None}
     models = [
         {"id": i, "group": group, "label": f"{group} {i}", "test_error": 0.1 * (i + 1), "bits": 10 ** (i + 1), **common}
         for i, group in enumerate(["letter", "letter", "usps", "usps", "usps"])

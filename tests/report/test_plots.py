@@ -46,7 +46,7 @@ def test_bits_shows_the_least_error_of_each_family(explored):
     models = read_front(explored)["models"]
     (axes,) = draw_bits(models, 5.5).axes
     line = next(line for line in axes.lines if line.get_label() == "naive Bayes")
-    errors = {m["label"]: 100 * m["validation_error"] for m in models if m["family"] == "nb"}
+    errors = {m["label"]: 100 * m["validation_error"] for m in models if m["family"] == "naive"}
     assert dict(zip(*line.get_data(), strict=True)) == pytest.approx(
         {2: errors["naive Bayes, 2 bits"], 3: errors["naive Bayes, 3 bits"], 4: errors["naive Bayes, 4 bits"]}
         | {6: errors["naive Bayes, 6 bits"], 32: errors["naive Bayes, floats"]}

@@ -8,8 +8,9 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from sklearn.datasets import load_iris
 
-from tinybayes.search import families as kinds
-from tinybayes.search.families import Limits
+from tinybayes.search.budget import Budget
+from tinybayes.search.families import FAMILIES
+from tinybayes.search.families.family import Effort
 from tinybayes.search.study import Store, key_of
 from tinybayes.search.trials import carry_out
 from tinybayes.search.views import make_views
@@ -20,7 +21,7 @@ TREES = [{"family": "tree", "leaves": leaves} for leaves in (4, 8, 16)]
 @pytest.fixture(params=["journal", "sqlite"])
 def opened(tmp_path, request):
     url = f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else None
-    return lambda: Store(tmp_path, url, {"table": "t"}, Limits(), 0)
+    return lambda: Store(tmp_path, url, {"table": "t"}, Budget(), 0)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_a_setting_is_taken_once(opened, views, monkeypatch):
     assert second[:2] == [None, None]
     assert second[2] is not None
     assert None not in two.claim(TREES[:1], 1, {})  # trained longer it is another run
-    for outcome, number in zip(carry_out(views, TREES[:2], 1), first, strict=True):
+    for outcome, number in zip(carry_out(views, TREES[:2], Effort(1)), first, strict=True):
         one.tell(number, outcome, 0)
     assert two.claim(TREES[:1], 0, {}) == [None]  # stored by the other one meanwhile
     assert set(two.read()) == {key_of(setting, 0) for setting in TREES[:2]}
@@ -59,11 +60,11 @@ def test_what_was_given_up_can_be_taken_again(opened, monkeypatch):
 
 def test_claimed_runs_teach_the_sampler(opened, views):
     store = opened()
-    space = kinds.distributions("nb", views)
-    asked = store.ask("nb", space, {})
+    space = FAMILIES["naive"].space(views)
+    asked = store.ask("naive", space, {})
     (number,) = store.claim([{**asked.setting, "seed": 1}], 1, space)
     trial = store.study.get_trials()[number]
-    assert trial.params == {f"nb.{name}": asked.setting[name] for name in space}
+    assert trial.params == {f"naive.{name}": asked.setting[name] for name in space}
 
 
 def test_trials_of_ended_processes_fail_and_others_stay(opened, monkeypatch):

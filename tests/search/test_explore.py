@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
-from tinybayes.search import families as kinds
-from tinybayes.search.conclude import choose
-from tinybayes.search.families import Limits
-from tinybayes.search.front import pareto, ranks
+from tinybayes.search.budget import Budget
+from tinybayes.search.explore import Execution
+from tinybayes.search.families import FAMILIES, describe
+from tinybayes.search.families.family import Effort
+from tinybayes.search.front import choose, pareto, ranks
 from tinybayes.search.study import Run, Store
 from tinybayes.search.trials import carry_out
 from tinybayes.search.views import make_views
@@ -64,91 +65,95 @@ def test_square_images_are_found_out():
     assert make_views(iris(), "target").image_shape is None
 
 
-@pytest.mark.parametrize("family", kinds.FAMILIES)
+SAMPLED = [family for family in FAMILIES.values() if family.sampled]
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_every_family_learns_and_is_priced(views, family):
-    if family == "cnn":
+    if family.name == "conv":
         views = make_views(load_digits(as_frame=True).frame, "target")
-    if family in kinds.SAMPLED:
-        middle = {
-            name: d.choices[0] if hasattr(d, "choices") else d.low
-            for name, d in kinds.distributions(family, views).items()
-        }
-        drawn = {"family": family, **middle, "learning_rate": 0.02, "seed": 0} | {"bits": 4}
-        settings = [kinds.fitted(drawn, views, Limits())]
+    if family.sampled:
+        middle = {name: d.choices[0] if hasattr(d, "choices") else d.low for name, d in family.space(views).items()}
+        drawn = {"family": family.name, **middle, "learning_rate": 0.02, "seed": 0} | {"bits": 4}
+        settings = [family.fitted(drawn, views, Budget())]
     else:
-        settings = kinds.listed(family, views)[-1:]
-    outcome = carry_out(views, settings, 300, final=True)[0]
+        settings = family.settings()[-1:]
+    outcome = carry_out(views, settings, Effort(300, final=True))[0]
     assert outcome.error < 0.6
     assert outcome.test_error is not None
+    assert (outcome.model is not None) == family.deployable
     if outcome.model is not None:
         assert outcome.cost == model_cost(outcome.model)
-    assert kinds.describe(settings[0])
+        assert family.smallest_bits(views) <= outcome.cost.bits
+    assert family.shown_as(settings[0]) in FAMILIES
+    assert describe(settings[0])
 
 
 def test_settings_are_cut_down_to_the_budget():
     digits = make_views(load_digits(as_frame=True).frame, "target")
-    for family in ("fc", "cnn"):
-        drawn = {"family": family, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
-        drawn |= {"learning_rate": 0.01, "smoothing": 0.0, "inputs": "standard"}
-        cut = kinds.fitted(drawn, digits, Limits(20_000, 60_000))
-        outcome = carry_out(digits, [cut], 30)[0]
+    for name, more in (("dense", {"inputs": "standard"}), ("conv", {})):
+        drawn = {"family": name, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
+        drawn |= {"learning_rate": 0.01, "label_smoothing": 0.0, **more}
+        cut = FAMILIES[name].fitted(drawn, digits, Budget(20_000, 60_000))
+        outcome = carry_out(digits, [cut], Effort(30))[0]
         assert outcome.cost.bits <= 20_000
         assert outcome.cost.operations <= 60_000
         assert outcome.cost.bits > 5_000
-        price = kinds.net_price(family, cut["hidden"], 8, 64, 10, (8, 8), scaled=family == "fc")
+        price = FAMILIES[name].price(cut["hidden"], 8, digits, scaled=bool(more))
         assert price[1] == outcome.cost.operations
         assert price[0] >= outcome.cost.bits
 
 
 def test_linear_networks_give_up_bits_to_fit_the_budget():
     digits = make_views(load_digits(as_frame=True).frame, "target")
-    drawn = {"family": "fc", "bits": 8, "share": 1.0, "size": 3, "layers": 0, "activation": "sign", "seed": 0}
-    drawn |= {"learning_rate": 0.02, "smoothing": 0.0, "inputs": "shared"}
-    cut = kinds.fitted(drawn, digits, Limits(2500))
+    drawn = {"family": "dense", "bits": 8, "share": 1.0, "size": 3, "layers": 0, "activation": "sign", "seed": 0}
+    drawn |= {"learning_rate": 0.02, "label_smoothing": 0.0, "inputs": "shared"}
+    family = FAMILIES["dense"]
+    cut = family.fitted(drawn, digits, Budget(2500))
     assert (cut["hidden"], cut["bits"]) == ([], 3)
-    assert kinds.describe(cut) == "fc linear, 3 bits"
-    assert kinds.shape(cut) == kinds.shape(cut | {"size": 1, "activation": "relu"})
-    outcome = carry_out(digits, [cut], 500)[0]
+    assert describe(cut) == "dense linear, 3 bits"
+    assert family.shape(cut) == family.shape(cut | {"size": 1, "activation": "relu"})
+    outcome = carry_out(digits, [cut], Effort(500))[0]
     assert outcome.cost.bits <= 2500
     assert outcome.error < 0.15
-    assert kinds.fitted(drawn, digits, Limits(500)) is None
+    assert family.fitted(drawn, digits, Budget(500)) is None
 
 
-@pytest.mark.parametrize("family", kinds.SAMPLED)
+@pytest.mark.parametrize("family", SAMPLED, ids=lambda family: family.name)
 def test_first_guesses_can_be_drawn_and_fit(family):
     digits = make_views(load_digits(as_frame=True).frame, "target")
-    for limits in (Limits(), Limits(32_000), Limits(9_000, 9_000)):
-        guess = kinds.first_guess(family, digits, limits)
-        space = kinds.distributions(family, digits)
+    for limits in (Budget(), Budget(32_000), Budget(9_000, 9_000)):
+        guess = family.first_guess(digits, limits)
+        space = family.space(digits)
         assert set(guess) <= set(space)
         assert all(space[name]._contains(space[name].to_internal_repr(value)) for name, value in guess.items())
-    wide = kinds.first_guess(family, digits, Limits())
-    if family in ("fc", "cnn"):
-        assert wide["size"] > kinds.first_guess(family, digits, Limits(9_000))["size"]
+    wide = family.first_guess(digits, Budget())
+    if "size" in wide:
+        assert wide["size"] > family.first_guess(digits, Budget(9_000))["size"]
 
 
 def run_of(key, error, bits, operations=1, saved=True, loss=0.0):
     cost = {"bits": bits, "operations": operations}
-    return Run(key, {"family": "nb"}, 0, error, loss, cost, 0.0, [], saved)
+    return Run(key, {"family": "naive"}, 0, error, loss, cost, 0.0, [], saved)
 
 
 def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_good_enough():
     runs = [run_of("a", 0.1, 50), run_of("b", 0.05, 200), run_of("c", 0.02, 900), run_of("d", 0.01, 40, saved=False)]
-    assert choose(runs, Limits(), None).key == "c"
-    assert choose(runs, Limits(bits=500), None).key == "b"
-    assert choose(runs, Limits(), 0.06).key == "b"
-    assert choose(runs, Limits(bits=10), None) is None
+    assert choose(runs, Budget()).key == "c"
+    assert choose(runs, Budget(bits=500)).key == "b"
+    assert choose(runs, Budget(error=0.06)).key == "b"
+    assert choose(runs, Budget(bits=10)) is None
 
 
 def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     found = explore(
-        iris(), "target", output=tmp_path, seconds=8, budget_bits=4000, families="closed-form,tied,tree,fc", seed=3
+        iris(), "target", output=tmp_path, seconds=8, budget="500B", families="closed-form,tied,tree,dense", seed=3
     )
     assert found.chosen is not None
     assert found.chosen["bits"] <= 4000
     document = json.loads((tmp_path / "front.json").read_text())
     kept = [m for m in document["models"] if m["file"] is not None]
-    networks = [m for m in kept if m["family"] in ("nb", "tan", "tan-learned", "tied")]
+    networks = [m for m in kept if m["family"] in ("naive", "tan", "subset", "tied")]
     assert networks
     for model in kept:
         assert bool(model["explanations"]) == (model in networks)
@@ -179,7 +184,7 @@ def test_a_killed_search_is_taken_up(tmp_path):
     iris().to_csv(table, index=False)
     place = tmp_path / "search"
     command = [sys.executable, "-m", "tinybayes", "explore", str(table), "--target", "target", "-o", str(place)]
-    command += ["--families", "closed-form,tied,tree,forest,fc", "--workers", "1", "--time", "60s"]
+    command += ["--families", "closed-form,tied,tree,forest,dense", "--workers", "1", "--time", "60s"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal, until = place / "search.journal", time.monotonic() + 60
     while time.monotonic() < until and not (journal.exists() and whole_lines(journal).count('"run"') >= 3):
@@ -188,7 +193,7 @@ def test_a_killed_search_is_taken_up(tmp_path):
     process.wait()
     views = make_views(iris(), "target")
     meaning = json.loads(next(line for line in journal.read_text().splitlines() if "meaning" in line))
-    kept = Store(place, None, meaning["user_attr"]["meaning"], Limits(), 0).runs
+    kept = Store(place, None, meaning["user_attr"]["meaning"], Budget(), 0).runs
     assert len(kept) >= 3
     for run in kept.values():
         assert not run.saved or load(place / "trials" / f"{run.key}.tb")
@@ -209,9 +214,9 @@ def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp
     ended.wait()
     with monkeypatch.context() as patched:
         patched.setattr(os, "getpid", lambda: ended.pid)
-        before = Store(tmp_path, None, {"table": "t"}, Limits(), 0)
-        asked = before.ask("nb", kinds.distributions("nb", views), {"view": "mdlp"})
-    outcome = carry_out(views, [{**asked.setting, "seed": 0}], 20)[0]
+        before = Store(tmp_path, None, {"table": "t"}, Budget(), 0)
+        asked = before.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
+    outcome = carry_out(views, [{**asked.setting, "seed": 0}], Effort(20))[0]
     written = before.study if stored else before._asked[asked.number]
 
     def killed(*_, **__):
@@ -220,7 +225,7 @@ def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp
     monkeypatch.setattr(written, "tell" if stored else "set_user_attr", killed)
     with pytest.raises(KeyboardInterrupt):
         before.tell(asked.number, outcome, 0)
-    after = Store(tmp_path, None, {"table": "t"}, Limits(), 0)
+    after = Store(tmp_path, None, {"table": "t"}, Budget(), 0)
     assert [trial.state.name for trial in after.study.trials] == ["COMPLETE" if stored else "FAIL"]
     assert [trial.values for trial in after.study.trials if stored] == [run.objectives for run in after.runs.values()]
     assert [run.error for run in after.runs.values()] == ([outcome.error] if stored else [])
@@ -233,12 +238,12 @@ def read_frame_of(path):
 
 
 def test_two_stores_of_one_search_see_each_other(tmp_path):
-    one = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Limits(), 0)
-    two = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Limits(), 0)
+    one = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
+    two = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
     views = make_views(iris(), "target")
-    asked = one.ask("nb", kinds.distributions("nb", views), {"view": "mdlp"})
+    asked = one.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
     assert asked.setting["view"] == "mdlp"
-    outcome = carry_out(views, [{**asked.setting, "seed": 0}], 20)[0]
+    outcome = carry_out(views, [{**asked.setting, "seed": 0}], Effort(20))[0]
     run = one.tell(asked.number, outcome, 0)
     assert two.read()[run.key] == run
 
@@ -246,18 +251,19 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"budget_bits": 10}, "a budget of at least"),
-        ({"families": "nb,deep"}, "some of fc, cnn"),
-        ({"families": "cnn"}, "images"),
+        ({"budget": Budget(bits=10)}, "a budget of at least"),
+        ({"budget": "four"}, "a size such as 4kB"),
+        ({"families": "naive,deep"}, "some of dense, conv"),
+        ({"families": "conv"}, "images"),
         ({"target": "species"}, "a column 'species'"),
         ({"image_shape": (3, 3)}, "an image of 4 pixels"),
         ({"drop": ("weight",)}, "columns of the table"),
-        ({"storage": "sqlite:////nowhere/at/all/x.db"}, "a storage that can be reached"),
-        ({"dask": "tcp://127.0.0.1:9"}, "a Dask scheduler"),
+        ({"execution": Execution(storage="sqlite:////nowhere/at/all/x.db")}, "a storage that can be reached"),
+        ({"execution": Execution(dask="tcp://127.0.0.1:9")}, "a Dask scheduler"),
     ],
 )
 def test_bad_input_is_named_before_the_work(tmp_path, options, said):
-    if "dask" in options:
+    if options.get("execution", Execution()).dask:
         pytest.importorskip("distributed")
     arguments = {"target": "target", "output": tmp_path / "x", "seconds": 5} | options
     with pytest.raises(TinybayesError, match=said):
@@ -265,8 +271,9 @@ def test_bad_input_is_named_before_the_work(tmp_path, options, said):
 
 
 def test_a_password_is_not_told(tmp_path):
+    url = "mysql+pymysql://me:secret@127.0.0.1:1/x"
     with pytest.raises(TinybayesError) as told:
-        explore(iris(), "target", output=tmp_path, storage="mysql+pymysql://me:secret@127.0.0.1:1/x", seconds=5)
+        explore(iris(), "target", output=tmp_path, seconds=5, execution=Execution(storage=url))
     assert "secret" not in str(told.value)
 
 
@@ -288,7 +295,7 @@ def test_rows_with_gaps_and_text(tmp_path):
     frame = pd.DataFrame({"word": np.array(["no", "yes"])[y], "size": generator.normal(y, 0.5), "label": y})
     frame.loc[::5, "word"] = None
     frame.loc[::7, "size"] = np.nan
-    found = explore(frame, "label", output=tmp_path, families="closed-form,tied,circuit,fc,tree", seconds=6)
+    found = explore(frame, "label", output=tmp_path, families="closed-form,tied,circuit,dense,tree", seconds=6)
     assert found.chosen is not None
     assert found.chosen["test_error"] < 0.2
     model = load(tmp_path / found.chosen["file"])

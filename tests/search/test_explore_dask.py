@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from tinybayes import TinybayesError, explore, load
+from tinybayes.search.explore import Execution
 
 distributed = pytest.importorskip("distributed")
 
@@ -34,8 +35,9 @@ def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
 
         killer = threading.Thread(target=kill)
         killer.start()
-        table, options = load_iris(as_frame=True).frame, {"output": tmp_path, "dask": cluster.scheduler_address}
-        options |= {"families": "closed-form,tied,forest,tree,fc", "report": seen.append}
+        table, options = load_iris(as_frame=True).frame, {"output": tmp_path}
+        options["execution"] = Execution(dask=cluster.scheduler_address)
+        options |= {"families": "closed-form,tied,forest,tree,dense", "report": seen.append}
         found = explore(table, "target", seconds=15, **options)
         killer.join()
         with pytest.raises(ProcessLookupError):
@@ -55,5 +57,6 @@ def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
 
 def test_workers_without_the_package_are_named(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("tinybayes.search.workers.__version__", "999")
+    execution = Execution(dask=cluster.scheduler_address)
     with pytest.raises(TinybayesError, match="install the same version of tinybayes where the worker runs"):
-        explore(load_iris(as_frame=True).frame, "target", output=tmp_path, seconds=5, dask=cluster.scheduler_address)
+        explore(load_iris(as_frame=True).frame, "target", output=tmp_path, seconds=5, execution=execution)

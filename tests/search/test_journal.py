@@ -8,7 +8,7 @@ import time
 import pytest
 from optuna.storages.journal import JournalFileOpenLock
 
-from tinybayes.search.journal import PIECE, SystemLock, cut_half_line, journal
+from tinybayes.search.study import PIECE, SystemLock, cut_half_line, journal
 
 LINES = b'{"a":1}\n{"b":2}\n'
 
@@ -46,7 +46,7 @@ def test_a_half_line_does_not_join_the_next_one(tmp_path):
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
     path = tmp_path / "journal"
     path.touch()
-    script = "import sys; from tinybayes.search.journal import SystemLock\n"
+    script = "import sys; from tinybayes.search.study import SystemLock\n"
     script += "SystemLock(sys.argv[1]).acquire(); print('held', flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -10,8 +10,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from tinybayes.search import live as module
+from tinybayes.search.budget import Budget
 from tinybayes.search.explore import explore
-from tinybayes.search.families import Limits
 from tinybayes.search.front import pareto
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run
@@ -19,7 +19,7 @@ from tinybayes.search.study import Run
 
 def run_of(number, error, bits):
     cost = {"bits": bits, "bytes": bits // 8, "operations": 10, "multiplications": 0, "parameters": 3}
-    setting = {"family": "nb", "bits": 4, "seed": number}
+    setting = {"family": "naive", "bits": 4, "seed": number}
     return Run(f"key{number}", setting, 0, error, 1.0, cost, 1.0, [[1, error]], True)
 
 
@@ -31,22 +31,16 @@ def clock(monkeypatch):
     return now
 
 
-@pytest.fixture(autouse=True)
-def plain(monkeypatch):
-    monkeypatch.setattr(module, "describe", lambda setting: "naive Bayes")
-    monkeypatch.setattr("tinybayes.search.conclude.describe", lambda setting: "naive Bayes")
-
-
 def test_files_are_written_now_and_then(tmp_path, clock):
     (tmp_path / "stop").touch()
-    live = Live(tmp_path, {"title": "t", "data": {}}, Limits(bits=100))
+    live = Live(tmp_path, {"title": "t", "data": {}}, Budget(bits=100))
     assert not live.stopped()  # what an earlier visitor wished is not meant for this search
     assert json.loads((tmp_path / "progress.json").read_text())["phase"] == "starting"
     runs = [run_of(0, 0.2, 80), run_of(1, 0.1, 160), run_of(2, 0.3, 160)]
     live.tell(State(3, 1.0, 9.0, runs[0], "searching"), runs)
     said = json.loads((tmp_path / "progress.json").read_text())
     assert (said["runs"], said["seconds_left"], said["phase"], said["pid"]) == (3, 9.0, "searching", os.getpid())
-    assert said["best"] == {"id": "key0", "label": "naive Bayes", "error": 0.2, "bits": 80, "operations": 10}
+    assert said["best"] == {"id": "key0", "label": "naive, 4 bits", "error": 0.2, "bits": 80, "operations": 10}
     front = json.loads((tmp_path / "live.json").read_text())
     assert [m["id"] for m in front["models"]] == ["key0", "key1", "key2"]
     points = np.array([[r.error, r.bits, r.operations] for r in runs])
@@ -77,7 +71,7 @@ def test_files_are_written_now_and_then(tmp_path, clock):
 
 
 def test_a_directory_that_refuses_does_not_end_a_search(tmp_path, clock):
-    live = Live(tmp_path / "gone", {}, Limits())
+    live = Live(tmp_path / "gone", {}, Budget())
     live.tell(State(1, 1.0, 9.0, None, "searching"), [run_of(0, 0.2, 80)])
     live.end("failed")
     assert list(tmp_path.iterdir()) == []
@@ -88,7 +82,7 @@ def test_a_running_search_is_watched_and_stopped(tmp_path):
     found, began = [], time.monotonic()
 
     def search():
-        found.append(explore(frame, "target", output=tmp_path, seconds=300, families="closed-form,nb"))
+        found.append(explore(frame, "target", output=tmp_path, seconds=300, families="closed-form,naive"))
 
     thread = threading.Thread(target=search)
     thread.start()

@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 from tinybayes import TinybayesError
 from tinybayes.search import driver
 from tinybayes.search import explore as explore_module
+from tinybayes.search.families.family import Effort
 from tinybayes.search.views import make_views
 from tinybayes.search.workers import Processes, Workers, gather
 
@@ -21,7 +22,7 @@ def carried_out(crew):
     """Give out work until it is done; a killed process may be noticed only when its work is asked for."""
     for _ in range(3):
         done = []
-        left = [("batch", crew.submit(SETTINGS, 1, 1.0, False))]
+        left = [("batch", crew.submit(SETTINGS, Effort(1, 1.0)))]
         while left:
             left = gather(left, lambda _, work, done=done: done.append(work))
         try:
@@ -54,22 +55,22 @@ class Unlucky(Workers):
         super().__init__(views)
         self.family, self.times, self.problem, self.asked = family, times, problem, []
 
-    def submit(self, settings, steps, patience, final):
-        self.asked.append([settings[0]["family"], final])
+    def submit(self, settings, effort):
+        self.asked.append([settings[0]["family"], effort.final])
         if settings[0]["family"] == self.family and self.times > 0:
             self.times -= 1
             future = Future()
             future.set_exception(self.problem)
             return future
-        return super().submit(settings, steps, patience, final)
+        return super().submit(settings, effort)
 
 
 @pytest.mark.parametrize("problem", [MemoryError(), TinybayesError("the workers have another opinion")])
-@pytest.mark.parametrize(("family", "times", "found"), [("tree", 1, True), ("tree", 99, False), ("nb", 1, True)])
+@pytest.mark.parametrize(("family", "times", "found"), [("tree", 1, True), ("tree", 99, False), ("naive", 1, True)])
 def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem, family, times, found):
     crews = []
 
-    def crew(views, workers, dask):
+    def crew(views, execution):
         crews.append(Unlucky(views, family, times, problem))
         return crews[0]
 
@@ -78,7 +79,7 @@ def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem,
     frame = load_iris(as_frame=True).frame
     done = explore_module.explore(frame, "target", output=tmp_path, seconds=4, families=f"closed-form,{family}")
     assert any(model["family"] == family for model in done.models) == found
-    assert any(model["family"] in ("nb", "tan") for model in done.models)
+    assert any(model["family"] in ("naive", "tan") for model in done.models)
     failures = done.document["failures"]
     assert failures
     assert str(problem) in failures[0]

@@ -104,7 +104,7 @@ def test_the_class_can_be_known_and_facts_forgotten(browser, served):
     assert browser.find("#ask-more").text == "Show all 64 variables"
     answered(browser, lambda: browser.click("#ask-more"))
     assert len(browser.all(".ask-row")) == 64
-    for family in ("circuit", "fc"):  # other models are asked the same way
+    for family in ("circuit", "dense"):  # other models are asked the same way
         model = next(m for m in front["models"] if m["family"] == family and m["file"])
         answered(browser, lambda chosen=model["id"]: browser.js("Tinybayes.choose(arguments[0])", chosen))
         found = load(place / model["file"])

@@ -4,12 +4,14 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from functools import partial
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tinybayes import __version__
 from tinybayes.cli._console import Quiet, be_quiet, quietable
+from tinybayes.cli._options import Commands, spelled_out
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.demo import demo
 from tinybayes.cli.explain import explain
@@ -41,7 +43,7 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
             "explore digits.csv --target class --budget 4kB --time 5m -o search",
         ),
         (fit, "One classifier", "fit iris.csv --target species --structure naive -o iris.tb"),
-        (learn_circuit, "A circuit that answers anything", "learn-circuit survey.csv --edge-cost 0.1 -o survey.tb"),
+        (learn_circuit, "A circuit that answers anything", "learn-circuit survey.csv --edge-price 0.1 -o survey.tb"),
         (tie, "Fewer bits: a few levels for all parameters", "tie digits.tb --levels 16 -o tied.tb"),
     ),
     "Ask": (
@@ -64,16 +66,28 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
 
 app = typer.Typer(
     name="tinybayes",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     epilog="Each command: [bold]tinybayes COMMAND --help[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
 )
+
+
+def _complete(command: Callable[..., None], settings: dict[str, Any]) -> object:
+    """Return a command of the application with the options that come from dataclasses."""
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    alone.command(**settings)(quietable(spelled_out(command)))
+    return typer.main.get_command(alone)
+
+
 for panel, commands in COMMANDS.items():
     for command, short, example in commands:
-        app.command(short_help=short, rich_help_panel=panel, epilog=f"Example: [bold]tinybayes {example}[/bold]")(
-            quietable(command)
-        )
+        settings: dict[str, Any] = {"short_help": short, "rich_help_panel": panel}
+        settings |= {"epilog": f"Example: [bold]tinybayes {example}[/bold]"}
+        app.command(**settings)(quietable(spelled_out(command, stub=True)))
+        if hasattr(command, "learners"):
+            Commands.late[command.__name__.replace("_", "-")] = partial(_complete, command, settings)
 
 
 @app.callback(invoke_without_command=True, help=STORY)

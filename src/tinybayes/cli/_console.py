@@ -47,6 +47,19 @@ ModelFile = Annotated[
         callback=chosen_model,
     ),
 ]
+
+
+def _seed(value: int) -> int:
+    if value < 0:
+        raise error("at least 0", value, where="--seed")
+    return value
+
+
+ModelOutput = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
+Target = Annotated[str, typer.Option(help="The column to predict.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
+Weight = Annotated[str | None, typer.Option(help="A column of row weights.")]
+Seed = Annotated[int, typer.Option(help="For everything drawn at random.", callback=_seed)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print answers and errors only.")]
 _silent = False  # set anew by each command; a process runs one command at a time

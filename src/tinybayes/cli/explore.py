@@ -6,29 +6,29 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, TableFile, print_json, say, show, suggest, watched_live
-from tinybayes.cli.learning import image_shape_of
+from tinybayes.cli._console import Drop, Json, Seed, TableFile, Target, print_json, say, show, suggest, watched_live
+from tinybayes.cli._options import image_shape_of, options_from
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tinybayes.search.explore import Exploration, State
+    from tinybayes.search.explore import Execution, Exploration, State
 
-UNITS = {"b": 8, "kb": 8000, "mb": 8_000_000, "kib": 8192, "mib": 8 << 20, "bit": 1, "bits": 1, "kbit": 1000}
 SECONDS = {"s": 1, "m": 60, "h": 3600}
-_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"  # no more digits than a double tells apart
 SHORT = 20.0  # seconds, of which processes would take too many to start
 
 
+@options_from("tinybayes.search.explore.Execution", "execution", panel="Workers and storage", workers=None)
 def explore(
     table: TableFile,
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    target: Target,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory of the search.")],
     budget: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of the parameters: 4kB, 512B, 2KiB, 32kbit.")
@@ -40,64 +40,52 @@ def explore(
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
     families: Annotated[
         str | None,
-        typer.Option(help="Some of nb,tan,tan-learned,fc,cnn,closed-form,tied,circuit,tree,forest; all by default."),
+        typer.Option(help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest; all by default."),
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Rows to judge by; else a fifth of the table is set aside.")
+        Path | None, typer.Option(metavar="TABLE", help="Test rows; else a fifth of the table is set aside.")
     ] = None,
     image: Annotated[
         str | None, typer.Option("--image-shape", metavar="ROWSxCOLUMNS", help="When the features are pixels.")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    storage: Annotated[
-        str | None, typer.Option(metavar="URL", help="sqlite:///x.db or postgresql://...; else a journal in DIR.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes to use; by default one a core, below 20 s one.")
-    ] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler, or scheduler file.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="For everything drawn at random.")] = 0,
+    drop: Drop = None,
+    seed: Seed = 0,
     as_json: Json = False,
+    *,
+    execution: "Execution",
 ) -> None:
     """Search all families of models for the best ones under a budget.
 
-    Ctrl-C ends the search and makes the front of what was found; the same command takes a search up again.
+    Ctrl-C ends the search and makes the front of the finished runs; the same command resumes a search.
     """
     from tinybayes.report.html import write_report
+    from tinybayes.search.budget import Budget, parse_size
     from tinybayes.search.explore import explore as run
 
-    if workers is not None and workers < 1:
-        raise error("at least 1", workers, where="--workers")
-    seconds = parse_time(time)
+    seconds, bits = parse_time(time), None if budget is None else parse_size(budget, "--budget")
+    workers, command = execution.workers or default_workers(seconds), shlex.join(["tinybayes", *sys.argv[1:]])
     if not as_json:
         say(announcement(time))
     with search_progress(watched_live() and not as_json) as report:
-        found = run(
+        result = run(
             table,
             target,
             output=output,
             test=test,
-            budget_bits=None if budget is None else parse_size(budget),
-            max_operations=max_ops,
-            max_error=max_error,
+            budget=Budget(bits, max_ops, max_error),
             seconds=seconds,
             families=families,
             image_shape=image_shape_of(image),
-            drop=tuple(drop or ()),
-            storage=storage,
-            workers=workers or default_workers(seconds),
-            dask=dask,
+            drop=drop or (),
             seed=seed,
-            command=shlex.join(["tinybayes", *sys.argv[1:]]),
+            execution=replace(execution, workers=workers, command=command),
             report=report,
         )
-    write_report(found.directory)
+    write_report(result.directory)
     if as_json:
-        print_json({"chosen": found.chosen, "front": found.front, "runs": len(found.models)}, output)
+        print_json({"chosen": result.chosen, "front": result.front, "runs": len(result.models)}, output)
         return
-    tell(found)
+    tell(result)
 
 
 def default_workers(seconds: float, most: int = 8) -> int:
@@ -107,38 +95,38 @@ def default_workers(seconds: float, most: int = 8) -> int:
 
 def announcement(time: str) -> str:
     """Say how long it takes, and that nothing is lost when it is ended."""
-    return f"Searching for {time}; Ctrl-C ends it early and keeps what was found, and the same command goes on."
+    return f"Searching for {time}; Ctrl-C ends it early and keeps the finished runs, and the same command goes on."
 
 
-def tell(found: "Exploration") -> None:
+def tell(result: "Exploration") -> None:
     """Show the front and name the chosen model."""
-    show(front_table(found))
-    failures = found.document["failures"]
+    show(front_table(result))
+    failures = result.document["failures"]
     if failures:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
-    chosen = found.chosen
+    chosen = result.chosen
     if chosen is None:
         say("No model was found within the budget: give the search more time, or a larger budget.")
     else:
         tested = "" if chosen["test_error"] is None else f", {100 * chosen['test_error']:.1f} % error on the test rows"
         say(f"Chosen: {chosen['label']}, {chosen['operations']:,} operations{tested}.")
-        say(suggest("export", found.directory, "--to", "c", "-o", "firmware", "--name", "model"))
-        say(f"That takes the chosen model; the others of the front are in {found.directory / 'models'}.")
-    say(f"See {found.directory / 'report.html'} in a browser. The same command goes on searching.")
+        say(suggest("export", result.directory, "--to", "c", "-o", "firmware", "--name", "model"))
+        say(f"That takes the chosen model; the others of the front are in {result.directory / 'models'}.")
+    say(f"See {result.directory / 'report.html'} in a browser. The same command goes on searching.")
 
 
-def front_table(found: "Exploration") -> object:
+def front_table(result: "Exploration") -> object:
     """Return the front as a table, by size, with the chosen model in green."""
     from rich.table import Table
 
     table = Table(title="The front: no other model found is better in error, size and operations")
     for name in ("model", "validation", "test", "bytes", "operations"):
         table.add_column(name, justify="left" if name == "model" else "right")
-    shown = found.front
-    if found.chosen is not None and all(model["id"] != found.chosen["id"] for model in shown):
-        shown = sorted([*shown, found.chosen], key=lambda model: model["bytes"])  # as good as one of them, by a hair
+    shown = result.front
+    if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
+        shown = sorted([*shown, result.chosen], key=lambda model: model["bytes"])  # as good as one of them, by a hair
     for model in shown:
-        mark = "[bold green]" if found.chosen is not None and model["id"] == found.chosen["id"] else ""
+        mark = "[bold green]" if result.chosen is not None and model["id"] == result.chosen["id"] else ""
         tested = "" if model["test_error"] is None else f"{100 * model['test_error']:.2f} %"
         table.add_row(
             f"{mark}{model['label'].rsplit(', ', 1)[0]}{'' if model['file'] else ' (baseline)'}",
@@ -180,18 +168,9 @@ def search_progress(shown: bool) -> "Iterator[Callable[[State], None] | None]":
         yield report
 
 
-def parse_size(text: str) -> int:
-    """Return the bits that a size such as 4kB has; a number without a unit is bytes."""
-    found = re.fullmatch(rf"\s*({_NUMBER})\s*([a-zA-Z]*)\s*", text)
-    bits = round(float(found[1]) * UNITS.get(found[2].lower() or "b", 0)) if found else 0
-    if bits < 1:
-        raise error("a size such as 4kB, 512B, 2KiB or 32kbit", repr(text[:40]), where="--budget")
-    return bits
-
-
 def parse_time(text: str) -> float:
     """Return the seconds of a time such as 10m."""
-    found = re.fullmatch(rf"\s*({_NUMBER})\s*([smh]?)\s*", text)
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([smh]?)\s*", text)
+    if match is None or float(match[1]) <= 0:
         raise error("a time such as 90s, 10m or 2h", repr(text[:40]), where="--time")
-    return float(found[1]) * SECONDS[found[2] or "s"]
+    return float(match[1]) * SECONDS[match[2] or "s"]

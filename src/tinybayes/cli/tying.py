@@ -1,47 +1,66 @@
 """The command that ties the parameters of a network or a circuit."""
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, check_output, print_json, say, show, suggest, watched_live
+from tinybayes.cli._console import (
+    Json,
+    ModelFile,
+    ModelOutput,
+    check_output,
+    print_json,
+    say,
+    show,
+    suggest,
+    watched_live,
+)
+from tinybayes.cli._options import given, options_from
 from tinybayes.cli.learning import INTERRUPTED
 from tinybayes.errors import error
+from tinybayes.options import options_of
 
 if TYPE_CHECKING:
     from tinybayes.compress import Tied
-    from tinybayes.learn import Relearned
+    from tinybayes.learn import Relearned, RelearnOptions
     from tinybayes.model import BayesNet, Circuit, Dataset
 
 
+RELEARN = "With --relearn"
+
+
+@options_from("tinybayes.learn.ties.relearn.RelearnOptions", "options", panel=RELEARN)
 def tie(
+    context: typer.Context,
     model: ModelFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: ModelOutput,
     levels: Annotated[str, typer.Option(help="How many levels; auto: the best on --data.")] = "16",
     data: Annotated[
         Path | None, typer.Option(help="A table of held-out rows: shows the likelihoods, and chooses the levels.")
     ] = None,
     counts: Annotated[
-        Path | None, typer.Option(help="A table, such as that learned from: its counts weigh the entries.")
+        Path | None, typer.Option(help="A table, such as the training rows: its counts weight the entries.")
     ] = None,
     per_table: Annotated[bool, typer.Option("--per-table", help="Levels of their own for each table.")] = False,
     zeros: Annotated[
-        str, typer.Option(help="keep: zeros have a level of their own; a probability: raise what is smaller to it.")
+        str, typer.Option(help="keep: zeros have a level of their own; a probability: raise smaller ones to it.")
     ] = "keep",
     renormalize: Annotated[
         bool, typer.Option("--renormalize", help="Let rows sum to one again; takes more bits.")
     ] = False,
     relearn: Annotated[
-        bool, typer.Option("--relearn", help="Learn the levels anew under the ties, from --train or else --data.")
+        bool, typer.Option("--relearn", help="Relearn the levels under the ties, from --train or else --data.")
     ] = False,
-    local: Annotated[
-        bool, typer.Option("--local", help="With --relearn: rows stay normalised; takes more bits.")
+    normalized: Annotated[
+        bool, typer.Option("--normalized", help="Rows stay normalised; takes more bits.", rich_help_panel=RELEARN)
     ] = False,
-    train: Annotated[Path | None, typer.Option(help="With --relearn: the table to learn from.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="With --relearn, where only sampling can learn the levels.")] = 0,
+    train: Annotated[Path | None, typer.Option(help="The table to learn from.", rich_help_panel=RELEARN)] = None,
     as_json: Json = False,
+    *,
+    options: "RelearnOptions",
 ) -> None:
     """Tie the parameters of a network or a circuit: replace them by a few levels."""
     from tinybayes.data.tables import read_dataset
@@ -49,29 +68,29 @@ def tie(
     from tinybayes.model import Circuit
 
     check_output(output)
-    _check(relearn, local, renormalize, train, data)
+    _check(given(context, "normalized", "train", *options_of(type(options))), relearn, renormalize, train or data)
     net, chosen = read_joint(model), _levels(levels)
     held_out = None if data is None else read_dataset(data, like=net)
     if isinstance(net, Circuit):
-        given = {"--counts": counts, "--per-table": per_table, "--zeros": zeros != "keep"}
-        given |= {"--renormalize": renormalize, "--relearn": relearn}
-        _only_for_networks([name for name, value in given.items() if value])
+        _only_for_networks(given(context, "counts", "per_table", "zeros", "renormalize", "relearn"))
         _tie_circuit(net, chosen, held_out, output, as_json)
         return
-    options: dict[str, Any] = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize}
-    options["counts"] = None if counts is None else read_dataset(counts, like=net)
+    weights = None if counts is None else read_dataset(counts, like=net)
+    tying = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize, "counts": weights}
     learned_from = None
     if relearn:
         learned_from = held_out if train is None else read_dataset(train, like=net)
-    _tie_network(net, chosen, held_out, options, (learned_from, local, seed), output, as_json)
+    relearning = asdict(options) | {"normalized": normalized}
+    _tie_network(net, chosen, held_out, tying, learned_from, relearning, output, as_json)
 
 
 def _tie_network(
     net: "BayesNet",
     levels: int | Literal["auto"],
     held_out: "Dataset | None",
-    options: dict[str, Any],
-    relearning: "tuple[Dataset | None, bool, int]",
+    tying: dict[str, Any],
+    learned_from: "Dataset | None",
+    relearning: dict[str, Any],
     output: Path,
     as_json: bool,
 ) -> None:
@@ -79,9 +98,8 @@ def _tie_network(
     from tinybayes.cost import model_cost
     from tinybayes.deploy import save
 
-    tied = tie_parameters(net, levels, data=held_out, **options)
-    learned_from, local, seed = relearning
-    again = None if learned_from is None else _relearn(tied.net, learned_from, local, seed)
+    tied = tie_parameters(net, levels, data=held_out, **tying)
+    again = None if learned_from is None else _relearn(tied.net, learned_from, relearning)
     result = tied.net if again is None else again.model
     save(result, output)
     before, after = model_cost(net).bits, model_cost(tied.net).bits
@@ -103,23 +121,22 @@ def _tie_network(
         raise typer.Exit(INTERRUPTED)
 
 
-def _check(relearn: bool, local: bool, renormalize: bool, train: Path | None, data: Path | None) -> None:
-    if not relearn and (local or train is not None):
-        raise error("--relearn with it", "none", where="--local" if local else "--train")
-    if relearn and train is None and data is None:
+def _check(options: list[str], relearn: bool, renormalize: bool, rows: Path | None) -> None:
+    if not relearn and options:
+        raise error("--relearn with it", "none", where=options[0])
+    if relearn and rows is None:
         raise error("a table to learn from", "none", where="--relearn", remedy="name it with --train")
     if relearn and renormalize:
-        raise error(
-            "one of --relearn and --renormalize", "both", where="tie", remedy="--relearn --local normalises rows"
-        )
+        remedy = "--relearn --normalized normalises rows"
+        raise error("one of --relearn and --renormalize", "both", where="tie", remedy=remedy)
 
 
-def _relearn(net: "BayesNet", rows: "Dataset", local: bool, seed: int) -> "Relearned[BayesNet]":
+def _relearn(net: "BayesNet", rows: "Dataset", options: dict[str, Any]) -> "Relearned[BayesNet]":
     from tinybayes.learn import relearn
     from tinybayes.report.progress import relearning_progress
 
     with relearning_progress(watched_live()) as report:
-        return relearn(net, rows, normalized=local, seed=seed, report=report)
+        return relearn(net, rows, report=report, **options)
 
 
 def _only_for_networks(options: list[str]) -> None:

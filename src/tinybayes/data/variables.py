@@ -12,45 +12,35 @@ from tinybayes.data.discretize import cut_points
 from tinybayes.data.encode import LOOK_UP_RANGE, as_texts, encode_column
 from tinybayes.errors import error
 from tinybayes.model import State, Variable
+from tinybayes.options import check_options, documented, option, options_of
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")  # what pandas calls objects that are numbers
 Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class Discretization:
-    """How columns become variables.
+    """How columns become variables; the discretizer may also be an object of scikit-learn."""
 
-    Parameters
-    ----------
-    discretizer
-        What cuts numeric columns: ``"mdlp"``, ``"uniform"``, ``"quantile"``, a scikit-learn discretiser, None (every
-        distinct number is a state), or ``"auto"``: ``"mdlp"`` where there is a class, else None.
-    n_bins
-        Bins of ``"uniform"`` and ``"quantile"``.
-    max_states
-        A column with more distinct values than this is refused: it is an identifier or a measurement, not a state.
-    keep_values
-        Integer columns with at most this many distinct values are not cut: each value is a state.
-    sample_rows
-        When the table comes in several batches, cut points are found on a uniform sample of this many rows.
-    seed
-        Of that sample.
-    """
-
-    discretizer: Discretizer = "auto"
-    n_bins: int = 8
-    max_states: int = 1000
-    keep_values: int = 0
-    sample_rows: int = 200_000
-    seed: int = 0
+    discretizer: Discretizer = option(  # noqa: RUF009 - it is a field
+        "auto",
+        "Cuts numeric columns: mdlp, uniform, quantile, none (every number is a state) or auto (mdlp with a class).",
+        metavar="NAME",
+    )
+    n_bins: int = option(8, "Bins of uniform and quantile.", low=2)
+    max_states: int = option(1000, "Refuse columns with more distinct states.", low=1)
+    keep_values: int = option(0, "Integer columns with at most this many distinct values are not cut.", low=0)
+    sample_rows: int = option(200_000, "Rows on which cut points are found, when the table comes in batches.", low=1)
+    seed: int = option(0, "Seed of that sample.", low=0)
 
     def __post_init__(self) -> None:
-        for name, least in (("max_states", 1), ("keep_values", 0), ("sample_rows", 1), ("seed", 0)):
+        for name in options_of(Discretization):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise error(f"an integer from {least}", repr(value), where=name)
+            if name != "discretizer" and not isinstance(value, int | np.integer):
+                raise error("an integer", repr(value), where=name)
+        check_options(self)
 
 
 def learn_variables(

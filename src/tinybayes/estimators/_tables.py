@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,9 @@ from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
 from tinybayes.errors import error
 from tinybayes.model import Dataset, Variable
+from tinybayes.options import options_of
 
+Options = TypeVar("Options")
 NO_CLASS = "no_validation"  # what scikit-learn's validation takes for a y that is not there
 
 
@@ -52,6 +54,12 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: boo
         return frame
     check_consistent_length(X, y)
     return frame, _check_y(y, estimator=estimator)
+
+
+def options_of_estimator(estimator: BaseEstimator, learner: type[Options], **others: Any) -> Options:
+    """Build the dataclass of a learner from the parameters of an estimator, which have the same names."""
+    named = {name: getattr(estimator, name) for name in options_of(learner) if hasattr(estimator, name)}
+    return learner(**named | others)
 
 
 def class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

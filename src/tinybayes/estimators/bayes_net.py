@@ -1,6 +1,5 @@
 """Bayesian-network classifiers for scikit-learn."""
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,10 @@ from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, validated
+from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, validated
 from tinybayes.learn.classifier import HybridOptions, learn_classifier
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
-
-HYBRID_OPTIONS = tuple(field.name for field in fields(HybridOptions))
 
 
 class BayesNetClassifier(ScoredClassifier):
@@ -40,8 +37,8 @@ class BayesNetClassifier(ScoredClassifier):
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
         For everything drawn at random.
-    n_candidates, bits, size_penalty, structure_noise, sharing, structure_rate, lam, gamma, eta, conditional, \
-epochs, learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image_shape, ordering, device
+    n_candidates, bits, size_penalty, structure_noise, sharing, structure_rate, lam, gamma, eta, conditional, epochs, \
+learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image_shape, ordering, device
         Of "hybrid"; see `HybridOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
@@ -141,12 +138,12 @@ epochs, learning_rate, batch_size, n_configs, early_stopping, validation_fractio
         """
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
-        discretization = Discretization(discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states)
+        discretization = options_of_estimator(self, Discretization)
         data = dataset(table, sample_weight, discretization, self.classes_, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
         by_gradient = self.training == "hybrid"
-        options = HybridOptions(**{name: getattr(self, name) for name in HYBRID_OPTIONS}) if by_gradient else None
+        options = options_of_estimator(self, HybridOptions) if by_gradient else None
         with training_progress(self.verbose and by_gradient) as report:
             self.model_ = learn_classifier(
                 data,

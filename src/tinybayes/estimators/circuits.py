@@ -1,6 +1,7 @@
 """Arithmetic circuits for scikit-learn: densities with exact queries, and classifiers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from tinybayes.estimators._tables import (
     complete_rows,
     dataset,
     encode,
+    options_of_estimator,
     states_table,
     validated,
 )
 from tinybayes.infer import circuit as ask
 from tinybayes.infer.query_text import parse_query, state_code
 from tinybayes.learn.circuits.learn_ac import learn_circuit
+from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.progress import growth_progress
 
@@ -40,53 +43,41 @@ class _CircuitEstimator(BaseEstimator):
 
     def __init__(
         self,
-        ke: float = 0.1,
-        kp: float = 0.0,
+        edge_price: float = 0.1,
+        parameter_price: float = 0.0,
         *,
         method: str = "quick",
         smoothing: float = 1.0,
         max_edges: int | None = None,
-        max_seconds: float | None = None,
+        seconds: float = float("inf"),
         discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 62,
         verbose: bool = False,
     ) -> None:
-        self.ke = ke
-        self.kp = kp
+        self.edge_price = edge_price
+        self.parameter_price = parameter_price
         self.method = method
         self.smoothing = smoothing
         self.max_edges = max_edges
-        self.max_seconds = max_seconds
+        self.seconds = seconds
         self.discretizer = discretizer
         self.n_bins = n_bins
         self.max_states = max_states
         self.verbose = verbose
 
-    def _rules(self, discretizer: str) -> Discretization:
+    def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
-        for name, value in (("ke", self.ke), ("kp", self.kp)):
-            if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value >= 0):
-                raise error("a finite price that is not negative", repr(value), where=name)
-        if not (isinstance(self.n_bins, int | np.integer) and self.n_bins >= 2):
-            raise error("at least 2 bins", repr(self.n_bins), where="n_bins")
+        options_of_estimator(self, CircuitOptions)  # refuses bad ones before the table is read
         asked = self.discretizer
         cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
-        return Discretization(discretizer=cuts, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins)
+        return options_of_estimator(self, Discretization, discretizer=cuts, keep_values=self.n_bins)
 
     def _grow(self, data: Dataset) -> None:
         data = complete_rows(data)
+        options = options_of_estimator(self, CircuitOptions)
         with growth_progress(self.verbose) as report:
-            grown = learn_circuit(
-                data,
-                edge_price=self.ke,
-                parameter_price=self.kp,
-                method=self.method,
-                smoothing=self.smoothing,
-                max_edges=self.max_edges,
-                seconds=float("inf") if self.max_seconds is None else self.max_seconds,
-                report=report,
-            )
+            grown = learn_circuit(data, **asdict(options), report=report)
         assert grown.circuit is not None
         self.circuit_, self.model_, self.complete_ = grown.circuit, grown.net, grown.complete
         self.n_edges_ = grown.circuit.n_edges
@@ -103,28 +94,28 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
     """Density over discrete variables with exact answers: an arithmetic circuit, learned with its price in the score.
 
     The learner is LearnAC of *Learning arithmetic circuits*. Every query takes time linear in the edges of the circuit,
-    and `ke` says what an edge may cost. Whole numbers with at most `n_bins` distinct values in a column, text,
+    and `edge_price` says what an edge may cost. Integers with at most `n_bins` distinct values in a column, text,
     categories and booleans are states as they are; other numbers are cut. Rows with missing values are left out of
     learning, with a warning; in queries missing values are summed out exactly.
 
     Parameters
     ----------
-    ke : float, default=0.1
-        What an edge of the circuit costs, in units of log-likelihood: the price of inference.
-    kp : float, default=0.0
-        What a free parameter costs.
+    edge_price : float, default=0.1
+        Price of an edge of the circuit, in units of log-likelihood: the price of inference.
+    parameter_price : float, default=0.0
+        Price of a free parameter.
     method : {"quick", "greedy"}, default="quick"
-        "greedy" takes the best split every time, "quick" supposes that what a split costs never falls.
+        "greedy" takes the best split every time, "quick" assumes that the cost of a split never falls.
     smoothing : float, default=1.0
         Spread over the states of each leaf's distribution; above zero.
     max_edges : int or None, default=None
         The circuit gets no more edges than these.
-    max_seconds : float or None, default=None
+    seconds : float, default=inf
         After this time the circuit so far is taken.
     discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts other numbers: "auto" is "quantile"; with None every distinct number is a state.
     n_bins : int, default=8
-        Bins of the discretiser, and the most whole numbers that are states as they are.
+        Bins of the discretiser, and the most integers that are states as they are.
     max_states : int, default=62
         A column with more distinct states is refused; the learner takes 62 at most.
     verbose : bool, default=False
@@ -166,7 +157,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
             Row weights; an integer weight counts as that many rows.
         """
         table = validated(self, X, reset=True)
-        self._grow(dataset(table, sample_weight, self._rules("quantile")))
+        self._grow(dataset(table, sample_weight, self._discretization("quantile")))
         self._from_frame = isinstance(table, pd.DataFrame)
         return self
 
@@ -252,10 +243,10 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    ke, kp, method, smoothing, max_edges, max_seconds, n_bins, max_states, verbose
+    edge_price, parameter_price, method, smoothing, max_edges, seconds, n_bins, max_states, verbose
         As for `CircuitDensity`.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
-        What cuts numbers, save whole ones with at most `n_bins` distinct values in a column: "auto" is "mdlp".
+        What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".
 
     Attributes
     ----------
@@ -288,7 +279,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         """
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
-        self._grow(dataset(table, sample_weight, self._rules("mdlp"), self.classes_, codes))
+        self._grow(dataset(table, sample_weight, self._discretization("mdlp"), self.classes_, codes))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, validated
+from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, validated
 from tinybayes.learn.training.net_sizes import hidden_within, image_side
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
@@ -18,7 +18,7 @@ STEPS = 6000  # mini-batches, when no number of epochs is given
 
 
 class QuantizedNetClassifier(ScoredClassifier):
-    """Dense or convolutional network with weights of 1 to 8 bits, which runs on whole numbers alone.
+    """Dense or convolutional network with weights of 1 to 8 bits, which runs on integers alone.
 
     Numeric columns are cut into fine bins, whose numbers enter the network; text and categories enter as indicators.
     Missing values enter as the mean.
@@ -39,7 +39,7 @@ class QuantizedNetClassifier(ScoredClassifier):
     activation : {"relu", "sign"}, default="relu"
         Of hidden units.
     batch_norm : bool, default=True
-        Normalise hidden sums; folded into whole numbers afterwards.
+        Normalise hidden sums; folded into integers afterwards.
     inputs : {"standard", "shared", "one-hot"} or None, default=None
         How numbers enter: each feature with a variance of one, all with one factor (the default of "conv"), or
         indicators of bins.
@@ -52,7 +52,7 @@ class QuantizedNetClassifier(ScoredClassifier):
     discretizer : {"uniform", "quantile", "mdlp"}, scikit-learn discretiser or None, default="uniform"
         What cuts numeric columns.
     n_bins : int, default=64
-        Bins of the equal-width and quantile discretisers. Whole numbers with at most so many values are kept.
+        Bins of the equal-width and quantile discretisers. Integers with at most so many values are kept.
     max_states : int, default=1000
         A text column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
@@ -65,7 +65,7 @@ class QuantizedNetClassifier(ScoredClassifier):
     Attributes
     ----------
     model_ : NeuralNet
-        The fitted network in whole numbers.
+        The fitted network in integers.
     classes_ : ndarray
         The class labels.
     n_features_in_ : int
@@ -148,33 +148,16 @@ class QuantizedNetClassifier(ScoredClassifier):
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
         # The cut points are those of the rows as they are: weights change what is learned, not how numbers are seen.
-        discretization = Discretization(
-            discretizer=self.discretizer, n_bins=self.n_bins, max_states=self.max_states, keep_values=self.n_bins
-        )
+        discretization = options_of_estimator(self, Discretization, keep_values=self.n_bins)
         data = dataset(table, sample_weight, discretization, self.classes_, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        run = NetConfiguration(
-            kind=self.kind,
-            hidden=self._hidden(data),
-            bits=self.bits,
-            activation=self.activation,
-            batch_norm=self.batch_norm,
-            inputs=self.inputs,
-            learning_rate=self.learning_rate,
-            label_smoothing=self.label_smoothing,
-            image_shape=self.image_shape,
-            seed=seed,
-        )
+        run = options_of_estimator(self, NetConfiguration, hidden=self._hidden(data), seed=seed)
         epochs = self.epochs or math.ceil(STEPS / max(1, len(data) // max(1, self.batch_size)))
+        options = options_of_estimator(self, TrainingOptions, epochs=epochs, shuffle_seed=seed)
         with training_progress(self.verbose) as report:
-            found = train_nets(
-                data,
-                [run],
-                TrainingOptions(epochs=epochs, batch_size=self.batch_size, shuffle_seed=seed, device=self.device),
-                report=report,
-            )
-        assert found[0].net is not None
-        self.model_ = found[0].net
+            (trained,) = train_nets(data, [run], options, report=report)
+        assert trained.net is not None
+        self.model_ = trained.net
         return self
 
     def _hidden(self, data: Dataset) -> tuple[int, ...]:

@@ -102,7 +102,7 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
     ('yes', 'no', 'rain', 1.099)
     """
     if not isinstance(model, BayesNet):
-        remedy = "learn a network (nb or tan), or compare answers to queries with and without a value"
+        remedy = "learn a network (naive or tan), or compare answers to queries with and without a value"
         got = f"a {type(model).__name__}, whose scores are not sums over features"
         raise error("a Bayesian network", got, where=_WHERE, remedy=remedy)
     if model.target is None or model.target.cardinality < 2:

@@ -41,7 +41,7 @@ class HybridOptions(TableOptions):
     bits: int | tuple[int, int] | None = option(
         None,
         "Train through tables of that many bits, 1 to 16, whose binary point is chosen on held-out rows; "
-        "a pair: bits before and after the binary point; None: 32-bit floats.",
+        "a pair such as 3,1: bits before and after the binary point; default: 32-bit floats.",
     )
     epochs: int | None = same_option(
         TrainingOptions,

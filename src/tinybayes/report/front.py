@@ -8,19 +8,10 @@ from typing import Any
 
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
+from tinybayes.search.families import FAMILIES
 
 FRONT = "front.json"
-FAMILIES = {
-    "nb": "naive Bayes",
-    "tan": "tree-augmented",
-    "tan-learned": "tree-augmented, structure learned",
-    "tied": "tied parameters",
-    "fc": "neural net",
-    "cnn": "convolutional net",
-    "circuit": "circuit",
-    "tree": "decision tree",
-    "forest": "random forest",
-}
+TITLES = {name: family.title for name, family in FAMILIES.items()}
 LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")

@@ -18,7 +18,7 @@ from tinybayes.infer.reliability import explained_rows, page_figures
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
 from tinybayes.report.cards import SHARE, model_card
-from tinybayes.report.front import FAMILIES, checked_front, finite, model_path, read_front
+from tinybayes.report.front import TITLES, checked_front, finite, model_path, read_front
 
 LIMIT = 5_900_000  # bytes of a page
 PARTS = ("core", "plots", "front", "search", "table", "graph", "heat", "odds", "model", "main")
@@ -96,7 +96,7 @@ def model_report(
     """
     known, cost = dict(metadata or {}), model_cost(model)
     family = known.get("family") or _family(model)
-    entry: dict[str, Any] = {"id": "1", "family": family, "label": f"{FAMILIES.get(family, family)}, {cost}"}
+    entry: dict[str, Any] = {"id": "1", "family": family, "label": f"{TITLES.get(family, family)}, {cost}"}
     entry |= cost.to_dict() | {"on_front": True}
     entry |= {name: known[name] for name in _OF_MODEL if known.get(name) is not None}
     data: dict[str, Any] = {"features": len(model.variables)}
@@ -127,9 +127,9 @@ def _family(model: Classifier) -> str:
     if isinstance(model, Circuit):
         return "circuit"
     if not isinstance(model, BayesNet):
-        return "cnn" if model.layers[0].convolution else "fc"
+        return "conv" if model.layers[0].convolution else "dense"
     target = len(model.variables)
-    return "tan" if any(p != target for cpd in model.cpds for p in cpd.parents) else "nb"
+    return "tan" if any(p != target for cpd in model.cpds for p in cpd.parents) else "naive"
 
 
 def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict
             kept[key] = len(variables)
             variables.append(nodes)
         card["variables"] = kept[key]
-    return {**front, "families": FAMILIES, "variables": variables, "cards": cards}
+    return {**front, "families": TITLES, "variables": variables, "cards": cards}
 
 
 def write_page(front: dict[str, Any], output: Path) -> Path:

@@ -12,7 +12,7 @@ from tinybayes.deploy import read_network
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet
-from tinybayes.report.front import FAMILIES, model_path, read_front
+from tinybayes.report.front import TITLES, model_path, read_front
 from tinybayes.report.layout import layout
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ SUFFIXES = (".svg", ".pdf", ".png")
 WIDTH = 5.5  # inches
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito), and a mark for each family.
 LOOKS = {
-    "nb": ("#0072b2", "o"),
+    "naive": ("#0072b2", "o"),
     "tan": ("#d55e00", "s"),
-    "tan-learned": ("#e69f00", "D"),
+    "subset": ("#e69f00", "D"),
     "tied": ("#cc79a7", "^"),
-    "fc": ("#009e73", "P"),
-    "cnn": ("#56b4e9", "X"),
+    "dense": ("#009e73", "P"),
+    "conv": ("#56b4e9", "X"),
     "circuit": ("#000000", "*"),
     "tree": ("#8b939e", "v"),
     "forest": ("#f0e442", "h"),
@@ -115,7 +115,7 @@ def _network(path: Path, wanted: str | None) -> BayesNet:
         return read_network(path)
     front = read_front(path)
     known = {m["id"]: m for m in front["models"] if m["file"] is not None}
-    families = ("nb", "tan", "tan-learned", "tied")
+    families = ("naive", "tan", "subset", "tied")
     if wanted is None:
         nets = [m for m in known.values() if m["family"] in families and m["validation_error"] is not None]
         best = min(nets, key=lambda m: m["validation_error"], default=None)
@@ -249,12 +249,12 @@ FIGURES: dict[str, Callable[..., "Figure"]] = {
 
 
 def _families(models: list[dict[str, Any]]) -> list[str]:
-    known = list(FAMILIES)
+    known = list(LOOKS)
     return sorted({m["family"] for m in models}, key=lambda f: (known.index(f) if f in known else 99, f))
 
 
 def _name(family: str) -> str:
-    return _text(FAMILIES.get(family, family))
+    return _text(TITLES.get(family, family))
 
 
 def _text(text: str) -> str:

@@ -5,30 +5,28 @@ import io
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tinybayes import __version__
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.infer.reliability import explained_rows, page_figures
-from tinybayes.search.families import Limits, describe
-from tinybayes.search.front import pareto
+from tinybayes.search.budget import Budget
+from tinybayes.search.families import family_of
+from tinybayes.search.families.family import posteriors_of, view_of
+from tinybayes.search.front import choose, on_front
 from tinybayes.search.study import Run
 from tinybayes.search.trials import Outcome, quality
 from tinybayes.search.views import Views
 
-MOST_FINALS = 24  # models of the front that are learned once more and tested
-
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
@@ -53,46 +51,26 @@ class Exploration:
         return sorted((m for m in self.models if m["on_front"]), key=lambda m: m["bits"])
 
 
-def finalists(runs: Sequence[Run], limits: Limits) -> list[Run]:
-    """Return the runs that are worth to be learned once more: the front, the best within the limits first."""
-    front = [run for run, best in zip(runs, on_front(runs), strict=True) if best]
-    within = sorted((r for r in runs if limits.allows(r.bits, r.operations) and r.saved), key=_quality)
-    order = [*within[:3], *sorted(front, key=lambda r: (not limits.allows(r.bits, r.operations), _quality(r)))]
-    unique = {run.key: run for run in order}
-    return list(unique.values())[:MOST_FINALS]
-
-
-def on_front(runs: Sequence[Run]) -> np.ndarray:
-    """Tell which runs no other one beats in validation error, bits and operations."""
-    return pareto(np.array([[r.error, r.bits, r.operations] for r in runs]))
-
-
-def _quality(run: Run) -> tuple[float, float]:
-    return run.error, run.loss
-
-
 def conclude(
-    found: "list[tuple[Run, Outcome | None]]",
+    finals: "Sequence[tuple[Run, Outcome | None]]",
     views: Views,
-    limits: Limits,
-    max_error: float | None,
+    budget: Budget,
     directory: Path,
-    seed: int,
-    command: str,
+    heading: dict[str, Any],
     failures: Sequence[str] = (),
 ) -> Exploration:
-    """Choose, test what was learned once more, and write the files."""
-    runs = [run for run, _ in found]
+    """Choose, test the retrained models, and write the files."""
+    runs = [run for run, _ in finals]
     marked = on_front(runs)
-    chosen = choose(runs, limits, max_error)
+    chosen = choose(runs, budget)
     models = []
     (directory / "models").mkdir(exist_ok=True)
-    for (run, outcome), front in zip(found, marked, strict=True):
+    for (run, outcome), front in zip(finals, marked, strict=True):
         kept = bool(front) or run is chosen
         ended = _finished(run, outcome, views, directory) if kept else None
         models.append(_entry(run, ended, bool(front), directory, views))
     document = {
-        **heading(views, limits, max_error, seed, command),
+        **heading,
         "chosen": None if chosen is None else chosen.key,
         "failures": list(failures),
         "models": models,
@@ -102,7 +80,7 @@ def conclude(
     return Exploration(directory, models, named, document)
 
 
-def heading(views: Views, limits: Limits, max_error: float | None, seed: int, command: str) -> dict[str, Any]:
+def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, Any]:
     """Return what ``front.json`` says of the search as a whole."""
     rows = views.by_name["mdlp"]
     return {
@@ -119,7 +97,7 @@ def heading(views: Views, limits: Limits, max_error: float | None, seed: int, co
             "target": views.target.name,
         },
         "failures": [],  # told at the end
-        "budget": {"bits": limits.bits, "operations": limits.operations, "error": max_error},
+        "budget": asdict(budget),
         "provenance": {
             "tinybayes": __version__,
             "python": platform.python_version(),
@@ -129,25 +107,15 @@ def heading(views: Views, limits: Limits, max_error: float | None, seed: int, co
     }
 
 
-def choose(runs: Sequence[Run], limits: Limits, max_error: float | None) -> Run | None:
-    """Return the most accurate deployable run within the limits; or, given an error, the cheapest that reaches it."""
-    within = [r for r in runs if r.saved and limits.allows(r.bits, r.operations)]
-    if max_error is not None:
-        good = [r for r in within if r.error <= max_error]
-        if good:
-            return min(good, key=lambda r: (r.bits, r.operations, r.error))
-    return min(within, key=lambda r: (*_quality(r), r.bits), default=None)
-
-
 def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
-    """Return the model as learned once more; where there was no time for it, as it was found, and tested now."""
+    """Return the retrained model; where there was no time for it, the model of the search, tested now."""
     from tinybayes.cost import model_cost
     from tinybayes.deploy import read_classifier
 
     if outcome is not None or not run.saved:
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
-    tested = quality(model, views.by_name[run.setting.get("view", "fine")].test)[0]
+    tested = quality(posteriors_of(model), views.by_name[view_of(run.setting)].test)[0]
     return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)
 
 
@@ -162,18 +130,18 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
             file = f"models/{run.key}.tb"
             metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
             save(outcome.model, directory / file, metadata=metadata)
-            test = views.by_name[run.setting.get("view", "fine")].test
+            test = views.by_name[view_of(run.setting)].test
             figures = page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
     return described(run, cost, front) | {"file": file, "test_error": tested} | (figures or {})
 
 
 def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
     """Return what is known of a run before the test rows are looked at, as ``front.json`` has it."""
-    family = {"closed-form": "nb" if run.setting.get("structure") == "naive" else "tan"}.get(run.family, run.family)
+    family = family_of(run.setting)
     return {
         "id": run.key,
-        "family": family,
-        "label": f"{describe(run.setting)}, {_size(cost['bytes'])}",
+        "family": family.shown_as(run.setting),
+        "label": f"{family.describe(run.setting)}, {_size(cost['bytes'])}",
         "settings": run.setting,
         "steps": run.rung,
         "validation_error": run.error,

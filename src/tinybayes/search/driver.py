@@ -1,20 +1,20 @@
-"""A search on its way: which batch of settings is next, and what becomes of its results.
+"""A running search: which batch of settings is next, and what becomes of its results.
 
 Settings climb rungs: all are trained briefly, the promising ones longer, the best of those longest.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.search import families as kinds
-from tinybayes.search.conclude import finalists
-from tinybayes.search.families import Limits, Setting, describe
-from tinybayes.search.front import ranks
+from tinybayes.search.budget import Budget
+from tinybayes.search.families import Family, Listed, Sampled, Setting, describe, family_of
+from tinybayes.search.families.family import Effort
+from tinybayes.search.front import finalists, ranks
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
@@ -26,12 +26,12 @@ STEPS = (500, 2000, 8000)  # mini-batches of the rungs
 SHARE = 1 / 3  # of a rung's runs that are promising
 COMPILING = 5.0  # seconds that a new shape takes, about
 LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
-ENDING = 0.8  # of the time, after which the front is learned once more
+ENDING = 0.8  # of the time, after which the front is retrained
 
 
 @dataclass(eq=False)
 class Batch:
-    """Settings of one shape that are carried out together, and the trials they were asked for as."""
+    """Settings of one shape that are carried out together, and the numbers of their trials."""
 
     settings: list[Setting]
     numbers: list[int | None]
@@ -39,35 +39,52 @@ class Batch:
 
 
 class Search:
-    """A search on its way."""
+    """A running search.
+
+    Parameters
+    ----------
+    views, store, crew
+        The table, the store of finished runs, and the workers.
+    budget, families
+        What a model may cost, and what is tried.
+    directory
+        Where models are saved.
+    seconds, began
+        Of the whole search, and when it began.
+    seed
+        Of everything drawn at random.
+    report, live
+        Who is told how far the search has come.
+    """
 
     def __init__(
         self,
         views: Views,
         store: Store,
         crew: Workers,
-        limits: Limits,
-        families: tuple[str, ...],
+        budget: Budget,
+        families: Sequence[Family],
         directory: Path,
-        seed: int,
-        report: Callable[[State], None] | None,
-        began: float,
+        *,
         seconds: float,
+        began: float,
+        seed: int,
+        report: Callable[[State], None] | None = None,
         live: Live | None = None,
     ) -> None:
-        self.views, self.store, self.crew, self.limits = views, store, crew, limits
+        self.views, self.store, self.crew, self.budget = views, store, crew, budget
         self.directory, self.report, self.began, self.seconds = directory, report, began, seconds
         self.live, self.seed = live, seed
-        self.sampled = [f for f in families if f in kinds.SAMPLED]
-        self.listed = [s for f in families if f in kinds.LISTED for s in kinds.listed(f, views)]
-        self.listed = [s for s in self.listed if key_of(s, 0) not in store.runs]
-        self.spaces = {f: kinds.distributions(f, views) for f in self.sampled}
+        self.sampled = [f for f in families if isinstance(f, Sampled)]
+        settings = [s for f in families if isinstance(f, Listed) for s in f.settings()]
+        self.listed = [s for s in settings if key_of(s, 0) not in store.runs]
+        self.spaces = {f.name: f.space(views) for f in self.sampled}
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
         self.generator = np.random.default_rng([seed, len(store.runs)])
         self.under_way: set[str] = set()
         self.failures: list[str] = []
         self.failed: set[str] = set()
-        self.best: Run | None = None  # of the first so many that were looked at
+        self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
         self.turn, self.begun = 0, set[str]()
         self.patience = 0.03 * seconds  # that a circuit may grow
@@ -78,7 +95,7 @@ class Search:
         return (time.monotonic() - self.began) / max(self.seconds, 1e-9)
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Give out batches until the time is up, and store what comes back."""
+        """Give out batches until the time is up, and store their results."""
         running: list[tuple[Batch, Work]] = []
         ends = self.began + ENDING * self.seconds
         self._tell("searching")
@@ -91,7 +108,8 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                running.append((batch, self.crew.submit(batch.settings, STEPS[batch.rung], self.patience, False)))
+                effort = Effort(STEPS[batch.rung], self.patience)
+                running.append((batch, self.crew.submit(batch.settings, effort)))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
             if not running or time.monotonic() > ends + 0.1 * self.seconds:
                 break
@@ -111,7 +129,7 @@ class Search:
 
     def next_batch(self) -> "Batch | None":
         """Decide what to do next: promising settings on a higher rung, or new ones."""
-        slow = [s for s in self.listed if s["family"] == "circuit"]
+        slow = [s for s in self.listed if family_of(s).slow]
         if self.listed and (len(slow) < len(self.listed) or self.elapsed > 0.2 or not self.sampled):
             first = next((s for s in self.listed if s not in slow), self.listed[0])
             few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
@@ -121,14 +139,14 @@ class Search:
             return None
         for rung in (1, 0):
             if self.elapsed > (0.3, 0.5)[rung]:
-                found = self._promising(rung)
-                if found is not None:
-                    return found
+                batch = self._promising(rung)
+                if batch is not None:
+                    return batch
         return self._new() or self._promising(0) or self._promising(1)
 
     def _promising(self, rung: int) -> "Batch | None":
         """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and r.family in kinds.SAMPLED]
+        runs = [r for r in self.store.runs.values() if r.rung == rung and family_of(r.setting).sampled]
         if not runs:
             return None
         order = self._order(runs)
@@ -136,7 +154,7 @@ class Search:
         waiting = [r for r in best if not self._known(r.setting, rung + 1)]
         groups: dict[str, list[Run]] = {}
         for run in waiting:
-            groups.setdefault(kinds.shape(run.setting), []).append(run)
+            groups.setdefault(_shape(run.setting), []).append(run)
         for name, group in groups.items():  # in the order of their best
             settings = [run.setting for run in group[:BATCH]]
             settings += self._again(settings, BATCH - len(settings))
@@ -146,49 +164,50 @@ class Search:
 
     def _again(self, settings: list[Setting], count: int) -> list[Setting]:
         """Fill up a batch with the same settings from other seeds."""
-        found: list[Setting] = []
-        while len(found) < count:
-            base = settings[len(found) % len(settings)]
-            found.append({**base, "seed": int(self.generator.integers(2**31))})
-        return found
+        bases = (settings[i % len(settings)] for i in range(count))
+        return [{**base, "seed": int(self.generator.integers(2**31))} for base in bases]
 
     def _order(self, runs: list[Run]) -> np.ndarray:
-        """Order runs: those within the limits first, then by fronts, then by error."""
-        over = np.array([not self.limits.allows(r.bits, r.operations) for r in runs])
+        """Order runs: those within the budget first, then by fronts, then by error."""
+        over = np.array([not self.budget.allows(r.bits, r.operations) for r in runs])
         points = np.array([[r.error, np.log2(r.bits + 1), np.log2(r.operations + 1)] for r in runs])
-        limited = self.limits.bits is not None or self.limits.operations is not None
-        rank = np.zeros(len(runs)) if limited else ranks(points)  # within a budget the error counts
+        rank = np.zeros(len(runs)) if self.budget.limited else ranks(points)  # within a budget the error counts
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
 
     def _new(self) -> "Batch | None":
         """Draw new settings of the next family."""
         for _ in range(2 * len(self.sampled)):
-            family = self.sampled[self.turn % len(self.sampled)]
-            self.turn += 1
             if not self._fits(None, 0):
                 return None
-            begun = any(run.family == family for run in self.store.runs.values()) or family in self.begun
-            first = {} if begun else kinds.first_guess(family, self.views, self.limits)
-            self.begun.add(family)
-            leader = self.store.ask(family, self.spaces[family], first)
-            self.generator = np.random.default_rng([self.seed, leader.number])  # no two searches draw the same
-            shape = {name: leader.setting[name] for name in kinds.SHAPES[family]}
-            asked = [leader] + [self.store.ask(family, self.spaces[family], shape) for _ in range(BATCH - 1)]
-            settings: list[Setting] = []
-            numbers: list[int | None] = []
-            for one in asked:
-                drawn = {**one.setting, "seed": int(self.generator.integers(2**31))}
-                cut = kinds.fitted(drawn, self.views, self.limits)
-                if cut is None:
-                    self.store.drop(one.number)
-                    continue
-                settings.append(cut)
-                numbers.append(one.number)
-            if settings:
-                more = self._again(settings, BATCH - len(settings))
-                return Batch(settings + more, numbers + [None] * len(more), 0)
+            family = self.sampled[self.turn % len(self.sampled)]
+            self.turn += 1
+            batch = self._drawn(family)
+            if batch.settings:
+                more = self._again(batch.settings, BATCH - len(batch.settings))
+                return Batch(batch.settings + more, batch.numbers + [None] * len(more), 0)
         return None
+
+    def _drawn(self, family: Sampled) -> "Batch":
+        """Draw settings of one shape, cut down to the budget; those of which nothing is left are dropped."""
+        space = self.spaces[family.name]
+        begun = any(run.family == family.name for run in self.store.runs.values()) or family.name in self.begun
+        first = {} if begun else family.first_guess(self.views, self.budget)
+        self.begun.add(family.name)
+        leader = self.store.ask(family.name, space, first)
+        self.generator = np.random.default_rng([self.seed, leader.number])  # no two searches draw the same
+        shape = {name: leader.setting[name] for name in family.shaping}
+        asked = [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]
+        batch = Batch([], [], 0)
+        for one in asked:
+            drawn = {**one.setting, "seed": int(self.generator.integers(2**31))}
+            cut = family.fitted(drawn, self.views, self.budget)
+            if cut is None:
+                self.store.drop(one.number)
+                continue
+            batch.settings.append(cut)
+            batch.numbers.append(one.number)
+        return batch
 
     def _fits(self, shape: str | None, rung: int) -> bool:
         """Tell whether a batch would end in time, as far as the pace of its shape is known."""
@@ -209,9 +228,8 @@ class Search:
         except LOST as problem:
             self._give_up(batch)
             self.failures.append(f"{describe(batch.settings[0])}: {problem or type(problem).__name__}")
-            self._once_more(batch)
+            self._retry(batch)
             return
-        family = batch.settings[0]["family"]
         given = zip(batch.settings, batch.numbers, strict=True)
         numbers = {key_of(setting, batch.rung): number for setting, number in given if number is not None}
         for outcome in outcomes:
@@ -221,19 +239,19 @@ class Search:
             self.store.tell(numbers.pop(key), outcome, batch.rung)
         for number in numbers.values():  # of settings that cannot be carried out
             self.store.drop(number)
-        if family in kinds.SAMPLED and outcomes:
-            shape = kinds.shape(batch.settings[0])
+        if family_of(batch.settings[0]).sampled and outcomes:
+            shape = _shape(batch.settings[0])
             taken = outcomes[0].seconds
             if shape not in self.pace:  # the first time includes compiling
                 taken = max(0.3 * taken, taken - COMPILING / BATCH)
             self.pace[shape] = min(taken / STEPS[batch.rung], self.pace.get(shape, float("inf")))
         self._tell("searching")
 
-    def _once_more(self, batch: "Batch") -> None:
+    def _retry(self, batch: "Batch") -> None:
         """Put settings that nobody draws again back into the list, unless they have failed before."""
         for setting in batch.settings:
             key = key_of(setting, 0)
-            if setting["family"] in kinds.LISTED and key not in self.failed:
+            if not family_of(setting).sampled and key not in self.failed:
                 self.failed.add(key)
                 self.listed.append(setting)
 
@@ -244,38 +262,38 @@ class Search:
                 self.store.drop(number)
 
     def finals(self, stopped: Callable[[], bool]) -> "list[tuple[Run, Outcome | None]]":
-        """Learn the models of the front once more from all rows but the test rows, as far as the time allows."""
+        """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
         runs = list(self.store.read().values())
         if not runs:
             remedy = "give it more time"
             raise error("at least one finished run", "none", where="explore", remedy=remedy)
-        wanted = finalists(runs, self.limits)
-        found: dict[str, Outcome] = {}
+        wanted = finalists(runs, self.budget)
+        retrained: dict[str, Outcome] = {}
         groups: dict[tuple[str, int], list[Run]] = {}
         for run in wanted:
-            groups.setdefault((kinds.shape(run.setting), run.rung), []).append(run)
+            groups.setdefault((_shape(run.setting), run.rung), []).append(run)
         running: list[tuple[list[Run], Work]] = []
 
         def finish(group: list[Run], work: Work) -> None:
             try:
-                found.update({key_of(o.setting, group[0].rung): o for o in work.result()})
+                retrained.update({key_of(o.setting, group[0].rung): o for o in work.result()})
             except LOST as problem:  # the model of the search stands in
-                self.failures.append(f"{group[0].family} once more: {problem or type(problem).__name__}")
+                self.failures.append(f"{group[0].family} retrained: {problem or type(problem).__name__}")
 
         for (_, rung), group in groups.items():
             if self.elapsed > 1 or stopped():
                 break
             settings = [run.setting for run in group]
-            if group[0].family in kinds.SAMPLED and rung < 2:  # as many as were compiled for, unless that takes longer
+            if family_of(settings[0]).sampled and rung < 2:  # as many as were compiled for, unless that takes longer
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            running.append((group, self.crew.submit(settings, STEPS[rung], self.patience, True)))
+            running.append((group, self.crew.submit(settings, Effort(STEPS[rung], self.patience, final=True))))
             while len(running) >= self.crew.count and not stopped():
                 running = gather(running, finish, until=time.monotonic() + 0.5)
-                self._tell("learning the front once more")
+                self._tell("retraining the front")
         while running and not stopped() and self.elapsed < 1.3:
             running = gather(running, finish, until=time.monotonic() + 0.5)
-            self._tell("learning the front once more")
-        return [(run, found.get(run.key)) for run in runs]
+            self._tell("retraining the front")
+        return [(run, retrained.get(run.key)) for run in runs]
 
     def _tell(self, phase: str) -> None:
         watched = self.live is not None and self.live.due()
@@ -283,7 +301,7 @@ class Search:
             return
         runs = list(self.store.runs.values())
         if len(runs) != self.looked_at:
-            allowed = [r for r in runs if self.limits.allows(r.bits, r.operations)]
+            allowed = [r for r in runs if self.budget.allows(r.bits, r.operations)]
             self.best = min(allowed, key=lambda r: (r.error, r.loss, r.bits), default=None)
             self.looked_at = len(runs)
         gone = time.monotonic() - self.began
@@ -292,6 +310,10 @@ class Search:
             self.report(state)
         if self.live is not None:
             self.live.tell(state, runs)
+
+
+def _shape(setting: Setting) -> str:
+    return family_of(setting).shape(setting)
 
 
 def _save(outcome: Outcome, path: Path) -> None:

@@ -1,14 +1,16 @@
 """One search over all families of models: a table and a budget in, the front of deployable models out.
 
 Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
-promising ones longer, the best of those longest. Then the models of the front learn once more, from all rows but the
-test rows, and only now the test rows are looked at.
+promising ones longer, the best of those longest. Then the models of the front are retrained on all rows but the test
+rows, and only now the test rows are looked at.
 """
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -16,16 +18,45 @@ from tinybayes.data.readers import read_frame
 from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
-from tinybayes.search import families as kinds
+from tinybayes.options import check_options, documented, option
+from tinybayes.search.budget import Budget, parse_size
 from tinybayes.search.conclude import Exploration, conclude, heading
 from tinybayes.search.driver import Search
-from tinybayes.search.families import Limits
+from tinybayes.search.families import Family, parse_families
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Store
 from tinybayes.search.views import Views, make_views
 from tinybayes.search.workers import Cluster, Processes, Workers
 
-__all__ = ["Exploration", "State", "explore"]
+__all__ = ["Budget", "Execution", "Exploration", "State", "explore"]
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Who carries out a search, and where its runs are stored.
+
+    With several processes the caller's script must guard its main part, as for all of Python's multiprocessing.
+
+    Parameters
+    ----------
+    command
+        Kept in ``front.json``: how the search was started.
+    """
+
+    workers: int | None = option(
+        1, "Processes on this machine; the command line takes one for each core, below 20 s one.", low=1
+    )
+    dask: str | None = option(
+        None, "Use the workers of the Dask scheduler at this address, or of this scheduler file.", metavar="ADDRESS"
+    )
+    storage: str | None = option(
+        None, "sqlite:///x.db or postgresql://...; by default a journal in the directory of the search.", metavar="URL"
+    )
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 def explore(
@@ -34,18 +65,13 @@ def explore(
     *,
     output: str | Path,
     test: object = None,
-    budget_bits: int | None = None,
-    max_operations: int | None = None,
-    max_error: float | None = None,
+    budget: Budget | str | None = None,
     seconds: float = 600.0,
     families: str | None = None,
     image_shape: tuple[int, int] | None = None,
-    drop: tuple[str, ...] = (),
-    storage: str | None = None,
-    workers: int = 1,
-    dask: str | None = None,
+    drop: Sequence[str] = (),
     seed: int = 0,
-    command: str = "",
+    execution: Execution | None = None,
     report: Callable[[State], None] | None = None,
 ) -> Exploration:
     """Search for the best deployable models of a table under a budget.
@@ -57,58 +83,67 @@ def explore(
     target
         The column to predict.
     output
-        A directory: ``front.json``, ``front.csv`` and ``models/`` come to stand there, beside the store of the search.
-        A search that was ended in any way is taken up again.
+        A directory for ``front.json``, ``front.csv`` and ``models/``, beside the store of the search. A search that
+        was ended in any way is resumed.
     test
-        Rows to judge by; without them a fifth of the table is set aside.
-    budget_bits, max_operations
-        What the chosen model may take; the front has others too.
-    max_error
-        Choose the cheapest model with at most this validation error, not the most accurate one.
+        Rows for the test error; without them a fifth of the table is set aside.
+    budget
+        What the chosen model may cost: its memory, such as ``"4kB"``, or a `Budget` of bits, operations and error. The
+        front also has models above it.
     seconds
         Of the whole search.
     families
-        Names, separated by commas, out of `tinybayes.search.families.FAMILIES`; by default all that fit the table.
+        Names, separated by commas, out of `tinybayes.search.families.FAMILIES`; by default all that suit the table.
     image_shape
-        Rows and columns, when the features are pixels; found out by itself for square images.
+        Rows and columns, when the features are pixels; square images are recognised.
     drop
         Columns to leave out.
-    storage
-        A URL such as ``sqlite:///x.db`` or ``postgresql://...`` for the store; by default a journal in `output`.
-    workers
-        Processes to use on this machine. Above 1 the caller's script must guard its main part, as for all of Python's
-        multiprocessing.
-    dask
-        Address of a Dask scheduler, or its scheduler file, whose workers are used instead.
     seed
         Of the split and of everything drawn at random.
-    command
-        Kept in ``front.json``: how the search was started.
+    execution
+        Workers and storage; by default this process and a journal in `output`.
     report
         Called now and then. An interrupt (Ctrl-C), or a file ``stop`` in `output`, ends the search early; the front of
-        what was found is made.
+        the finished runs is made.
     """
-    began = time.monotonic()
+    began, execution = time.monotonic(), execution or Execution()
+    if not isinstance(budget, Budget):
+        budget = Budget(None if budget is None else parse_size(budget))
+    frame, tests = _tables(table, test, drop)
+    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)
+    chosen = parse_families(families, views)
+    _check_budget(budget, chosen, views)
+    directory = Path(output)
+    _make(directory)
+    meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
+    store = Store(directory, execution.storage, meaning, budget, seed)
+    crew = _crew(views, execution)
+    top = heading(views, budget, seed, execution.command)
+    live = Live(directory, top, budget)
+    times = {"seconds": seconds, "began": began}
+    search = Search(views, store, crew, budget, chosen, directory, **times, seed=seed, report=report, live=live)
+    return _run(search, top, live)
+
+
+def _tables(table: object, test: object, drop: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Read the table without the columns to drop, and the test rows."""
     frame = read_frame(table)
     unknown = [name for name in drop if name not in frame.columns]
     if unknown:
         raise error("columns of the table", unknown, where="drop", remedy=near(unknown[0], frame.columns))
-    frame = frame.drop(columns=list(drop))
-    tests = None if test is None else read_frame(test)
-    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)
-    limits = Limits(budget_bits, max_operations)
-    chosen = kinds.parse_families(families, views)
-    least = kinds.smallest_bits(chosen, views)
-    if budget_bits is not None and budget_bits < least:
+    return frame.drop(columns=list(drop)), None if test is None else read_frame(test)
+
+
+def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> None:
+    """Refuse a budget that no model can keep."""
+    least = min((family.smallest_bits(views) for family in families if family.deployable), default=0)
+    if budget.bits is not None and budget.bits < least:
         remedy = f"allow {-(-least // 8):,} bytes"
-        raise error(f"a budget of at least {least:,} bits", f"{budget_bits:,}", where="budget", remedy=remedy)
-    directory = Path(output)
-    _make(directory)
-    meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
-    store = Store(directory, storage, meaning, limits, seed)
-    crew = _crew(views, workers, dask)
-    live = Live(directory, heading(views, limits, max_error, seed, command), limits, max_error)
-    search = Search(views, store, crew, limits, chosen, directory, seed, report, began, seconds, live)
+        raise error(f"a budget of at least {least:,} bits", f"{budget.bits:,}", where="budget", remedy=remedy)
+
+
+def _run(search: Search, top: dict[str, Any], live: Live) -> Exploration:
+    """Search, retrain the front and write the files; say how it ended, and release the workers."""
     ended = "failed"
     try:
         with interruptible() as interrupted:
@@ -118,18 +153,19 @@ def explore(
 
             search.run(stopped)
             finals = search.finals(stopped)
-            found = conclude(finals, views, limits, max_error, directory, seed, command, search.failures)
+            result = conclude(finals, search.views, search.budget, search.directory, top, search.failures)
             ended = "done"
-            return found
+            return result
     finally:
         live.end(ended)
-        crew.close()
+        search.crew.close()
 
 
-def _crew(views: Views, workers: int, dask: str | None) -> Workers:
-    if dask is not None:
-        return Cluster(views, dask)
-    return Processes(views, workers) if workers > 1 else Workers(views)
+def _crew(views: Views, execution: Execution) -> Workers:
+    if execution.dask is not None:
+        return Cluster(views, execution.dask)
+    count = execution.workers or 1
+    return Processes(views, count) if count > 1 else Workers(views)
 
 
 def _make(directory: Path) -> None:

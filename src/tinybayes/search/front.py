@@ -1,6 +1,16 @@
-"""The Pareto front: models that no other one beats in error, bits and operations."""
+"""The Pareto front, models that no other one beats in error, bits and operations, and the choice among them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tinybayes.search.budget import Budget
+
+if TYPE_CHECKING:
+    from tinybayes.search.study import Run
+
+MOST_FINALS = 24  # models of the front that are retrained and tested
 
 
 def pareto(points: np.ndarray) -> np.ndarray:
@@ -25,10 +35,38 @@ def pareto(points: np.ndarray) -> np.ndarray:
 def ranks(points: np.ndarray) -> np.ndarray:
     """Return for each point how many fronts must be taken away before it is on one."""
     points = np.asarray(points, dtype=float)
-    found = np.full(len(points), -1)
+    rank_of = np.full(len(points), -1)
     left, rank = np.arange(len(points)), 0
     while len(left):
         best = pareto(points[left])
-        found[left[best]] = rank
+        rank_of[left[best]] = rank
         left, rank = left[~best], rank + 1
-    return found
+    return rank_of
+
+
+def on_front(runs: "Sequence[Run]") -> np.ndarray:
+    """Tell which runs no other one beats in validation error, bits and operations."""
+    return pareto(np.array([run.objectives for run in runs]))
+
+
+def finalists(runs: "Sequence[Run]", budget: Budget) -> "list[Run]":
+    """Return the runs that are worth retraining: the front, the best within the budget first."""
+    front = [run for run, best in zip(runs, on_front(runs), strict=True) if best]
+    within = sorted((r for r in runs if budget.allows(r.bits, r.operations) and r.saved), key=_quality)
+    order = [*within[:3], *sorted(front, key=lambda r: (not budget.allows(r.bits, r.operations), _quality(r)))]
+    unique = {run.key: run for run in order}
+    return list(unique.values())[:MOST_FINALS]
+
+
+def choose(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
+    """Return the most accurate deployable run within the budget; or, given an error, the cheapest that reaches it."""
+    within = [r for r in runs if r.saved and budget.allows(r.bits, r.operations)]
+    if budget.error is not None:
+        good = [r for r in within if r.error <= budget.error]
+        if good:
+            return min(good, key=lambda r: (r.bits, r.operations, r.error))
+    return min(within, key=lambda r: (*_quality(r), r.bits), default=None)
+
+
+def _quality(run: "Run") -> tuple[float, float]:
+    return run.error, run.loss

@@ -14,10 +14,12 @@ from typing import Any
 
 from tinybayes.errors import FileError
 from tinybayes.files import atomic_path
-from tinybayes.search.conclude import choose, described, on_front
-from tinybayes.search.families import Limits, describe
+from tinybayes.search import LIVE, PROGRESS, STOP
+from tinybayes.search.budget import Budget
+from tinybayes.search.conclude import described
+from tinybayes.search.families import describe
+from tinybayes.search.front import choose, on_front
 from tinybayes.search.study import Run
-from tinybayes.search.watched import LIVE, PROGRESS, STOP
 
 EVERY = 1.0  # seconds between two writes of progress.json, at least
 FRONT_EVERY = 2.0  # and of live.json
@@ -26,7 +28,7 @@ SHARE = 50  # times as long as the last write of live.json took must pass before
 
 @dataclass(frozen=True)
 class State:
-    """What a running search reports: runs, seconds gone and left, the best run within the limits."""
+    """The progress of a search: runs, seconds gone and left, the best run within the budget."""
 
     runs: int
     seconds: float
@@ -44,14 +46,12 @@ class Live:
         The directory of the search.
     heading
         What ``live.json`` says beside the models.
-    limits, max_error
+    budget
         By which a model is chosen.
     """
 
-    def __init__(
-        self, directory: Path, heading: dict[str, Any], limits: Limits, max_error: float | None = None
-    ) -> None:
-        self._directory, self._heading, self._limits, self._max_error = directory, heading, limits, max_error
+    def __init__(self, directory: Path, heading: dict[str, Any], budget: Budget) -> None:
+        self._directory, self._heading, self._budget = directory, heading, budget
         self._next, self._next_front, self._written = 0.0, 0.0, -1
         self._last = State(0, 0.0, 0.0, None, "starting")
         self._remove(STOP, LIVE)
@@ -85,16 +85,15 @@ class Live:
         self._remove(STOP, *([LIVE] if phase == "done" else []))
 
     def _progress(self, state: State) -> None:
-        best = state.best
-        found = None
+        best, shown = state.best, None
         if best is not None:
-            found = {"id": best.key, "label": describe(best.setting), "error": best.error}
-            found |= {"bits": best.bits, "operations": best.operations}
+            shown = {"id": best.key, "label": describe(best.setting), "error": best.error}
+            shown |= {"bits": best.bits, "operations": best.operations}
         document = {
             "runs": state.runs,
             "seconds": round(state.seconds, 1),
             "seconds_left": round(state.seconds_left, 1),
-            "best": found,
+            "best": shown,
             "phase": state.phase,
             "pid": os.getpid(),
             "host": os.uname().nodename,
@@ -103,7 +102,7 @@ class Live:
         self._write(PROGRESS, document)
 
     def _front(self, runs: Sequence[Run]) -> dict[str, Any]:
-        chosen = choose(runs, self._limits, self._max_error)
+        chosen = choose(runs, self._budget)
         models = []
         for run, front in zip(runs, on_front(runs), strict=True):
             entry = described(run, run.cost, bool(front))

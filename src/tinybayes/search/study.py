@@ -5,6 +5,7 @@ when it is finished and its model is on the disk, so that a search killed at any
 nothing else.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -20,16 +21,18 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import TrialState
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from tinybayes.errors import FileError, error
-from tinybayes.search.families import Limits, Setting
-from tinybayes.search.journal import journal
+from tinybayes.search.budget import Budget
+from tinybayes.search.families import Setting
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
 NAMELESS = 60.0  # seconds after which a trial must have an owner
+PIECE = 1 << 16  # bytes of a journal that are read at a time
 LOST = "is it still there, and may it be written? A new directory begins a new search"
 
 
@@ -94,14 +97,14 @@ class Store:
         ``postgresql://host/name``.
     meaning
         What the runs depend on, such as the table's hash: a store of another meaning is refused.
-    limits
-        What may be spent; the sampler keeps within it.
+    budget
+        The sampler keeps within it.
     seed
         Of the sampler.
     """
 
     def __init__(
-        self, directory: Path, storage: str | None, meaning: dict[str, Any], limits: Limits, seed: int
+        self, directory: Path, storage: str | None, meaning: dict[str, Any], budget: Budget, seed: int
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.where = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", storage or str(directory / "search.journal"))
@@ -111,8 +114,8 @@ class Store:
             def over(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
                 bits, operations = trial.values[1:3] if trial.values else (0.0, 0.0)
                 return (
-                    -1.0 if limits.bits is None else bits - limits.bits,
-                    -1.0 if limits.operations is None else operations - limits.operations,
+                    -1.0 if budget.bits is None else bits - budget.bits,
+                    -1.0 if budget.operations is None else operations - budget.operations,
                 )
 
             with warnings.catch_warnings():
@@ -256,6 +259,11 @@ def _backend(directory: Path, storage: str | None) -> optuna.storages.BaseStorag
         return optuna.storages.JournalStorage(journal(str(directory / "search.journal")))
 
 
+def journal(path: str) -> JournalFileBackend:
+    """Open the journal of a search."""
+    return JournalFileBackend(path, lock_obj=SystemLock(path))
+
+
 def _database(storage: str, attempts: int = 4) -> optuna.storages.BaseStorage:
     """Open a database; where another search is making the tables at the same moment, wait for it.
 
@@ -284,3 +292,49 @@ def _alive(process: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+class SystemLock(JournalFileOpenLock):
+    """A lock on a file beside the journal that a killed process can neither hold for ever nor leave with half a line.
+
+    Optuna's own locks are files: one that a killed process left is taken for abandoned after half a minute. A lock of
+    the system ends with its process. A line that was cut off, by a kill or a full disk, would join the next one and
+    make the whole file unreadable; it was never finished, so the next process to take the lock removes it.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._path = path
+        self._handle = -1
+
+    def acquire(self) -> bool:
+        """Wait for the lock."""
+        handle = os.open(f"{self._path}.lock", os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            cut_half_line(self._path)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        """Let the lock go."""
+        os.close(self._handle)
+
+
+def cut_half_line(path: str) -> None:
+    """Take away what stands after the last whole line of a file."""
+    with open(path, "r+b") as file:
+        size = end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - PIECE)
+            file.seek(start)
+            line = file.read(end - start).rfind(b"\n")
+            if line >= 0:
+                end = start + line + 1
+                break
+            end = start
+        if end < size:
+            file.truncate(end)

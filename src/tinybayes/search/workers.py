@@ -14,6 +14,8 @@ from tinybayes import __version__
 from tinybayes.data.dask import connect
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
+from tinybayes.search.families.family import Effort
+from tinybayes.search.trials import Outcome, carry_out
 from tinybayes.search.views import Views
 
 ONE_CORE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -43,11 +45,11 @@ class Workers:
         """How much can be carried out at once."""
         return 1
 
-    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+    def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape."""
-        future: Future[Any] = Future()
+        future: Future[list[Outcome]] = Future()
         try:
-            future.set_result(_carry_out(self.views, settings, steps, patience, final))
+            future.set_result(carry_out(self.views, settings, effort))
         except TinybayesError as problem:
             future.set_exception(problem)
         return future
@@ -73,14 +75,14 @@ class Processes(Workers):
         context = multiprocessing.get_context("spawn")  # a fork would copy JAX's threads' locks without the threads
         return ProcessPoolExecutor(self._count, context, _begin, (self.views,))
 
-    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+    def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape; where a process died, new ones are begun."""
         try:
-            return self._pool.submit(_in_process, settings, steps, patience, final)
+            return self._pool.submit(_in_process, settings, effort)
         except BrokenProcessPool:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = self._new_pool()
-            return self._pool.submit(_in_process, settings, steps, patience, final)
+            return self._pool.submit(_in_process, settings, effort)
 
     def close(self) -> None:
         """End the processes."""
@@ -125,11 +127,9 @@ class Cluster(Workers):
                 remedy = "install the same version of tinybayes where the worker runs"
                 raise error(f"tinybayes {__version__}", got, where=f"worker {worker} of {address}", remedy=remedy)
 
-    def submit(self, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Work:
+    def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape; work of a lost worker goes to another one by itself."""
-        return _Elsewhere(
-            self._client.submit(_on_worker, self._views, settings, steps, patience, final, pure=False, retries=RETRIES)
-        )
+        return _Elsewhere(self._client.submit(_on_worker, self._views, settings, effort, pure=False, retries=RETRIES))
 
     def close(self) -> None:
         """Leave the cluster, which goes on."""
@@ -159,19 +159,14 @@ def gather(
 ) -> list[tuple[Any, Work]]:
     """Wait until something is done or the time has come, hand what is done to `finish`, and return the rest."""
     while running and time.monotonic() < until:
-        done = [item for item in running if item[1].done()]
-        for item in done:
-            finish(*item)
-        if done:
-            return [item for item in running if not any(item is other for other in done)]
+        done = [work.done() for _, work in running]
+        for (batch, work), ended in zip(running, done, strict=True):
+            if ended:
+                finish(batch, work)
+        if any(done):
+            return [pair for pair, ended in zip(running, done, strict=True) if not ended]
         time.sleep(PAUSE)
     return running
-
-
-def _carry_out(views: Views, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
-    from tinybayes.search.trials import carry_out
-
-    return carry_out(views, settings, steps, patience=patience, final=final)
 
 
 _views: Views | None = None  # of a process of `Processes`
@@ -202,18 +197,18 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _in_process(settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
+def _in_process(settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
     assert _views is not None
-    return _carry_out(_views, settings, steps, patience, final)
+    return carry_out(_views, settings, effort)
 
 
-def _on_worker(views: Views, settings: Sequence[Setting], steps: int, patience: float, final: bool) -> Any:
+def _on_worker(views: Views, settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
     """Carry out settings on a worker of a cluster; one with a single thread takes a single core."""
     from distributed import get_worker
 
     if get_worker().state.nthreads == 1:
         _take_one_core()
-    return _carry_out(views, settings, steps, patience, final)
+    return carry_out(views, settings, effort)
 
 
 def _version_of_worker() -> str:

@@ -14,8 +14,8 @@ from tinybayes.infer import as_circuit
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import Circuit, LogLinear, NeuralNet
 from tinybayes.report.cards import model_card
-from tinybayes.report.front import FAMILIES, FRONT, checked_front, finite, model_path, read_front
-from tinybayes.search.watched import LIVE, PROGRESS, STOP
+from tinybayes.report.front import FRONT, TITLES, checked_front, finite, model_path, read_front
+from tinybayes.search import LIVE, PROGRESS, STOP
 
 SHARE = 2_000_000  # bytes of a card
 KEPT = 16  # models in memory
@@ -174,4 +174,4 @@ def _mark(path: Path) -> tuple[int, int] | None:
 
 def page_front(front: dict[str, Any]) -> dict[str, Any]:
     """Return the front for the page, without cards, which are loaded one by one."""
-    return {**front, "families": FAMILIES, "variables": [], "cards": {}}
+    return {**front, "families": TITLES, "variables": [], "cards": {}}

@@ -11,7 +11,7 @@ from tinybayes.options import check_options, documented, option
 class CircuitOptions:
     """The score ``log-likelihood - edge_price * edges - parameter_price * parameters``, and how far it is climbed."""
 
-    edge_price: float | None = option(0.1, "Price of an edge (k_e); None learns a network without a circuit.", low=0)
+    edge_price: float | None = option(0.1, "Price of an edge (k_e).", low=0)  # None: a network without a circuit
     parameter_price: float = option(
         0.0, "Price of a parameter (k_p). A split of v values in the tree of a variable of k adds (v-1)(k-1).", low=0
     )

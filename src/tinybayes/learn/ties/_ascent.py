@@ -24,13 +24,13 @@ M = TypeVar("M", LogLinear, BayesNet)
 class RelearnOptions:
     """The hyper-parameters of `relearn`."""
 
-    prior: float | Literal["auto"] = option("auto", "rows that the model counts for; auto: one if a level is unused")
-    tolerance: float = option(1e-6, "stop when no mean count differs by more from the model's", low=0)
-    steps: int = option(1000, "stop after so many steps", low=1)
-    max_edges: int = option(MAX_RELEARN_EDGES, "the largest circuit to compile; beyond it, the model is sampled", low=0)
-    chains: int = option(1000, "Gibbs chains, where the model is sampled", low=1)
-    sweeps: int = option(2, "sweeps of the chains between two steps", low=1)
-    seed: int = option(0, "the seed of the chains", low=0)
+    prior: float | Literal["auto"] = option("auto", "Rows that the model counts for; auto: one if a level is unused.")
+    tolerance: float = option(1e-6, "Stop when no mean count differs by more from the model's.", low=0)
+    steps: int = option(1000, "Stop after so many steps.", low=1)
+    max_edges: int = option(MAX_RELEARN_EDGES, "Largest circuit to compile; beyond it, the model is sampled.", low=0)
+    chains: int = option(1000, "Gibbs chains, where the model is sampled.", low=1)
+    sweeps: int = option(2, "Sweeps of the chains between two steps.", low=1)
+    seed: int = option(0, "Seed of the chains.", low=0)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -4,8 +4,8 @@ const Tinybayes = {};
 (function (T) {
   // Okabe and Ito's colours, which people with any kind of colour vision can tell apart; each family has its own shape, too.
   T.LOOKS = {
-    "nb": ["#0072b2", "circle"], "tan": ["#d55e00", "square"], "tan-learned": ["#e69f00", "diamond"],
-    "tied": ["#cc79a7", "triangle-up"], "fc": ["#009e73", "cross"], "cnn": ["#56b4e9", "x"],
+    "naive": ["#0072b2", "circle"], "tan": ["#d55e00", "square"], "subset": ["#e69f00", "diamond"],
+    "tied": ["#cc79a7", "triangle-up"], "dense": ["#009e73", "cross"], "conv": ["#56b4e9", "x"],
     "circuit": ["text", "star"], "tree": ["#8b939e", "triangle-down"], "forest": ["#f0e442", "hexagon"],
   };
   const SHAPES = {

@@ -1,0 +1,187 @@
+"""Options of commands that come from the dataclasses of the learners: names, help, defaults and bounds stand there.
+
+The dataclasses are imported when their command is called, so that the others start quickly.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import wraps
+from importlib import import_module
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from tinybayes.errors import error
+from tinybayes.options import Option, options_of
+
+Command = TypeVar("Command", bound=Callable[..., None])
+PAIR = tuple[int, int]
+
+
+class _Hyper(NamedTuple):
+    """One hyper-parameter as an option."""
+
+    known: Option
+    types: frozenset[Any]  # of its values, None left out
+    default: Any
+
+    def parameter(self, name: str, panel: str | None) -> inspect.Parameter:
+        """Return the parameter that Typer sees."""
+        metavar = self.known.metavar or ("|".join(map(str, self.known.choices)) if self.known.choices else None)
+        if PAIR in self.types and metavar is None:
+            metavar = "BITS" if int in self.types else "ROWSxCOLUMNS"
+        kind: Any = next(iter(self.types)) if self.types <= {int, float, str, bool} else str
+        names = [dashed(name)] if kind is bool else []  # no --no-...
+        shown = typer.Option(*names, help=self.known.help, metavar=metavar, rich_help_panel=panel)
+        default = self.default if self.default is None or isinstance(self.default, kind) else str(self.default)
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind | None, shown]
+        )
+
+    def value(self, name: str, value: Any) -> Any:
+        """Return what the user gave as the dataclass takes it."""
+        if isinstance(value, str) and PAIR in self.types:
+            value = bits_of(value, name) if int in self.types else image_shape_of(value, name)
+        elif isinstance(value, str) and float in self.types:
+            value = _number_or_word(value, self.types, name)
+        elif value == "none" and str not in self.types:
+            value = None
+        self.known.check(name, value)
+        return value
+
+
+class _Learner(NamedTuple):
+    """A dataclass that a command takes."""
+
+    argument: str
+    source: str
+    panel: str | None
+    only: tuple[str, ...]
+    without: tuple[str, ...]
+    defaults: dict[str, Any]
+
+    def load(self) -> tuple[Any, dict[str, _Hyper]]:
+        """Return the dataclass, and its hyper-parameters by name."""
+        module, _, name = self.source.rpartition(".")
+        learner = getattr(import_module(module), name)
+        defaults = {field.name: field.default for field in fields(learner)} | self.defaults
+        hints = get_type_hints(learner)
+        return learner, {
+            name: _Hyper(known, frozenset(get_args(hints[name]) or [hints[name]]) - {NoneType}, defaults[name])
+            for name, known in options_of(learner).items()
+            if name not in self.without and (not self.only or name in self.only)
+        }
+
+
+def options_from(
+    source: str,
+    argument: str,
+    *,
+    panel: str | None = None,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+    **defaults: Any,
+) -> Callable[[Command], Command]:
+    """Give a command an option for each hyper-parameter of a dataclass; it is called with an instance.
+
+    Parameters
+    ----------
+    source
+        The dataclass, as ``module.Name``.
+    argument
+        The command's argument that takes the instance.
+    panel
+        The panel of the help that shows the options.
+    only, without
+        Hyper-parameters that the command offers, or leaves out.
+    defaults
+        Where the command's defaults differ.
+    """
+
+    def decorate(command: Command) -> Command:
+        learner = _Learner(argument, source, panel, tuple(only), tuple(without), defaults)
+        command.learners = (learner, *getattr(command, "learners", ()))  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def spelled_out(command: Callable[..., None], *, stub: bool = False) -> Callable[..., None]:
+    """Return a command that takes the hyper-parameters of its dataclasses one by one; a stub takes none of them."""
+    learners: tuple[_Learner, ...] = getattr(command, "learners", ())
+    loaded = [] if stub else [(learner, *learner.load()) for learner in learners]
+    own = inspect.signature(command)
+    parameters = {n: p for n, p in own.parameters.items() if n not in {learner.argument for learner in learners}}
+    for learner, _, hypers in loaded:
+        parameters |= {name: hyper.parameter(name, learner.panel) for name, hyper in hypers.items()}
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for learner, kind, hypers in loaded:
+            chosen = {name: hyper.value(dashed(name), values.pop(name)) for name, hyper in hypers.items()}
+            values[learner.argument] = kind(**chosen)
+        command(**values)
+
+    run.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters.values()]
+    )
+    run.__annotations__ = {name: p.annotation for name, p in parameters.items()}
+    return run
+
+
+class Commands(TyperGroup):
+    """Commands whose options from dataclasses are made when one is called, not when all are listed."""
+
+    late: dict[str, Callable[[], Any]] = {}  # noqa: RUF012 - filled where the commands are registered
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        """Return the command with all its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        make = self.late.get(name or "")
+        return name, command if make is None else make(), rest
+
+
+def given(context: typer.Context, *names: str) -> list[str]:
+    """Return which of some options the user gave, as they are written on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [dashed(name) for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+def dashed(name: str) -> str:
+    """Return the option of a hyper-parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _number_or_word(text: str, types: frozenset[Any], where: str) -> float | str:
+    """Return a number, or one of the words that the type of a hyper-parameter names."""
+    words = [word for kind in types for word in get_args(kind)]
+    if text in words:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise error(f"a number, or {', '.join(words)}", repr(text), where=where) from None
+
+
+def bits_of(text: str, where: str = "--bits") -> int | tuple[int, int]:
+    """Return a number of bits, or those before and after the binary point, from a text such as 4 or 3,1."""
+    match = re.fullmatch(r"([0-9]{1,4})(?:,(-?[0-9]{1,4}))?", text)
+    if match is None:
+        expected = "a number of bits such as 4, or those before and after the binary point such as 3,1"
+        raise error(expected, repr(text), where=where)
+    integer, fraction = match.groups()
+    return int(integer) if fraction is None else (int(integer), int(fraction))
+
+
+def image_shape_of(text: str | None, where: str = "--image-shape") -> tuple[int, int] | None:
+    """Return rows and columns of an image from a text such as 28x28."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,5})", text)
+    if match is None:
+        raise error("rows and columns such as 28x28", repr(text), where=where)
+    return int(match[1]), int(match[2])

@@ -1,0 +1,40 @@
+"""What a search may try: one module for each kind of model, and the dictionary of all families."""
+
+from tinybayes.errors import error
+from tinybayes.search.families.circuit import CIRCUIT
+from tinybayes.search.families.closed_form import CLOSED_FORM, TIED
+from tinybayes.search.families.family import Family, Listed, Sampled, Setting
+from tinybayes.search.families.nets import CONV, DENSE
+from tinybayes.search.families.tables import NAIVE, SUBSET, TAN
+from tinybayes.search.families.trees import FOREST, TREE
+from tinybayes.search.views import Views
+
+__all__ = ["FAMILIES", "Family", "Listed", "Sampled", "Setting", "describe", "family_of", "parse_families"]
+
+FAMILIES: dict[str, Family] = {  # of the sampled ones those that compile quickly first
+    family.name: family for family in (DENSE, CONV, TAN, NAIVE, SUBSET, CLOSED_FORM, TIED, CIRCUIT, TREE, FOREST)
+}
+
+
+def family_of(setting: Setting) -> Family:
+    """Return the family of a setting."""
+    return FAMILIES[setting["family"]]
+
+
+def describe(setting: Setting) -> str:
+    """Name a model plainly."""
+    return family_of(setting).describe(setting)
+
+
+def parse_families(text: str | None, views: Views) -> list[Family]:
+    """Return the families to try: those named in a text with commas, or all that the table allows."""
+    if not text:
+        return [family for family in FAMILIES.values() if family.possible(views)]
+    names = dict.fromkeys(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in FAMILIES:
+            raise error(f"some of {', '.join(FAMILIES)}", repr(name), where="families")
+        if not FAMILIES[name].possible(views):
+            remedy = "give the image's rows and columns, or leave the family out"
+            raise error("images", f"{len(views.by_name['mdlp'].seen.variables)} features", where=name, remedy=remedy)
+    return [FAMILIES[name] for name in names]

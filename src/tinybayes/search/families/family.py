@@ -1,0 +1,216 @@
+"""What a family of models is to a search: the settings that it tries, and how they are trained, priced and described.
+
+A setting is a JSON object. Its *shape* is the part that must be equal for settings to be trained at once; everything
+else is data of the compiled loop.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tinybayes.cost import model_cost
+from tinybayes.errors import TinybayesError
+from tinybayes.infer.scores import class_scores, normalize_scores
+from tinybayes.model import BayesNet, Circuit, Cost, Dataset, NeuralNet
+from tinybayes.options import options_of
+from tinybayes.search.budget import Budget
+from tinybayes.search.views import Views
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+Setting = dict[str, Any]
+Model = BayesNet | Circuit | NeuralNet
+History = tuple[tuple[int, float], ...]  # pairs (epoch, validation error)
+
+
+class Effort(NamedTuple):
+    """How long settings are trained, and on which rows."""
+
+    steps: int  # mini-batches of families that are trained by gradient
+    patience: float = 20.0  # seconds that a circuit may grow
+    final: bool = False  # train on all rows but the test rows
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A setting that was trained.
+
+    Parameters
+    ----------
+    setting
+        The setting.
+    model
+        The model; None for baselines, which are only priced.
+    cost
+        Its price.
+    log_posteriors
+        Codes of rows to logarithms of class posteriors.
+    history
+        Pairs (epoch, validation error).
+    """
+
+    setting: Setting
+    model: Model | None
+    cost: Cost
+    log_posteriors: Callable[[np.ndarray], np.ndarray]
+    history: History = ()
+
+
+def learned(setting: Setting, model: Model, history: History = ()) -> Learned:
+    """Return the record of a deployable model."""
+    return Learned(setting, model, model_cost(model), posteriors_of(model), history)
+
+
+def posteriors_of(model: Model) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from codes to logarithms of class posteriors."""
+    return lambda X: normalize_scores(class_scores(model, X))
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A family of models.
+
+    Parameters
+    ----------
+    name
+        By which settings and users name it.
+    title
+        A few words for readers of a report.
+    """
+
+    name: str
+    title: str
+
+    sampled: ClassVar[bool] = False  # settings are drawn and climb rungs; otherwise they are listed
+    slow: ClassVar[bool] = False  # one setting at a time, and not before others have had their turn
+    deployable: ClassVar[bool] = True
+
+    def possible(self, views: Views) -> bool:
+        """Tell whether the family suits the table."""
+        return True
+
+    def smallest_bits(self, views: Views) -> int:
+        """Return the fewest bits that a deployable model of the family takes."""
+        coarse = views.by_name["coarse"].seen
+        return naive_entries(coarse)
+
+    def shape(self, setting: Setting) -> str:
+        """Return a text that is equal for settings that can be trained at once."""
+        return json.dumps([self.name])
+
+    def shown_as(self, setting: Setting) -> str:
+        """Return the name of the family under which reports show a model."""
+        return self.name
+
+    @abstractmethod
+    def describe(self, setting: Setting) -> str:
+        """Name a model plainly: its family and the essentials of its setting."""
+
+    @abstractmethod
+    def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
+        """Train settings of one shape; those that cannot be trained are left out."""
+
+
+class Listed(Family):
+    """A family that is quick to learn: its settings are listed, and each is learned alone."""
+
+    @abstractmethod
+    def settings(self) -> list[Setting]:
+        """Return the settings to try."""
+
+    @abstractmethod
+    def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
+        """Learn one model."""
+
+    def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
+        """Learn one setting after another."""
+        results = []
+        for setting in settings:
+            rows, _ = views.rows(view_of(setting), all_seen=effort.final)
+            with suppress(TinybayesError):  # such as more levels than a small model has parameters
+                results.append(self.learn(rows, setting, effort.patience))
+        return results
+
+
+class Sampled(Family):
+    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape."""
+
+    sampled = True
+    shaping: ClassVar[tuple[str, ...]]  # the hyper-parameters that make up the shape
+
+    @abstractmethod
+    def space(self, views: Views) -> "dict[str, BaseDistribution]":
+        """Return the distributions from which settings are drawn, by name."""
+
+    @abstractmethod
+    def first_guess(self, views: Views, budget: Budget) -> Setting:
+        """Return where a search begins: values that were good elsewhere, as wide as the budget allows."""
+
+    @abstractmethod
+    def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
+        """Cut a setting down to the budget, or return None when nothing is left of it."""
+
+    @abstractmethod
+    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
+        """Train settings on rows with the options of the engine."""
+
+    def shape(self, setting: Setting) -> str:
+        """Return a text that is equal for settings that can be trained at once."""
+        return json.dumps([self.name, *(setting.get(name) for name in self.shaping)])
+
+    def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
+        """Train for about the given number of mini-batches, with ten measurements on the validation rows."""
+        from tinybayes.learn.training.options import TrainingOptions
+
+        rows, valid = views.rows(view_of(settings[0]), all_seen=effort.final)
+        batch = 50 if len(rows) < 5000 else 100
+        epochs = max(1, math.ceil(effort.steps / max(1, len(rows) // batch)))
+        options = TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10))
+        results = self.train_runs(rows, settings, views, options=options, validation=None if effort.final else valid)
+        return [learned(s, result.net, result.history) for s, result in zip(settings, results, strict=True)]
+
+
+def distributions(learner: type, *names: str) -> "dict[str, BaseDistribution]":
+    """Return what a search draws of some hyper-parameters: the interval or the choices that their dataclass states."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    known, drawn = options_of(learner), dict[str, BaseDistribution]()
+    for name in names:
+        option = known[name]
+        if option.search is None:
+            drawn[name] = CategoricalDistribution(option.choices or ())
+            continue
+        low, high = option.search
+        if isinstance(low, int) and isinstance(high, int):
+            drawn[name] = IntDistribution(low, high, log=option.log)
+        else:
+            drawn[name] = FloatDistribution(low, high, log=option.log)
+    return drawn
+
+
+def hyper_parameters(setting: Setting, learner: type) -> dict[str, Any]:
+    """Return the part of a setting that its learner's dataclass defines."""
+    return {name: setting[name] for name in options_of(learner) if name in setting}
+
+
+def view_of(setting: Setting) -> str:
+    """Return the coding of the table that a setting reads."""
+    return str(setting.get("view", "fine"))
+
+
+def naive_entries(data: Dataset) -> int:
+    """Return the table entries of naive Bayes, the smallest network over the variables."""
+    assert data.target is not None
+    return (sum(v.cardinality for v in data.variables) + 1) * data.target.cardinality
+
+
+def in_bits(bits: int) -> str:
+    """Return a number of bits in words."""
+    return f"{bits} bit{'s' if bits > 1 else ''}"

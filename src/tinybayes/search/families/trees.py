@@ -1,0 +1,105 @@
+"""Decision trees and forests of scikit-learn, as baselines: priced, so that one sees where they win; not deployed."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinybayes.model import Cost, Dataset
+from tinybayes.search.families.family import Learned, Listed, Setting
+
+
+class Baseline(Listed):
+    """Trees that vote."""
+
+    deployable = False
+
+    @abstractmethod
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
+        """Return a fitted classifier of scikit-learn, and its trees."""
+
+    def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
+        """Fit on the rows with a class, and price the trees."""
+        assert rows.y is not None
+        rows = rows.rows(rows.y >= 0)
+        assert rows.y is not None
+        assert rows.target is not None
+        classifier, trees = self.fit(rows.X, rows.y, setting)
+        cost = sum((tree_cost(tree.tree_, rows) for tree in trees), Cost())
+        return Learned(setting, None, cost, _posteriors(classifier, rows.target.cardinality))
+
+
+class Tree(Baseline):
+    """One decision tree."""
+
+    def settings(self) -> list[Setting]:
+        """Try some numbers of leaves."""
+        return [{"family": self.name, "leaves": leaves} for leaves in (8, 16, 32, 64, 128, 256, 512)]
+
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
+        """Fit a tree."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        tree = DecisionTreeClassifier(max_leaf_nodes=setting["leaves"], random_state=0).fit(X, y)
+        return tree, [tree]
+
+    def describe(self, setting: Setting) -> str:
+        """Name the leaves."""
+        return f"decision tree, {setting['leaves']} leaves"
+
+
+class Forest(Baseline):
+    """A random forest."""
+
+    def settings(self) -> list[Setting]:
+        """Try some numbers of trees and leaves."""
+        sizes = [(trees, leaves) for trees in (5, 10, 30) for leaves in (32, 128, 512)]
+        return [{"family": self.name, "trees": trees, "leaves": leaves} for trees, leaves in sizes]
+
+    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
+        """Fit a forest."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(
+            setting["trees"], max_leaf_nodes=setting["leaves"], random_state=0, n_jobs=1
+        ).fit(X, y)
+        return forest, forest.estimators_
+
+    def describe(self, setting: Setting) -> str:
+        """Name trees and leaves."""
+        return f"{setting['trees']} trees of {setting['leaves']} leaves"
+
+
+def _posteriors(classifier: Any, classes: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from codes to logarithms of posteriors; classes without a row have none."""
+
+    def log_posteriors(X: np.ndarray) -> np.ndarray:
+        p = np.zeros((len(X), classes))
+        p[:, classifier.classes_] = classifier.predict_proba(X)
+        return np.asarray(np.log(np.maximum(p, 1e-12)))
+
+    return log_posteriors
+
+
+def tree_cost(tree: Any, data: Dataset) -> Cost:
+    """Price a decision tree that is stored node by node, the left child next to its parent.
+
+    An inner node has a feature, a threshold and the address of its right child; a leaf has a class; one bit tells them
+    apart. A prediction takes one operation a level, and a forest one more a tree for its vote.
+    """
+    assert data.target is not None
+    inner = int((tree.children_left >= 0).sum())
+    leaves = tree.node_count - inner
+    widest = max(v.cardinality for v in data.variables)
+    of_inner = _width(len(data.variables)) + _width(widest) + _width(tree.node_count)
+    bits = inner * of_inner + leaves * _width(data.target.cardinality) + tree.node_count
+    return Cost(bits=bits, parameters=3 * inner + leaves, additions=int(tree.max_depth) + 1, comparisons=tree.max_depth)
+
+
+def _width(count: int) -> int:
+    return max(1, (count - 1).bit_length())
+
+
+TREE = Tree("tree", "decision tree")
+FOREST = Forest("forest", "random forest")
