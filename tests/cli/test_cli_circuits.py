@@ -199,13 +199,13 @@ def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--edge-price=-0.1",), "--edge-price: expected a finite price that is not negative, got -0.1"),
+        (("--edge-price=-0.1",), "--edge-price: expected at least 0, got -0.1"),
         (("--edge-price", "nan"), "--edge-price"),
-        (("--parameter-price=-1",), "--parameter-price: expected a finite price"),
-        (("--method", "fast"), "--method: expected quick or greedy, got 'fast'"),
-        (("--smoothing", "0"), "--smoothing: expected a finite number above zero"),
+        (("--parameter-price=-1",), "--parameter-price: expected at least 0"),
+        (("--method", "fast"), "--method: expected one of quick, greedy, got 'fast'"),
+        (("--smoothing", "0"), "--smoothing: expected above 0"),
         (("--max-edges", "0"), "--max-edges: expected at least 1"),
-        (("--seconds", "0"), "--seconds: expected a time above zero"),
+        (("--seconds", "0"), "--seconds: expected above 0"),
         (("--n-bins", "1"), "--n-bins: expected at least 2"),
         (("--discretizer", "magic"), "discretizer: expected"),
         (("--discretizer", "mdlp"), "a class to discretise by"),

@@ -181,7 +181,8 @@ def distributions(learner: type, *names: str) -> "dict[str, BaseDistribution]":
     """Return what a search draws of some hyper-parameters: the interval or the choices that their dataclass states."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    known, drawn = options_of(learner), dict[str, BaseDistribution]()
+    known = options_of(learner)
+    drawn: dict[str, BaseDistribution] = {}
     for name in names:
         option = known[name]
         if option.search is None:
