@@ -134,7 +134,7 @@ def test_an_interrupt_saves_the_circuit_so_far_and_says_so(place, interrupted):
 def test_a_checkpoint_leads_to_the_circuit_of_an_uninterrupted_run(place, interrupted, monkeypatch, method):
     resumable = (*LEARN, "--edge-price", "0.02", "--method", method, "--checkpoint", "c.ckpt")
     done = run(*resumable, cwd=place, code=130)
-    assert "run the same command again to go on from c.ckpt" in done.stderr
+    assert "run the same command again to continue from c.ckpt" in done.stderr
     first = load_metadata(place / "m.tb")["trained"]["splits"]
     run(*resumable, cwd=place, code=130)
     second = load_metadata(place / "m.tb")["trained"]["splits"]

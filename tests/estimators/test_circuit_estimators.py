@@ -278,8 +278,8 @@ def test_classifiers_learn_and_have_a_price():
     [
         ({"edge_price": -0.1}, "edge_price: expected at least 0, got -0.1"),
         ({"edge_price": "cheap"}, "edge_price: expected"),
-        ({"parameter_price": float("nan")}, "kp: expected"),
-        ({"method": "fast"}, "'quick' or 'greedy'"),
+        ({"parameter_price": float("nan")}, "parameter_price: expected"),
+        ({"method": "fast"}, "method: expected one of quick, greedy"),
         ({"smoothing": 0}, "smoothing: expected"),
         ({"max_edges": 0}, "max_edges: expected at least 1"),
         ({"seconds": -1}, "seconds: expected"),
