@@ -1,22 +1,30 @@
 # Two commands, each doing its own set-up on a machine with python3, pip, make and a C compiler:
 #   make demo   search for a minute for models that read digits within 4 kB, and write C and a report
-#   make test   the whole test suite
+#   make test   the tests; make test-all adds the exhaustive ones
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
 
-.PHONY: demo test coverage mutation lint docs dist peers audit benchmark clean
+.PHONY: demo test exhaustive test-all coverage mutation lint docs dist peers audit benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
 
-test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --ignore=tests/peers
 
-# The suite again, slower, counting the lines and branches that it reaches.
+test: $(VENV)/.dev
+	$(TESTS)
+
+# More cases of what `make test` tests, long pages of the docs, the experiments, and the tools of the tests.
+exhaustive: $(VENV)/.dev
+	$(TESTS) -m exhaustive
+
+test-all: test exhaustive
+
+# Both again, slower, counting the lines and branches that they reach.
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=json --cov-fail-under=95
+	$(TESTS) -m "" --cov --cov-report=term --cov-report=json --cov-fail-under=95
 
 # Small faults planted in model/, cost/ and deploy/, and whether the tests notice them; about half an hour.
 mutation: $(VENV)/.dev

@@ -1,16 +1,43 @@
+import ctypes
+import gc
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# JAX keeps what it compiles on disk, below build/: the same program is compiled once for all tests, processes and runs.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+MEMORY = 1000  # MB of a process, above which compiled programs are forgotten
 
 settings.register_profile("tinybayes", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinybayes")
 
 # A shell without job control lets its background processes ignore Ctrl-C; tests of interrupts need it heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Forget what JAX has compiled when a module is done and memory runs high.
+
+    JAX keeps every program that it compiled, more than 1 MB each, and the suite compiles thousands. Those needed again
+    come back from the disk. The C library would keep the memory that becomes free, unless told to give it back.
+    """
+    statm = Path("/proc/self/statm")
+    if nextitem is None or nextitem.path == item.path or "jax" not in sys.modules or not statm.exists():
+        return
+    if int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MEMORY << 20:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of the GNU C library
+        if trim:
+            trim(0)
 
 
 @pytest.fixture(scope="session")

@@ -154,6 +154,7 @@ def runs(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
         return {group: [job.result() for job in pair] for group, pair in jobs.items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", ["counted", "trained"])
 def test_the_same_seed_gives_the_same_bytes(runs, group):
     one, two = runs[group]
@@ -162,6 +163,7 @@ def test_the_same_seed_gives_the_same_bytes(runs, group):
     assert sorted(name for name in one if one[name] != two[name]) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", ["counted", "trained"])
 def test_different_models_have_different_bytes(runs, group):
     models = [digest for name, digest in runs[group][0].items() if name.endswith(".tb")]

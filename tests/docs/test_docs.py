@@ -40,7 +40,15 @@ def blocks(page):
     return BLOCK.findall(page.read_text())
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def pages_with_code():
+    """Pages with code; those that search or train for more than a few seconds are part of `make test-all` only."""
+    slow = {"command_line.md", "explore.md", "gibbs.md", "gradient.md", "howto.md", "index.md"}
+    for page in PAGES:
+        if blocks(page):
+            yield pytest.param(page, id=page.name, marks=[pytest.mark.exhaustive] if page.name in slow else [])
+
+
+@pytest.mark.parametrize("page", list(pages_with_code()))
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     if page.stem == NOTEBOOK.stem and RUNS_NOTEBOOKS:
         pytest.skip("the notebook runs the same blocks")
@@ -203,6 +211,7 @@ def test_the_notebook_is_that_of_the_page():
     assert len(code) == len(runnable)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not RUNS_NOTEBOOKS, reason="needs nbclient, nbformat and ipykernel; the page is run instead")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the tutorial compiles C")
 def test_the_notebook_runs(tmp_path, monkeypatch):

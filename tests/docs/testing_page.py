@@ -16,8 +16,9 @@ TEXT = """# Testing
 
 <!-- Written by tests/docs/testing_page.py from tests/coverage.json and the results of tests/mutation, fuzz, faults. -->
 
-    make test        # the whole suite
-    make coverage    # the suite again, counting lines and branches; fails below 95 %
+    make test        # the tests, but for the exhaustive ones
+    make test-all    # all tests
+    make coverage    # all tests, counting lines and branches; fails below 95 %
     make mutation    # faults planted in the code: do the tests notice?
     make peers       # the same questions to other people's code
 

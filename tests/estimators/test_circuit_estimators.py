@@ -25,15 +25,19 @@ from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import Dataset, Variable
 
 
+@parametrize_with_checks([CircuitDensity(), CircuitClassifier()])
+def test_scikit_learn_conformance(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.exhaustive
 @parametrize_with_checks(
     [
-        CircuitDensity(),
         CircuitDensity(method="greedy", discretizer="uniform"),
-        CircuitClassifier(),
         CircuitClassifier(edge_price=1.0, discretizer="quantile"),
     ]
 )
-def test_scikit_learn_conformance(estimator, check):
+def test_scikit_learn_conformance_of_other_settings(estimator, check):
     check(estimator)
 
 

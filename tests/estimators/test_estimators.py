@@ -12,15 +12,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cases import exhaustive
 from tinybayes import BayesNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
 from tinybayes.learn import HybridOptions
 
 
-@parametrize_with_checks(
-    [BayesNetClassifier(), BayesNetClassifier("naive"), BayesNetClassifier(discretizer="quantile")]
-)
+@parametrize_with_checks([BayesNetClassifier()])
 def test_scikit_learn_conformance(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@parametrize_with_checks([BayesNetClassifier("naive"), BayesNetClassifier(discretizer="quantile")])
+def test_scikit_learn_conformance_of_other_settings(estimator, check):
     check(estimator)
 
 
@@ -217,13 +222,15 @@ def test_training_by_gradient_beats_the_closed_form_without_any_flag():
     "options",
     [
         {"structure": "subset", "n_candidates": 2},
-        {"structure": "order-free"},
-        {"structure": "chow-liu", "bits": (3, 1)},
-        {"structure": "naive", "bits": 3},
-        {"structure": "naive", "n_configs": 3, "verbose": True},
         {"structure": "chow-liu", "structure_noise": 0.2, "sharing": 1.0},
-        {"structure": "order-free", "structure_noise": 0.2, "early_stopping": True},
-        {"structure": "naive", "n_configs": 2, "early_stopping": True, "validation_fraction": 0.2},
+        {"structure": "naive", "bits": 3},
+        *exhaustive(
+            {"structure": "order-free"},
+            {"structure": "chow-liu", "bits": (3, 1)},
+            {"structure": "naive", "n_configs": 3, "verbose": True},
+            {"structure": "order-free", "structure_noise": 0.2, "early_stopping": True},
+            {"structure": "naive", "n_configs": 2, "early_stopping": True, "validation_fraction": 0.2},
+        ),
     ],
 )
 def test_options_of_training_by_gradient(options):

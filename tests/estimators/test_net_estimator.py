@@ -18,6 +18,7 @@ def expected_failures(estimator):
     return dict.fromkeys(names, reason)
 
 
+@pytest.mark.exhaustive
 @parametrize_with_checks([QuantizedNetClassifier(hidden=8, epochs=60)], expected_failed_checks=expected_failures)
 def test_scikit_learn_conformance(estimator, check):
     check(estimator)

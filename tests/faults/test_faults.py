@@ -21,6 +21,7 @@ def told(tmp_path_factory):
     return json.loads(output.read_text())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FEW)
 def test_fault_does_no_harm(told, name):
     fault = told["faults"][name]
@@ -29,6 +30,7 @@ def test_fault_does_no_harm(told, name):
     assert fault["tried"] >= 2
 
 
+@pytest.mark.exhaustive
 def test_page_tells_of_every_fault(told):
     from fault_page import page
 

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.exhaustive
 def test_readers_hold_and_planted_faults_are_found():
     """The fuzzer forks, and a fork of a process in which JAX has threads may never end."""
     checks = Path(__file__).with_name("fuzz_checks.py")

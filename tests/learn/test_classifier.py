@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cases import exhaustive
 from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
@@ -55,7 +56,7 @@ def test_early_stopping_returns_the_epoch_with_the_fewest_errors(calls, monkeypa
     assert evaluate(whole.net, held_out).error == pytest.approx(errors[-1], abs=1e-6)
 
 
-@pytest.mark.parametrize("structure", ["subset", "order-free"])
+@pytest.mark.parametrize("structure", ["order-free", *exhaustive("subset")])
 def test_early_stopping_does_not_depend_on_the_speed_of_the_machine(structure, monkeypatch):
     data = easy(rows=200)
     nets = []
@@ -93,7 +94,7 @@ def test_nothing_is_held_out_when_there_is_nothing_to_choose(calls):
     assert not options.keep_best
 
 
-@pytest.mark.parametrize("more", [{}, {"n_configs": 2}, {"bits": (3, 1)}, {"bits": 3}])
+@pytest.mark.parametrize("more", [{}, {"bits": 3}, *exhaustive({"n_configs": 2}, {"bits": (3, 1)})])
 def test_structure_noise_reaches_every_configuration(calls, more):
     data = easy(rows=100)
     net = learn(data, epochs=2, structure_noise=0.25, **more)

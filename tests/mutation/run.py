@@ -174,7 +174,7 @@ def run_part(name: str, asked: argparse.Namespace, chosen: list[Mutant], results
 
     tests = Tests(SOURCE, asked.processes, judge)
     paths = asked.tests or PARTS[name].tests
-    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-p", "no:cov", *paths], plugins=[tests])
+    code = pytest.main(["-q", "-s", "-m", "", "-p", "no:cacheprovider", "-p", "no:cov", *paths], plugins=[tests])
     if code not in (0, 5) or not tests.ran:
         raise SystemExit(f"the tests could not be run: pytest ended with {code}")
 

@@ -89,6 +89,7 @@ def test_a_sample_stays_when_something_else_changes(module):
     assert {m.key for m in sample(found, 8, 1)} != {m.key for m in sample(found, 8, 0)}
 
 
+@pytest.mark.exhaustive
 def test_a_run_kills_mutants_of_the_price_of_circuits(tmp_path):
     root, output = Path(__file__).parents[2], tmp_path / "results.json"
     command = [sys.executable, "tests/mutation/run.py", "--parts", "cost", "--share", "0.2", "--processes", "1"]

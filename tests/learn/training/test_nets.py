@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import exhaustive
 from tinybayes import Dataset, TinybayesError, Variable, predict_codes
 from tinybayes.learn.training import net_gradient as gradient
 from tinybayes.learn.training.net_inputs import columns
@@ -147,13 +148,15 @@ def test_units_beyond_the_width_neither_count_nor_learn():
 @pytest.mark.parametrize(
     "run",
     [
-        NetConfiguration(hidden=(12,), bits=2),
         NetConfiguration(hidden=(12, 7), bits=8, inputs="shared"),
-        NetConfiguration(hidden=(20,), bits=1, activation="sign"),
-        NetConfiguration(hidden=(), bits=5),
-        NetConfiguration(hidden=(9,), bits=3, inputs="one-hot", batch_norm=False),
         NetConfiguration(kind="conv", hidden=(3, 5), bits=4),
-        NetConfiguration(kind="conv", hidden=(6,), bits=3, activation="sign"),
+        *exhaustive(
+            NetConfiguration(hidden=(12,), bits=2),
+            NetConfiguration(hidden=(20,), bits=1, activation="sign"),
+            NetConfiguration(hidden=(), bits=5),
+            NetConfiguration(hidden=(9,), bits=3, inputs="one-hot", batch_norm=False),
+            NetConfiguration(kind="conv", hidden=(6,), bits=3, activation="sign"),
+        ),
     ],
     ids=str,
 )
