@@ -44,13 +44,13 @@ def main(
 def warm_up() -> None:
     """Let Numba load or compile everything, on a network of its own."""
     from tinybayes.infer import compile_circuit
-    from tinybayes.infer.circuit import log_evidence, marginals, sample
+    from tinybayes.infer.circuit import log_evidence, posteriors, sample
 
     circuit = compile_circuit(read("asia"))
     rows = sample(circuit, 64, 0)
     for part in (rows, rows[:1]):
         log_evidence(circuit, part)
-        marginals(circuit, part)
+        posteriors(circuit, part)
 
 
 def read(name: str):
@@ -61,7 +61,7 @@ def read(name: str):
 
 def run(name: str) -> Figures:
     from tinybayes.infer import compile_circuit, estimate_width
-    from tinybayes.infer.circuit import log_evidence, marginals, sample
+    from tinybayes.infer.circuit import log_evidence, posteriors, sample
 
     net = read(name)
     start = time.perf_counter()
@@ -80,13 +80,13 @@ def run(name: str) -> Figures:
         "edges": circuit.n_edges,
         "batch_rows": len(batch),
     }
-    posterior = marginals(circuit, rows[:20])
+    posterior = posteriors(circuit, rows[:20])
     for threads in ("one", "all"):
         os.environ["TINYBAYES_THREADS"] = "1" if threads == "one" else ""  # read at every call
         up = best(lambda: log_evidence(circuit, batch)) / len(batch)
-        both = best(lambda: marginals(circuit, batch)) / len(batch)
+        both = best(lambda: posteriors(circuit, batch)) / len(batch)
         found: Figures = {
-            "one_ms": 1e3 * one_by_one(lambda row: marginals(circuit, row), rows),
+            "one_ms": 1e3 * one_by_one(lambda row: posteriors(circuit, row), rows),
             "batch_ms": 1e3 * both,
             "up_ns_edge": 1e9 * up / circuit.n_edges,
             "down_ns_edge": 1e9 * (both - up) / circuit.n_edges,

@@ -180,7 +180,7 @@ def inference(library: str, settings: Figures) -> Figures:
     import circuit_inference as exact
 
     from tinybayes.infer import compile_circuit
-    from tinybayes.infer.circuit import marginals, sample
+    from tinybayes.infer.circuit import posteriors, sample
 
     exact.SECONDS = settings["seconds"]
     net = exact.read(settings["network"])
@@ -191,11 +191,11 @@ def inference(library: str, settings: Figures) -> Figures:
     rows = sample(circuit, exact.BATCH, 1)
     rows = np.where(np.random.default_rng(0).random(rows.shape) < exact.OBSERVED, rows, -1)
     if library == "tinybayes":
-        marginals(circuit, rows[:1])
-        batch = exact.best(lambda: marginals(circuit, rows))
-        one = exact.one_by_one(lambda row: marginals(circuit, row), rows)
+        posteriors(circuit, rows[:1])
+        batch = exact.best(lambda: posteriors(circuit, rows))
+        one = exact.one_by_one(lambda row: posteriors(circuit, row), rows)
         return {"one_ms": 1e3 * one, "batch_ms": 1e3 * batch / len(rows), "prepare_s": compiling}
-    expected = marginals(circuit, rows[:3])
+    expected = posteriors(circuit, rows[:3])
     if library == "pyAgrum":
         found = {engine: exact.peer(net, engine, rows, expected, "all") for engine in exact.ENGINES}
         best = min(found, key=lambda engine: found[engine]["one_ms"])

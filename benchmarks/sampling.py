@@ -79,7 +79,7 @@ def directed(seed: int) -> BayesNet:
             one = rng.beta(0.6, 0.6, 2 ** len(parents)).clip(0.01, 0.99)
             cpds.append(CPD(tuple(parents), np.log(np.stack([1 - one, one], axis=1)), Float(64)))
     net = BayesNet(tuple(Variable(f"x{k}", (0, 1)) for k in range(SIDE**2)), None, tuple(cpds))
-    return tie(net, LEVELS).net
+    return tie(net, LEVELS).model
 
 
 def undirected(seed: int) -> LogLinear:

@@ -43,10 +43,10 @@ def counted() -> Iterator[tuple[str, object, np.ndarray | None]]:
     yield "greedy circuit", tb.learn_circuit(data, edge_price=0.5, method="greedy").circuit, data.X
     yield "decision trees", tb.learn.learn_tree_cpds(data).net, data.X
     tied = tb.tie(tan, "auto", data=data)
-    yield "tied", tied.net, data.X
-    yield "tied by table", tb.tie(tan, 4, per_table=True, counts=data).net, data.X
-    yield "tied circuit", tb.compress.tie_circuit(tb.compile_circuit(tan), 8).circuit, None
-    few = tb.tie(tan, 6).net
+    yield "tied", tied.model, data.X
+    yield "tied by table", tb.tie(tan, 4, per_table=True, counts=data).model, data.X
+    yield "tied circuit", tb.tie(tb.compile_circuit(tan), 8).model, None
+    few = tb.tie(tan, 6).model
     yield "relearned", tb.relearn(few, data, steps=30).model, None
     yield "relearned from samples", tb.relearn(few, data, steps=5, max_edges=10, chains=50, seed=1).model, None
     yield "relearned rows", tb.relearn(few, data, normalized=True, steps=30).model, data.X
@@ -75,7 +75,7 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
     net = tb.learn_classifier(data, structure="naive")
     yield (
         "trained codebook",
-        learn_codebook(net, tb.tie(net, 5).net.cpds[0].format, data, CodebookOptions(epochs=3, seed=2)),
+        learn_codebook(net, tb.tie(net, 5).model.cpds[0].format, data, CodebookOptions(epochs=3, seed=2)),
         data.X,
     )
     dense = tb.QuantizedNetClassifier(bits=3, hidden=8, epochs=4, random_state=1).fit(X, y)
@@ -118,7 +118,7 @@ def answers(folder: Path) -> None:
     weight = np.random.default_rng(1).random(ROWS)
     np.save(folder / "expected_counts.npy", tb.infer.expected_counts(circuit, rows[:, :-1], weight))
     some = np.where(np.arange(13) % 3 == 0, rows[:40], -1)
-    np.save(folder / "marginals.npy", tb.marginals(circuit, some))
+    np.save(folder / "marginals.npy", tb.infer.posteriors(circuit, some))
     np.save(folder / "gibbs.npy", tb.infer.gibbs(net, some, chains=2, samples=50, seed=9).marginals)
 
 

@@ -28,7 +28,7 @@ from experiments.provenance import provenance
 from experiments.resource_efficient.rounding import BATCH, INTEGER_BITS, SETTINGS
 from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import datasets, evaluate, learn_circuit, model_cost, tie
-from tinybayes.compress import quantize, tie_circuit
+from tinybayes.compress import quantize
 from tinybayes.infer import log_evidence
 from tinybayes.learn import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
@@ -56,7 +56,7 @@ def stored(
     form = min(formats, key=lambda one: evaluate(quantize(net, one), rows).error)
     distinct = len(np.unique(np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])))
     levels = min(2**bits, distinct)
-    tied = min((tie(net, levels).net, tie(net, levels, counts=rows).net), key=lambda one: evaluate(one, rows).error)
+    tied = min((tie(net, levels).model, tie(net, levels, counts=rows).model), key=lambda one: evaluate(one, rows).error)
     book = tied.cpds[0].format
     assert isinstance(book, Codebook)
     yield "rounded", quantize(net, form)
@@ -104,7 +104,7 @@ def circuits(data: str, done: list[Record]) -> Iterator[Record]:
         forms = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
         rounded = [replace(circuit, table=form.encode(circuit.log_parameters), format=form) for form in forms]
         best = max(rounded, key=lambda one: mean_log(one, split.valid))
-        tied = tie_circuit(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
+        tied = tie(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
         found = {
             way: {"test": round(mean_log(one, split.test), 5), "bits": model_cost(one).bits}
             for way, one in (("rounded", best), ("codebook", tied))

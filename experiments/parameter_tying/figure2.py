@@ -45,7 +45,7 @@ def models(true: BayesNet, plan: Record, levels: list[int]) -> list[tuple[int, s
     circuit = circuit_of(first)
     found = []
     for k in levels:
-        tied = tie(first, k).net
+        tied = tie(first, k).model
         found.append((k, "quantised", tied))
         again = relearn(tied, data, circuit=circuit, max_edges=MAX_RELEARN_EDGES if circuit else 1)
         found.append((k, f"relearned, {again.method}", again.model))

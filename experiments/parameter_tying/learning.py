@@ -20,7 +20,7 @@ from experiments.provenance import provenance
 from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
-from tinybayes.infer import compile_log_linear
+from tinybayes.infer import compile_circuit
 from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
@@ -121,19 +121,19 @@ def one_set(
 
 def one_tie(first: BayesNet, k: int, data: Dataset, circuit: Circuit | None, judge: Judge) -> Record:
     tied = tie(first, k)
-    rows = relearn(tied.net, data, normalized=True)
+    rows = relearn(tied.model, data, normalized=True)
     record: Record = {
         "levels": k,
         "bound": tied.bound,
         "table_bound": tied.table_bound,
-        "quantised": judge.record(flat(tied.net)),
-        "quantised rows": judge.record(judge.normalized(flat(tied.net))),
+        "quantised": judge.record(flat(tied.model)),
+        "quantised rows": judge.record(judge.normalized(flat(tied.model))),
         "relearned rows": judge.record(flat(rows.model)),
         "rows": {"steps": rows.steps, "converged": rows.converged, "seconds": round(rows.seconds, 3)},
         "relearned": None,
     }
     if circuit is not None:
-        again = relearn(tied.net, data, circuit=circuit)
+        again = relearn(tied.model, data, circuit=circuit)
         record["relearned"] = judge.record(flat(again.model))
         record["exact"] = {"steps": again.steps, "converged": again.converged, "seconds": round(again.seconds, 3)}
     return record
@@ -142,7 +142,7 @@ def one_tie(first: BayesNet, k: int, data: Dataset, circuit: Circuit | None, jud
 def circuit_of(net: BayesNet) -> Circuit | None:
     """Compile a network for all weights of its features, or give up."""
     try:
-        return compile_log_linear(LogLinear.from_bayes_net(net), by="feature", max_edges=MAX_RELEARN_EDGES)
+        return compile_circuit(LogLinear.from_bayes_net(net), by="feature", max_edges=MAX_RELEARN_EDGES)
     except TinybayesError:
         return None
 

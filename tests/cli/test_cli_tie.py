@@ -10,7 +10,6 @@ import oracle
 import zoo
 from cli_host import fails, run
 from tinybayes import load, model_cost, read_dataset, relearn, save, tie
-from tinybayes.compress import tie_circuit
 from tinybayes.infer import compile_circuit, log_evidence, sample
 from tinybayes.model import Codebook, Dataset, LogLinear
 
@@ -44,10 +43,10 @@ def test_figures_for_machines_are_those_of_the_library(folder):
     codes = [[v.states.index(value) for value in frame[v.name]] for v in net.variables]
     data = Dataset(net.variables, None, pd.DataFrame(codes).to_numpy().T)
     expected = tie(net, 4, data=data, counts=data, per_table=True)
-    assert load(folder / "tied.tb") == expected.net
+    assert load(folder / "tied.tb") == expected.model
     for name in ("levels", "zeros", "epsilon", "bound", "table_bound", "before", "after", "log_partition"):
         assert found[name] == pytest.approx(getattr(expected, name))
-    assert found["bits"] == model_cost(expected.net).bits
+    assert found["bits"] == model_cost(expected.model).bits
     assert found["output"] == "tied.tb"
 
 
@@ -72,7 +71,7 @@ def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, lo
     shown = run(*arguments, "--train", "rows.csv", "-o", "tied.tb", cwd=folder).stdout
     net, found = load(folder / "net.tb"), load(folder / "tied.tb")
     data = read_dataset(folder / "rows.csv", like=net)
-    again = relearn(tie(net, 4).net, data, normalized=local)
+    again = relearn(tie(net, 4).model, data, normalized=local)
     assert found == again.model
     assert found.is_normalized() == local
     assert "converged" in shown
@@ -96,8 +95,8 @@ def test_relearned_networks_can_be_asked_and_are_those_of_the_library(folder, lo
 def test_circuits_are_tied(folder):
     shown = run("tie", "circuit.tb", "--levels", "3", "--data", "rows.csv", "-o", "t.tb", cwd=folder).stdout
     circuit, found = load(folder / "circuit.tb"), load(folder / "t.tb")
-    expected = tie_circuit(circuit, 3, data=read_dataset(folder / "rows.csv", like=circuit))
-    assert found == expected.circuit
+    expected = tie(circuit, 3, data=read_dataset(folder / "rows.csv", like=circuit))
+    assert found == expected.model
     assert f"{expected.before:.6f} before, {expected.after:.6f} after" in shown
     assert f"Bits: {model_cost(found).bits:,} instead of {model_cost(circuit).bits:,}." in shown
     asked = json.loads(run("query", "t.tb", "| wet=True", "--json", cwd=folder).stdout)

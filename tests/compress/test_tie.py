@@ -107,20 +107,20 @@ def test_theorem_1_holds_and_the_figures_are_those_of_enumeration(seed, k, per_t
     assume(most >= 2)
     k = min(k, most)
     found = tie(net, k, data=data, per_table=per_table)
-    before, after = mean_log(net, drawn, data.weight), mean_log(found.net, drawn, data.weight)
+    before, after = mean_log(net, drawn, data.weight), mean_log(found.model, drawn, data.weight)
     assert found.normalization == "exact"
     assert found.before == pytest.approx(before, abs=1e-9)
     assert found.after == pytest.approx(after, abs=1e-9)
-    assert found.log_partition == pytest.approx(log_partition(found.net), abs=1e-9)
+    assert found.log_partition == pytest.approx(log_partition(found.model), abs=1e-9)
     assert before - after <= found.table_bound + 1e-9
     assert found.table_bound <= found.bound + 1e-9
     assert found.levels <= k
     with np.errstate(invalid="ignore"):
-        changes = [np.abs(a.log_parameters - b.log_parameters) for a, b in zip(net.cpds, found.net.cpds, strict=True)]
+        changes = [np.abs(a.log_parameters - b.log_parameters) for a, b in zip(net.cpds, found.model.cpds, strict=True)]
     assert found.epsilon == pytest.approx(max(np.nanmax(c) for c in changes))
     entries = sum(c.table.size for c in net.cpds)
     assert found.bound == pytest.approx(2 * entries * found.epsilon)
-    for old, new in zip(net.cpds, found.net.cpds, strict=True):
+    for old, new in zip(net.cpds, found.model.cpds, strict=True):
         assert np.array_equal(np.isneginf(old.log_parameters), np.isneginf(new.log_parameters))
         assert (old.parents, old.tree) == (new.parents, new.tree)
 
@@ -129,21 +129,21 @@ def test_the_price_is_the_levels_once_and_an_index_an_entry():
     net, _, _ = random_case(5)
     entries = sum(cpd.table.size for cpd in net.cpds)
     for k in (2, 3, 4, 5, 8, 9, 16, 17):
-        tied = tie(net, k).net
+        tied = tie(net, k).model
         assert len({cpd.format for cpd in tied.cpds}) == 1
         assert model_cost(tied).bits == 32 * k + math.ceil(math.log2(k)) * entries
-    own = tie(net, 3, per_table=True).net
+    own = tie(net, 3, per_table=True).model
     books = {cpd.format for cpd in own.cpds}
     expected = sum(32 * len(book.values) for book in books)
     expected += sum(math.ceil(math.log2(len(c.format.values))) * c.table.size for c in own.cpds)
     assert model_cost(own).bits == expected
     free, _, _ = random_case(5, zeros=0)
-    assert model_cost(tie(free, 1).net).bits == 32
+    assert model_cost(tie(free, 1).model).bits == 32
 
 
 def test_levels_are_what_32_bits_hold():
     net, _, _ = random_case(7)
-    values = np.array(tie(net, 6).net.cpds[0].format.values)
+    values = np.array(tie(net, 6).model.cpds[0].format.values)
     assert np.array_equal(values, values.astype(np.float32))
 
 
@@ -151,10 +151,10 @@ def test_as_many_levels_as_values_change_nothing_that_32_bits_hold():
     net, _, _ = random_case(8)
     tied = tie(net, distinct(net))
     assert tied.epsilon < 1e-6
-    single = BayesNet(net.variables, net.target, tuple(tie(net, distinct(net)).net.cpds))
+    single = BayesNet(net.variables, net.target, tuple(tie(net, distinct(net)).model.cpds))
     again = tie(single, distinct(single))
     assert again.epsilon == 0
-    assert again.net == single
+    assert again.model == single
 
 
 def test_auto_takes_the_best_of_its_path():
@@ -167,7 +167,7 @@ def test_auto_takes_the_best_of_its_path():
         {2, 3, 4, 6, 8, 12, 16, 24, distinct(net)} & set(range(2, distinct(net) + 1))
     )
     for k, score in found.path[:4]:
-        assert score == pytest.approx(mean_log(tie(net, k).net, drawn, data.weight), abs=1e-9)
+        assert score == pytest.approx(mean_log(tie(net, k).model, drawn, data.weight), abs=1e-9)
     assert [k for k, _ in tie(net, "auto", data=data, candidates=[5, 2, 5]).path] == [2, 5]
 
 
@@ -177,12 +177,12 @@ def test_renormalised_networks_are_bayesian(seed):
     assume(distinct(net) >= 3)
     found = tie(net, 3, data=data, renormalize=True)
     assert found.normalization == "rows"
-    assert found.net.is_normalized()
+    assert found.model.is_normalized()
     assert found.log_partition == pytest.approx(0, abs=1e-5)
-    assert found.after == pytest.approx(mean_log(found.net, drawn, data.weight), abs=1e-5)
+    assert found.after == pytest.approx(mean_log(found.model, drawn, data.weight), abs=1e-5)
     assert found.before - found.after <= found.table_bound + 1e-5
-    raw = tie(net, 3).net
-    for cpd, tied in zip(raw.cpds, found.net.cpds, strict=True):
+    raw = tie(net, 3).model
+    for cpd, tied in zip(raw.cpds, found.model.cpds, strict=True):
         p = np.exp(cpd.log_parameters)
         assert np.exp(tied.log_parameters) == pytest.approx(p / p.sum(axis=1, keepdims=True), abs=1e-6)
 
@@ -192,7 +192,7 @@ def test_a_network_too_large_to_sum_over_is_judged_by_its_normalised_rows():
     found = tie(net, 4, data=data, max_edges=3)
     assert found.normalization == "rows"
     assert found.log_partition is None
-    assert isinstance(found.net.cpds[0].format, Codebook)
+    assert isinstance(found.model.cpds[0].format, Codebook)
     assert found.after == pytest.approx(tie(net, 4, data=data, renormalize=True).after, abs=1e-9)
     X = data.X.copy()
     X[0, 0] = -1
@@ -208,7 +208,7 @@ def test_unknown_values_are_summed_out():
     known[1::3, -1] = -1
     partial = Dataset(data.variables, data.target, known[:, :-1], known[:, -1])
     found = tie(net, 5, data=partial)
-    rows, logs = oracle.joint(found.net)
+    rows, logs = oracle.joint(found.model)
     expected = [oracle.log_sum(logs[oracle.agreeing(rows, row)]) - oracle.log_sum(logs) for row in known]
     assert found.after == pytest.approx(np.mean(expected), abs=1e-9)
     assert found.before - found.after <= found.table_bound
@@ -219,8 +219,8 @@ def test_smoothing_takes_the_zeros_away_and_says_so():
     kept, raised = tie(net, 4, data=data), tie(net, 4, data=data, zeros=0.01)
     assert kept.zeros == sum(np.isneginf(c.log_parameters).sum() for c in net.cpds) > 0
     assert raised.zeros == 0
-    assert np.isfinite(raised.net.cpds[0].format.values).all()
-    assert kept.net.cpds[0].format.values[0] == -math.inf
+    assert np.isfinite(raised.model.cpds[0].format.values).all()
+    assert kept.model.cpds[0].format.values[0] == -math.inf
     assert raised.before < kept.before
     assert raised.before - raised.after <= raised.table_bound
 
@@ -240,9 +240,9 @@ def test_counts_draw_the_levels_to_what_is_used():
     net = BayesNet((variable,), None, (zoo.cpd([0.1, 0.2, 0.3, 0.4]),))
     data = Dataset((variable,), None, np.repeat([0, 3], [8, 1])[:, None])
     weights, logs = np.array([9, 1, 1, 2]), np.log([0.1, 0.2, 0.3, 0.4])
-    found = tie(net, 2, counts=data).net.cpds[0].format.values
+    found = tie(net, 2, counts=data).model.cpds[0].format.values
     assert found == pytest.approx([logs[0], np.average(logs[1:], weights=weights[1:])], abs=1e-6)
-    assert tie(net, 1, counts=data).net.cpds[0].format.values == pytest.approx([np.average(logs, weights=weights)])
+    assert tie(net, 1, counts=data).model.cpds[0].format.values == pytest.approx([np.average(logs, weights=weights)])
 
 
 def test_quantised_networks_can_be_tied_too():
@@ -269,9 +269,9 @@ def test_bad_requests_are_refused():
     for zeros in (0, 1.0, -0.1, "smooth"):
         with pytest.raises(TinybayesError, match="zeros: expected 'keep' or a probability"):
             tie(net, 3, zeros=zeros)
-    with pytest.raises(TinybayesError, match="data: expected rows, got none"):
+    with pytest.raises(TinybayesError, match="data: expected rows with a weight above zero, got none"):
         tie(net, 3, data=data.rows(slice(0)))
     other = Dataset((*data.variables[:-1], Variable("z", (0, 1))), data.target, data.X * 0, data.y)
     for name in ("data", "counts"):
-        with pytest.raises(TinybayesError, match="the variables of the network"):
+        with pytest.raises(TinybayesError, match="the variables of the model"):
             tie(net, 3, **{name: other})

@@ -9,10 +9,10 @@ import oracle
 import zoo
 from strategies import random_data
 from tinybayes import learn_circuit
-from tinybayes.compress import mean_log_likelihood, optimal_levels, tie, tie_circuit
+from tinybayes.compress import optimal_levels, tie
 from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit
+from tinybayes.infer import compile_circuit, log_likelihood
 from tinybayes.model import Codebook, Dataset, Float
 
 
@@ -31,27 +31,27 @@ def test_learned_circuits_are_tied_to_the_best_levels(seed, k, weighted):
     assume(data.weight is None or data.weight.sum() > 0)
     circuit = learn_circuit(data, edge_price=0.05).circuit
     k = min(k, len(np.unique(circuit.log_parameters)))
-    found = tie_circuit(circuit, k, data=data)
+    found = tie(circuit, k, data=data)
     assert found.levels <= k
     levels = optimal_levels(circuit.log_parameters, k)
     nearest = levels[np.abs(circuit.log_parameters[:, None] - levels).argmin(axis=1)]
-    assert found.circuit.log_parameters == pytest.approx(nearest, abs=1e-5)
+    assert found.model.log_parameters == pytest.approx(nearest, abs=1e-5)
     assert found.epsilon == pytest.approx(np.abs(circuit.log_parameters - nearest).max(), abs=1e-5)
     assert found.before == pytest.approx(by_hand(circuit, data), abs=1e-9)
-    assert found.after == pytest.approx(by_hand(found.circuit, data), abs=1e-9)
-    bits = len(found.circuit.table) * (found.levels - 1).bit_length() + 32 * found.levels
-    assert model_cost(found.circuit).bits == bits
+    assert found.after == pytest.approx(by_hand(found.model, data), abs=1e-9)
+    bits = len(found.model.table) * (found.levels - 1).bit_length() + 32 * found.levels
+    assert model_cost(found.model).bits == bits
 
 
 def test_the_number_of_levels_is_chosen_by_data_and_zeros_stay():
     circuit = compile_circuit(zoo.sprinkler())
     data = Dataset(circuit.variables, None, np.array([[0, 0, 0], [1, 1, 1], [0, 1, 1]]))
-    found = tie_circuit(circuit, "auto", data=data)
+    found = tie(circuit, "auto", data=data)
     assert found.after == max(score for _, score in found.path)
-    assert isinstance(found.circuit.format, Codebook)
-    two = tie_circuit(circuit, 2)
+    assert isinstance(found.model.format, Codebook)
+    two = tie(circuit, 2)
     assert two.zeros == np.isneginf(circuit.log_parameters).sum()
-    assert np.array_equal(np.isneginf(two.circuit.log_parameters), np.isneginf(circuit.log_parameters))
+    assert np.array_equal(np.isneginf(two.model.log_parameters), np.isneginf(circuit.log_parameters))
     assert (two.before, two.after, two.path) == (None, None, ())
 
 
@@ -59,11 +59,11 @@ def test_bad_requests_are_refused():
     circuit = compile_circuit(zoo.naive_bayes())
     for levels in (0, 1000):
         with pytest.raises(TinybayesError, match="levels: expected"):
-            tie_circuit(circuit, levels)
+            tie(circuit, levels)
     with pytest.raises(TinybayesError, match="data to choose the levels by"):
-        tie_circuit(circuit, "auto")
-    with pytest.raises(TinybayesError, match="the variables of the network"):
-        tie_circuit(circuit, 2, data=random_data(1))
+        tie(circuit, "auto")
+    with pytest.raises(TinybayesError, match="the variables of the model"):
+        tie(circuit, 2, data=random_data(1))
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 4), missing=st.booleans())
@@ -75,11 +75,11 @@ def test_likelihoods_are_those_of_enumeration(seed, k, missing):
     X = rows[rng.integers(0, len(rows), 8)]
     if missing:
         X[rng.random(X.shape) < 0.3] = -1
-    for one in (net, tie(net, k).net):
+    for one in (net, tie(net, k).model):
         _, logs = oracle.joint(one)
         expected = [oracle.log_sum(logs[oracle.agreeing(rows, row)]) - oracle.log_sum(logs) for row in X]
         data = Dataset(net.variables, None, X)
-        assert mean_log_likelihood(one, data) == pytest.approx(np.mean(expected), abs=1e-6)
-    if len(X) and not tie(net, k).net.is_normalized():
+        assert log_likelihood(one, data).mean() == pytest.approx(np.mean(expected), abs=1e-6)
+    if len(X) and not tie(net, k).model.is_normalized():
         with pytest.raises(TinybayesError):
-            mean_log_likelihood(tie(net, k).net, data, max_edges=1)
+            log_likelihood(tie(net, k).model, data, max_edges=1)

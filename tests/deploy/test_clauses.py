@@ -13,8 +13,7 @@ import zoo
 from tinybayes.deploy.files.clauses import parse_clauses, read_clauses
 from tinybayes.deploy.files.uai import read_uai, read_uai_factors, write_uai
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.infer import log_partition, marginals
-from tinybayes.infer.log_linear import compile_log_linear
+from tinybayes.infer import compile_circuit, log_partition, posteriors
 from tinybayes.model import LogLinear
 
 TEXT = """
@@ -162,12 +161,12 @@ def test_tables_too_large_are_refused_before_memory_is_taken(tmp_path):
 @pytest.mark.parametrize("name", ["students_03_02-0000", "fs-04"])
 def test_marginals_of_real_networks(data_dir, name):
     folder = data_dir / "networks"
-    circuit = compile_log_linear(read_uai_factors(folder / f"{name}.uai"))
+    circuit = compile_circuit(read_uai_factors(folder / f"{name}.uai"))
     words = (folder / "truth" / f"{name}.prior.MAR").read_text().split()
     truth, place = [], 2
     for _ in range(int(words[1])):
         count = int(words[place])
         truth += map(float, words[place + 1 : place + 1 + count])
         place += 1 + count
-    found = marginals(circuit, np.full((1, len(circuit.variables)), -1))[0]
+    found = posteriors(circuit, np.full((1, len(circuit.variables)), -1))[0]
     assert found == pytest.approx(truth, abs=1e-9)

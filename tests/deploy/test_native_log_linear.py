@@ -16,7 +16,7 @@ from tinybayes.model import Factor, LogLinear, Variable
 @given(seed=st.integers(0, 10**6), trees=st.booleans(), ties=st.booleans())
 def test_models_come_back_as_they_were(tmp_path_factory, seed, trees, ties):
     net = zoo.random_net(np.random.default_rng(seed), 4, trees=trees)
-    model = LogLinear.from_bayes_net(tie(net, 2).net if ties and net.cpds[0].table.size > 3 else net)
+    model = LogLinear.from_bayes_net(tie(net, 2).model if ties and net.cpds[0].table.size > 3 else net)
     path = tmp_path_factory.mktemp("models") / "m.tb"
     save(model, path)
     assert load(path) == model

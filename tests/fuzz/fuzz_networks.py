@@ -23,8 +23,8 @@ from tinybayes.deploy.files.uai_marginals import read_marginals, write_marginals
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, compile_circuit
+from tinybayes.infer.ask import parse_query
 from tinybayes.infer.circuit import log_evidence
-from tinybayes.infer.query_text import parse_query
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 
 SHARE = 4  # one of so many accepted inputs is also written and read again

@@ -15,8 +15,8 @@ from fuzz_readers import Mutant, Run
 import zoo
 from mutate import Corpus, change_json, json_text
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import ask, compile_circuit
-from tinybayes.infer.query_text import parse_query
+from tinybayes.infer import ask_codes, compile_circuit
+from tinybayes.infer.ask import parse_query
 from tinybayes.model import Variable
 
 
@@ -62,7 +62,7 @@ def queries() -> tuple[Mutant, Run]:
         for row in (query, evidence):
             assert all(-1 <= code < node.cardinality for code, node in zip(row, circuit.nodes, strict=True))
         if chosen(data):
-            found = ask(circuit, query, evidence)
+            found = ask_codes(circuit, query, evidence)
             assert found.probability is None or 0 <= found.probability <= 1 + 1e-9
 
     return corpus.mutant, run

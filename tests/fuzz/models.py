@@ -34,7 +34,7 @@ from neural_nets import neural_net, rows_of  # noqa: E402
 from tinybayes.deploy.programs.c import to_c  # noqa: E402
 from tinybayes.deploy.programs.plan import make_plan  # noqa: E402
 from tinybayes.errors import TinybayesError  # noqa: E402
-from tinybayes.infer import class_scores, compile_circuit, integer_posterior, marginals  # noqa: E402
+from tinybayes.infer import class_scores, compile_circuit, integer_posterior, posteriors  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402
 from tinybayes.infer.neural_net import net_scores  # noqa: E402
 from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet, NumberFormat, Variable  # noqa: E402
@@ -198,7 +198,7 @@ def _circuit(name: str, rng: np.random.Generator) -> Case:
 
 def _posterior(circuit: Circuit, X: np.ndarray, query: int) -> np.ndarray:
     first = circuit.first_state
-    return marginals(circuit, X)[:, first[query] : first[query + 1]]
+    return posteriors(circuit, X)[:, first[query] : first[query + 1]]
 
 
 def _net(name: str, rng: np.random.Generator) -> Case:

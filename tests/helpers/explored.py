@@ -63,7 +63,7 @@ def models(train):
         ("tan", f"tan, {a + b} bits", {"structure": "chow-liu", "bits": a + b}, quantize(tree, Fixed(a, b)))
         for a, b in [(3, 0), (3, 1), (3, 3)]
     ]
-    found.append(("tied", "tied tan, 8 levels", {"levels": 8}, tie(tree, 8).net))
+    found.append(("tied", "tied tan, 8 levels", {"levels": 8}, tie(tree, 8).model))
     found.append(
         (
             "circuit",

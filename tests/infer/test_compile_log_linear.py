@@ -1,4 +1,4 @@
-"""Log-linear models against enumeration: log Z, marginals, expected counts, and the two views of a network."""
+"""Log-linear models against enumeration: log Z, posteriors, expected counts, and the two views of a network."""
 
 import itertools
 
@@ -13,14 +13,14 @@ from tinybayes.compress import quantize
 from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import (
-    compile_log_linear,
+    compile_circuit,
     expected_counts,
     is_decomposable,
     is_deterministic,
     is_smooth,
     log_partition,
-    marginals,
     most_probable,
+    posteriors,
     with_weights,
 )
 from tinybayes.model import Codebook, Factor, LogLinear, Variable
@@ -68,7 +68,7 @@ def check_against_enumeration(model, rows, logs):
     nothing = np.full((1, len(model.variables)), -1)
     counts = np.array([((model.features(rows) == f).sum(axis=1) * p).sum() for f in range(model.n_features)])
     for by, expected in (("class", np.bincount(model.ties, counts, len(model.weights))), ("feature", counts)):
-        circuit = compile_log_linear(model, by=by)
+        circuit = compile_circuit(model, by=by)
         assert circuit.variables == model.variables
         assert all([is_smooth(circuit), is_decomposable(circuit), is_deterministic(circuit)])
         assert log_partition(circuit) == pytest.approx(total, abs=1e-9)
@@ -76,7 +76,7 @@ def check_against_enumeration(model, rows, logs):
         states = np.concatenate(
             [[p[rows[:, v] == s].sum() for s in range(c)] for v, c in enumerate(model.cardinalities)]
         )
-        assert marginals(circuit, nothing)[0] == pytest.approx(states, abs=1e-9)
+        assert posteriors(circuit, nothing)[0] == pytest.approx(states, abs=1e-9)
         assert most_probable(circuit, nothing)[1][0] == pytest.approx(logs.max(), abs=1e-9)
 
 
@@ -87,7 +87,7 @@ def test_random_models_agree_with_enumeration(seed):
     assert model.log_weights(rows) == pytest.approx(logs)
     if np.isneginf(logs).all():
         with pytest.raises(TinybayesError, match="zero for everything"):
-            compile_log_linear(model)
+            compile_circuit(model)
         return
     check_against_enumeration(model, rows, logs)
 
@@ -129,7 +129,7 @@ def test_the_example_of_the_paper():
 
 def test_a_circuit_stays_right_when_weights_change():
     model = parse_clauses("u = 0\nu: a | b\n1: !a | c=1\nhard: b | c\n")
-    circuit = compile_log_linear(model)
+    circuit = compile_circuit(model)
     other = LogLinear(model.variables, model.factors, [2.0, -1.0, -np.inf], model.ties)
     assert log_partition(with_weights(circuit, other.weights)) == pytest.approx(log_partition(other), abs=1e-12)
     with pytest.raises(TinybayesError, match="minus infinity where it was"):
@@ -141,14 +141,14 @@ def test_a_circuit_stays_right_when_weights_change():
 def test_orders_and_limits_are_passed_on():
     model = LogLinear.from_bayes_net(zoo.sprinkler())
     order = list(range(len(model.variables)))
-    assert log_partition(compile_log_linear(model, order=order)) == pytest.approx(log_partition(model))
+    assert log_partition(compile_circuit(model, order=order)) == pytest.approx(log_partition(model))
     clauses = "\n".join(f"1: {' | '.join(f'v{i}' for i in range(j, j + 5))}" for j in range(8))
     with pytest.raises(TinybayesError, match="at most 10 edges"):
-        compile_log_linear(parse_clauses(clauses), max_edges=10)
+        compile_circuit(parse_clauses(clauses), max_edges=10)
     with pytest.raises(TinybayesError, match="by: expected 'class' or 'feature'"):
-        compile_log_linear(model, by="entry")
+        compile_circuit(model, by="entry")
 
 
 def test_contradictory_clauses_are_refused():
     with pytest.raises(TinybayesError, match="zero for everything"):
-        compile_log_linear(parse_clauses("hard: a\nhard: !a | b\nhard: !b"))
+        compile_circuit(parse_clauses("hard: a\nhard: !a | b\nhard: !b"))

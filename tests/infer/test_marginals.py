@@ -52,8 +52,12 @@ def test_circuits_answer_exactly_and_rows_in_batches():
     compiled = compile_circuit(net)
     X = np.array([[-1, -1, -1], [1, -1, -1]])
     batch = marginals(compiled, X)
-    np.testing.assert_array_equal(batch, circuit.marginals(compiled, X))
-    for row, known in zip(batch, (None, {0: 1}), strict=True):
+    posteriors = circuit.posteriors(compiled, X)
+    np.testing.assert_array_equal(np.concatenate(batch.probabilities, axis=1), posteriors)
+    np.testing.assert_array_equal(batch["wet"], posteriors[:, 4:])
+    np.testing.assert_array_equal(batch.log_z, circuit.log_evidence(compiled, X))
+    assert [part.shape for part in batch.errors] == [(2, 2)] * 3
+    for row, known in zip(posteriors, (None, {0: 1}), strict=True):
         for model in (compiled, net):
             answer = marginals(model, known)
             assert isinstance(answer, Marginals)

@@ -5,8 +5,8 @@ import pytest
 import zoo
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit
-from tinybayes.infer.query_frames import encode_evidence, query_frames
-from tinybayes.infer.query_text import parse_query
+from tinybayes.infer.ask import parse_query
+from tinybayes.infer.frames import encode_evidence, query_frames
 from tinybayes.model import Variable
 
 NODES = (

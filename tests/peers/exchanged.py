@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tinybayes import ask, compile_circuit, learn_classifier, read_dataset
-from tinybayes.infer.query_text import parse_query
+from tinybayes import compile_circuit, learn_classifier, read_dataset
+from tinybayes.infer import ask_codes
+from tinybayes.infer.ask import parse_query
 
 QUESTIONS = [("play", {"wind": "strong"}), ("sky", {"play": "no", "wet": "yes"}), ("wet", {})]
 
@@ -28,7 +29,7 @@ def posterior(net, variable, evidence):
     circuit = compile_circuit(net)
     known = ", ".join(f"{name}={state}" for name, state in evidence.items())
     rows = [parse_query(f"{variable}={state} | {known}", circuit.nodes) for state in states(net, variable)]
-    return [ask(circuit, *row).probability for row in rows]
+    return [ask_codes(circuit, *row).probability for row in rows]
 
 
 def same_network(one, two):

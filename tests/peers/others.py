@@ -15,6 +15,7 @@ import oracle
 import zoo
 from tinybayes import compile_circuit, load, marginals, sample
 from tinybayes.deploy.files.uai import read_evidence, read_uai
+from tinybayes.infer import posteriors
 
 BIF = ("alarm", "andes", "asia", "cancer", "child", "hailfinder", "hepar2", "insurance", "munin1", "pigs", "win95pts")
 # Evidence for the UAI networks: what takes pyAgrum seconds, so for the widest only values for 20 % of the variables.
@@ -59,7 +60,7 @@ def answers(net, rows: int):
     hidden = np.random.default_rng(0).random(X.shape) > 0.2
     hidden[0] = True
     X = np.where(hidden, -1, X)
-    return X, [np.split(p, circuit.first_state[1:-1]) for p in marginals(circuit, X)]
+    return X, [np.split(p, circuit.first_state[1:-1]) for p in posteriors(circuit, X)]
 
 
 def uai_answers(data_dir: Path, name: str, kind: str):

@@ -14,9 +14,9 @@ import pytest
 
 from cli_host import run
 from explored import digits, linear_net
-from tinybayes import ask, class_scores, explain, load, save
+from tinybayes import class_scores, explain, load, save
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import as_circuit, normalize_scores
+from tinybayes.infer import ask_codes, compile_circuit, normalize_scores
 from zoo import tan, tree_tan
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -41,7 +41,12 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "search"
     (folder / "models").mkdir(parents=True)
     train, _ = digits()
-    for name, model in {"tan": tan(), "tree": tree_tan(), "net": linear_net(train), "ac": as_circuit(tan())}.items():
+    for name, model in {
+        "tan": tan(),
+        "tree": tree_tan(),
+        "net": linear_net(train),
+        "ac": compile_circuit(tan()),
+    }.items():
         save(model, folder / "models" / f"{name}.tb")
     save(tan(), folder.parent / "secret.tb")
     models = {name: f"models/{name}.tb" for name in ("tan", "tree", "net", "ac")}
@@ -211,11 +216,11 @@ def test_who_still_runs():
 @pytest.mark.parametrize("key", ["tan", "tree", "ac"])
 def test_answers_are_those_of_ask(client, place, key):
     model = load(place / "models" / f"{key}.tb")
-    circuit = as_circuit(model)
+    circuit = compile_circuit(model)
     for row in ([-1, -1, -1], [0, -1, -1], [1, 2, -1], [-1, 1, 1], [0, 0, 0]):
         known = ",".join(f"{node}.{code}" for node, code in enumerate(row) if code >= 0)
         found = client.get("/ask", id=key, known=known)
-        told = ask(circuit, np.full(3, -1), np.array(row), posterior=True)
+        told = ask_codes(circuit, np.full(3, -1), np.array(row), posterior=True)
         np.testing.assert_allclose(np.concatenate(found["posteriors"]), told.posterior, atol=1e-12)
         assert found["log_evidence"] == pytest.approx(told.log_evidence)
         np.testing.assert_allclose(found["classes"], told.posterior[-2:], atol=1e-12)

@@ -15,8 +15,8 @@ pytest.importorskip("starlette", reason="starlette is not installed")
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from served import serving, write_progress
-from tinybayes import ask, class_scores, explain, load, save
-from tinybayes.infer import as_circuit, normalize_scores
+from tinybayes import class_scores, explain, load, save
+from tinybayes.infer import ask_codes, compile_circuit, normalize_scores
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_a_model_is_asked(browser, served):
     assert odds["before any feature"] == pytest.approx(found.prior)
     for item in found.strongest(10):
         assert odds[item.feature] == pytest.approx(item.log_odds)
-    told = ask(as_circuit(net), np.full(65, -1), np.append(row, -1))
+    told = ask_codes(compile_circuit(net), np.full(65, -1), np.append(row, -1))
     assert f"logarithm {told.log_evidence:.2f}" in browser.find("#ask-evidence").text
     for name, more in {"light": {}, "dark": {"scheme": "dark"}, "phone": {"width": 390, "mobile": True}}.items():
         look(browser, address, f"serve-{name}", net, **more)

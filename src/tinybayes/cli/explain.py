@@ -27,7 +27,7 @@ def explain(
     """Say what each feature of a row contributes to the decision of a network; the sum is exact."""
     from tinybayes.deploy import read_classifier
     from tinybayes.infer import explain as explain_row
-    from tinybayes.infer.query_text import state_code
+    from tinybayes.infer.ask import state_code
     from tinybayes.report.console import explanation_table
 
     net = read_classifier(model)

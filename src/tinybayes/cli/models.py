@@ -52,7 +52,7 @@ def predict(
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import EncodedTable
     from tinybayes.data.writers import write_frames
-    from tinybayes.infer.predictions import prediction_frames
+    from tinybayes.infer.frames import prediction_frames
     from tinybayes.model import BayesNet
 
     if as_json and str(output) == "-":

@@ -33,9 +33,10 @@ def query(
     from tinybayes.data.readers import as_table
     from tinybayes.data.writers import write_frames
     from tinybayes.deploy import read_distribution
-    from tinybayes.infer import as_circuit, ask
-    from tinybayes.infer.query_frames import query_frames
-    from tinybayes.infer.query_text import parse_query
+    from tinybayes.infer import ask_codes, compile_circuit
+    from tinybayes.infer.ask import parse_query
+    from tinybayes.infer.compile_circuit import MAX_EDGES
+    from tinybayes.infer.frames import query_frames
     from tinybayes.model import LogLinear
     from tinybayes.report.console import posterior_table
 
@@ -47,7 +48,7 @@ def query(
         raise error("a query, --evidence or --marginals", "none", where="query", remedy='ask for example "A=1 | C=0"')
     if evidence is not None and as_json and output is None:
         raise error("a file with --json", "none", where="--output", remedy="name one with -o")
-    circuit = as_circuit(asked, max_edges=max_edges)
+    circuit = compile_circuit(asked, max_edges=max_edges or MAX_EDGES)
     if evidence is not None:
         with watched(as_table(evidence), "asking") as source:
             frames = query_frames(circuit, source.batches(), wanted, known, posterior=marginals)
@@ -57,17 +58,17 @@ def query(
         elif output is not None:
             say(f"Wrote {rows:,} answers to {output}.")
         return
-    answer = ask(circuit, wanted, known, posterior=marginals)
+    told = ask_codes(circuit, wanted, known, posterior=marginals)
     if as_json:
-        print_json({"query": text, **answer.to_dict(circuit)})
+        print_json({"query": text, **told.to_dict(circuit)})
         return
-    if answer.probability is not None:
-        say(f"P({text.strip()}) = {answer.probability:.10g}", always=True)
+    if told.probability is not None:
+        say(f"P({text.strip()}) = {told.probability:.10g}", always=True)
     else:
         known_text = text.strip().removeprefix("|").strip() or "nothing known"
-        say(f"log P({known_text}) = {answer.log_evidence:.10g}", always=True)
-    if answer.posterior is not None:
-        show(posterior_table(circuit, known, answer.posterior, limit=limit))
+        say(f"log P({known_text}) = {told.log_evidence:.10g}", always=True)
+    if told.posterior is not None:
+        show(posterior_table(circuit, known, told.posterior, limit=limit))
     else:
         given = text.partition("|")[2].strip()
         remark(suggest("query", model, *([f"| {given}"] if given else []), "--marginals"))

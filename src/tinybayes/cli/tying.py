@@ -73,19 +73,17 @@ def tie(
     held_out = None if data is None else read_dataset(data, like=net)
     if isinstance(net, Circuit):
         _only_for_networks(given(context, "counts", "per_table", "zeros", "renormalize", "relearn"))
-        _tie_circuit(net, chosen, held_out, output, as_json)
-        return
     weights = None if counts is None else read_dataset(counts, like=net)
     tying = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize, "counts": weights}
     learned_from = None
     if relearn:
         learned_from = held_out if train is None else read_dataset(train, like=net)
     relearning = asdict(options) | {"normalized": normalized}
-    _tie_network(net, chosen, held_out, tying, learned_from, relearning, output, as_json)
+    _tie(net, chosen, held_out, tying, learned_from, relearning, output, as_json)
 
 
-def _tie_network(
-    net: "BayesNet",
+def _tie(
+    net: Any,
     levels: int | Literal["auto"],
     held_out: "Dataset | None",
     tying: dict[str, Any],
@@ -99,12 +97,12 @@ def _tie_network(
     from tinybayes.deploy import save
 
     tied = tie_parameters(net, levels, data=held_out, **tying)
-    again = None if learned_from is None else _relearn(tied.net, learned_from, relearning)
-    result = tied.net if again is None else again.model
+    again = None if learned_from is None else _relearn(tied.model, learned_from, relearning)
+    result = tied.model if again is None else again.model
     save(result, output)
-    before, after = model_cost(net).bits, model_cost(tied.net).bits
+    before, after = model_cost(net).bits, model_cost(tied.model).bits
     if as_json:
-        figures = {key: value for key, value in vars(tied).items() if key != "net"}
+        figures = {key: value for key, value in vars(tied).items() if key != "model"}
         figures |= {"bits_before": before, "bits": model_cost(result).bits}
         if again is not None:
             figures["relearned"] = {key: value for key, value in vars(again).items() if key != "model"}
@@ -145,31 +143,10 @@ def _only_for_networks(options: list[str]) -> None:
         raise error("a Bayesian network", "a circuit", where=", ".join(options), remedy=remedy)
 
 
-def _tie_circuit(
-    circuit: "Circuit", levels: int | Literal["auto"], held_out: "Dataset | None", output: Path, as_json: bool
-) -> None:
-    from tinybayes.compress import tie_circuit
-    from tinybayes.cost import model_cost
-    from tinybayes.deploy import save
+def _lines(tied: "Tied[Any]", net: "BayesNet | Circuit", before: int, after: int) -> list[str]:
+    from tinybayes.model import Circuit
 
-    tied = tie_circuit(circuit, levels, data=held_out)
-    save(tied.circuit, output)
-    before, after = model_cost(circuit).bits, model_cost(tied.circuit).bits
-    if as_json:
-        figures = {key: value for key, value in vars(tied).items() if key != "circuit"}
-        print_json({**figures, "bits_before": before, "bits": after}, output)
-        return
-    say(f"Levels: {tied.levels:,} for {len(circuit.table):,} parameters.")
-    say(f"Bits: {after:,} instead of {before:,}.")
-    say(f"Largest change of a log-parameter: {tied.epsilon:.6g}.")
-    if tied.before is not None and tied.after is not None:
-        say(f"Mean log-likelihood (exact): {tied.before:.6f} before, {tied.after:.6f} after.")
-    say(f"log Z: {tied.log_partition:.6g}.")
-    say(f"Wrote {output}. {suggest('info', output)}")
-
-
-def _lines(tied: "Tied", net: "BayesNet", before: int, after: int) -> list[str]:
-    entries = sum(cpd.table.size for cpd in net.cpds)
+    entries = len(net.table) if isinstance(net, Circuit) else sum(cpd.table.size for cpd in net.cpds)
     kept = f", one of them for {tied.zeros:,} probabilities of zero" if tied.zeros else ""
     lines = [
         f"Levels: {tied.levels:,} for {entries:,} parameters{kept}.",
@@ -179,7 +156,9 @@ def _lines(tied: "Tied", net: "BayesNet", before: int, after: int) -> list[str]:
     kind = "exact" if tied.normalization == "exact" else "of the network with normalised rows"
     if tied.before is not None and tied.after is not None:
         lines.append(f"Mean log-likelihood ({kind}): {tied.before:.6f} before, {tied.after:.6f} after.")
-    if tied.before is not None and tied.after is not None and math.isfinite(tied.before):
+    if tied.table_bound is None:
+        pass  # the bounds are those of networks
+    elif tied.before is not None and tied.after is not None and math.isfinite(tied.before):
         fall = f"It fell by {tied.before - tied.after:.6g}"
         lines.append(f"{fall}; bound {tied.table_bound:.6g}, Theorem 1 {tied.bound:.6g}.")
     else:
@@ -192,23 +171,26 @@ def _lines(tied: "Tied", net: "BayesNet", before: int, after: int) -> list[str]:
 
 
 def _show_relearned(
-    net: "BayesNet", tied: "Tied", again: "Relearned[BayesNet]", held_out: "Dataset | None", *, rows_are_data: bool
+    net: "BayesNet", tied: "Tied[Any]", again: "Relearned[BayesNet]", held_out: "Dataset | None", *, rows_are_data: bool
 ) -> None:
     """Show what the network, its ties and the relearned levels cost and give."""
+    import numpy as np
     from rich.table import Table
 
-    from tinybayes.compress import mean_log_likelihood
     from tinybayes.cost import model_cost
+    from tinybayes.infer import log_likelihood
 
     after = None
     if held_out is not None and again.method != "approximate":
-        after = mean_log_likelihood(again.model, held_out)
+        weight = np.ones(len(held_out)) if held_out.weight is None else held_out.weight
+        used = weight > 0
+        after = float(np.average(log_likelihood(again.model, held_out.rows(used)), weights=weight[used]))
     table = Table("", "levels", "bits", "log-likelihood, learned from", "log-likelihood, held out")
     values = [cpd.log_parameters.reshape(-1).tolist() for cpd in (*net.cpds, *again.model.cpds)]
     distinct = [len({v for part in some for v in part}) for some in (values[: len(net.cpds)], values[len(net.cpds) :])]
     rows: list[tuple[str, int, BayesNet, Any, Any]] = [
         ("before", distinct[0], net, None, tied.before),
-        ("tied", tied.levels, tied.net, again.before, tied.after),
+        ("tied", tied.levels, tied.model, again.before, tied.after),
         ("relearned", distinct[1], again.model, again.after, after),
     ]
     for name, count, one, learned, out in rows:

@@ -22,8 +22,8 @@ from tinybayes.estimators._tables import (
     states_table,
     validated,
 )
-from tinybayes.infer import circuit as ask
-from tinybayes.infer.query_text import parse_query, state_code
+from tinybayes.infer import circuit as circuits
+from tinybayes.infer.ask import parse_query, state_code
 from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
@@ -164,7 +164,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row; missing values and states never seen are summed out exactly."""
         codes = self._codes(X)
-        return ask.log_evidence(self.circuit_, codes)
+        return circuits.log_evidence(self.circuit_, codes)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
@@ -191,7 +191,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         if not (isinstance(n_samples, int | np.integer) and n_samples >= 1):
             raise error("at least 1", repr(n_samples), where="n_samples")
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        codes = ask.sample(self.circuit_, int(n_samples), seed)
+        codes = circuits.sample(self.circuit_, int(n_samples), seed)
         return states_table(codes, self.circuit_.variables, as_frame=self._from_frame)
 
     def query(self, event: str | Mapping[Any, Any], evidence: Mapping[Any, Any] | None = None) -> float:
@@ -217,7 +217,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
             asked, known = parse_query(event, self.circuit_.nodes)
         else:
             asked, known = self._row(event, "event"), self._row(evidence or {}, "evidence")
-        return float(ask.conditional(self.circuit_, asked[None], known[None])[0])
+        return float(circuits.conditional(self.circuit_, asked[None], known[None])[0])
 
     def _row(self, values: Mapping[Any, Any], where: str) -> np.ndarray:
         """Encode the values of some columns; the others are -1."""
@@ -300,4 +300,4 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     def _posteriors(self, codes: np.ndarray) -> Iterator[np.ndarray]:
         first = int(self.circuit_.first_state[-2])  # the class is the last variable
         for start in range(0, len(codes), BLOCK):
-            yield ask.marginals(self.circuit_, codes[start : start + BLOCK])[:, first:]
+            yield circuits.posteriors(self.circuit_, codes[start : start + BLOCK])[:, first:]

@@ -1,8 +1,8 @@
 """Asking a model: class scores and labels, how good they are, and exact queries of circuits."""
 
 from tinybayes.infer._gibbs_estimates import GibbsEstimate
-from tinybayes.infer.ask import Answer, as_circuit, ask
-from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, sample
+from tinybayes.infer.ask import Answer, ask, ask_codes
+from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, posteriors, sample
 from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate_width
@@ -11,8 +11,8 @@ from tinybayes.infer.explain import Contribution, Explanation, explain
 from tinybayes.infer.gibbs import GibbsAnswers, gibbs
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
-from tinybayes.infer.likelihood import log_likelihood
-from tinybayes.infer.log_linear import compile_log_linear, log_partition, with_weights
+from tinybayes.infer.likelihood import log_likelihood, log_partition
+from tinybayes.infer.log_linear import with_weights
 from tinybayes.infer.queries import Queries
 from tinybayes.infer.sampling.methods import METHODS, marginals, slices
 from tinybayes.infer.sampling.result import Marginals, hellinger
@@ -30,11 +30,10 @@ __all__ = [
     "Marginals",
     "Property",
     "Queries",
-    "as_circuit",
     "ask",
+    "ask_codes",
     "class_scores",
     "compile_circuit",
-    "compile_log_linear",
     "conditional",
     "estimate_width",
     "evaluate",
@@ -54,6 +53,7 @@ __all__ = [
     "marginals",
     "most_probable",
     "normalize_scores",
+    "posteriors",
     "predict_codes",
     "sample",
     "score_blocks",

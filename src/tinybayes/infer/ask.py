@@ -1,26 +1,30 @@
-"""One question to a model, and its answer."""
+"""One question to a model as people write it, ``A=1, B=yes | C=0``, and its answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tinybayes.infer.circuit import conditional, log_evidence, log_partition, marginals
-from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
-from tinybayes.infer.log_linear import compile_log_linear
-from tinybayes.model import BayesNet, Circuit, LogLinear
+from tinybayes.errors import TinybayesError, error, near
+from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
+from tinybayes.infer.compile_circuit import compile_circuit
+from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
+from tinybayes.model.variable import interval_codes
+
+_WHERE = "query"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What `ask` found.
+    """The result of `ask`.
 
     Parameters
     ----------
     log_evidence
-        The log-probability of what is known.
+        The log-probability of the evidence.
     probability
-        That of what is asked, given what is known; None when nothing is asked.
+        The probability of the query, given the evidence; None when nothing is asked.
     posterior
         The posterior of every state of every variable (see `marginals`), or None.
     """
@@ -41,11 +45,33 @@ class Answer:
         return values
 
 
-def ask(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False) -> Answer:
+def ask(model: BayesNet | Circuit | LogLinear, question: str, *, posterior: bool = False) -> Answer:
+    """Answer a question such as ``"rain=yes | wet=yes, sprinkler=off"`` exactly.
+
+    Parameters
+    ----------
+    model
+        The model. A network or a log-linear model is compiled each time; compile it once to ask often.
+    question
+        ``NAME=STATE`` with commas between them: what is asked, then after a bar what is known. Either side may be
+        empty. For a variable that was cut from numbers, a number stands for the interval it falls in.
+    posterior
+        Return the posterior of every state of every variable, too.
+
+    Raises
+    ------
+    TinybayesError
+        When a name or a state is unknown, or the evidence has the probability zero.
+    """
+    circuit = compile_circuit(model)
+    return ask_codes(circuit, *parse_query(question, circuit.nodes), posterior=posterior)
+
+
+def ask_codes(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False) -> Answer:
     """Answer one question: rows of codes, -1 for variables that are not in them.
 
-    Probabilities are those of the distribution: what the circuit gives is divided by its sum over all assignments,
-    which is not one for tied or quantised parameters.
+    The values of the circuit are divided by their sum over all assignments, which is not one for tied or quantised
+    parameters.
 
     Raises
     ------
@@ -55,14 +81,75 @@ def ask(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior:
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
     log = float(log_evidence(circuit, evidence)[0]) - log_partition(circuit)
     probability = float(conditional(circuit, query, evidence)[0]) if (query >= 0).any() else None
-    return Answer(log, probability, marginals(circuit, evidence)[0] if posterior else None)
+    return Answer(log, probability, posteriors(circuit, evidence)[0] if posterior else None)
 
 
-def as_circuit(model: BayesNet | Circuit | LogLinear, *, max_edges: int | None = None) -> Circuit:
-    """Return a circuit as it is, and a network or a log-linear model compiled."""
-    if isinstance(model, Circuit):
-        return model
-    most = MAX_EDGES if max_edges is None else max_edges
-    if isinstance(model, LogLinear):
-        return compile_log_linear(model, max_edges=most)
-    return compile_circuit(model, max_edges=most)
+def parse_query(text: str, nodes: Sequence[Variable]) -> tuple[np.ndarray, np.ndarray]:
+    """Read a question, in the form that `ask` describes.
+
+    Returns
+    -------
+    query, evidence
+        A row of codes each, -1 for variables that are not in it.
+
+    Raises
+    ------
+    TinybayesError
+        For an unknown variable or state, and for a variable with two states.
+    """
+    sides = text.split("|")
+    if len(sides) > 2:
+        raise error("one bar between what is asked and what is known", f"{len(sides) - 1}", where=_WHERE)
+    rows = [np.full(len(nodes), -1, dtype=np.int32) for _ in range(2)]
+    given: dict[int, int] = {}
+    for row, side in zip(rows, sides, strict=False):
+        for part in filter(None, map(str.strip, side.split(","))):
+            node, code = _assignment(part, nodes)
+            if given.setdefault(node, code) != code:
+                states = f"{nodes[node].states[given[node]]} and {nodes[node].states[code]}"
+                raise error(f"one state for {nodes[node].name!r}", states, where=_WHERE)
+            row[node] = code
+    return rows[0], rows[1]
+
+
+def _assignment(part: str, nodes: Sequence[Variable]) -> tuple[int, int]:
+    index = {node.name: number for number, node in enumerate(nodes)}
+    # Names may hold an equals sign themselves: the first one that ends a name counts.
+    for at in (at for at, letter in enumerate(part) if letter == "="):
+        name = part[:at].strip()
+        if name in index:
+            return index[name], state_code(nodes[index[name]], part[at + 1 :].strip())
+    if "=" not in part:
+        raise error("NAME=STATE", repr(part), where=_WHERE, remedy='write for example "A=1, B=yes | C=0"')
+    raise _unknown("one of the variables", part.split("=")[0].strip(), list(index))
+
+
+def state_code(variable: Variable, text: str) -> int:
+    """Return the code of a state by its text, or by a number that equals it or falls into its interval."""
+    texts = [str(state) for state in variable.states]
+    if text in texts:
+        return texts.index(text)
+    number = _number(text)
+    if number is not None:
+        if variable.edges is not None:
+            return int(interval_codes(variable.edges, np.array(number)))
+        for code, state in enumerate(variable.states):
+            if _number(str(state)) == number:
+                return code
+    lowered = [word.lower() for word in texts]
+    if lowered.count(text.lower()) == 1:  # true for True
+        return lowered.index(text.lower())
+    raise _unknown(f"a state of {variable.name!r}", text, texts)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _unknown(expected: str, got: str, known: list[str]) -> TinybayesError:
+    listing = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+    return error(f"{expected} ({listing})", repr(got), where=_WHERE, remedy=near(got, known))

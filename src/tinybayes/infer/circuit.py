@@ -44,7 +44,7 @@ def log_partition(circuit: Circuit) -> float:
     return 0.0 if abs(log_z) < 1e-12 * len(circuit.nodes) else log_z
 
 
-def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+def posteriors(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """Return the posterior probability of every state of every variable, given each row of evidence.
 
     Parameters
@@ -62,10 +62,14 @@ def marginals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     TinybayesError
         When a row of evidence has the probability zero.
     """
+    return evidence_and_posteriors(circuit, X)[1]
+
+
+def evidence_and_posteriors(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the results of `log_evidence` and `posteriors`, from the same passes."""
     X = checked_rows(circuit, X)
     posterior = np.empty((len(X), int(circuit.first_state[-1])))
-    _possible(pass_rows(circuit, X, posterior)[0])
-    return posterior
+    return _possible(pass_rows(circuit, X, posterior)[0]), posterior
 
 
 def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from tinybayes._kernels.circuit_nodes import finished, grown_nodes, multiply, pr
 from tinybayes._kernels.diagrams import DONE, combine, table_diagram
 from tinybayes.errors import error
 from tinybayes.infer.elimination import Estimate, estimates, least_edges, merge_pairs
-from tinybayes.model import BayesNet, Circuit, Float
+from tinybayes.infer.log_linear import as_network, without_helpers
+from tinybayes.model import BayesNet, Circuit, Float, LogLinear
 from tinybayes.model.circuit import INDICATOR, PARAMETER
 
 MAX_EDGES = 50_000_000
@@ -55,18 +57,25 @@ class _TooLargeError(Exception):
 
 
 def compile_circuit(
-    net: BayesNet,
+    model: BayesNet | LogLinear | Circuit,
     *,
+    by: Literal["class", "feature"] = "class",
     order: str | Sequence[int] = "search",
     max_edges: int = MAX_EDGES,
     share_equal: bool = True,
 ) -> Circuit:
-    """Compile a network into a circuit that is smooth, decomposable and deterministic.
+    """Compile a model into a circuit that is smooth, decomposable and deterministic; return a circuit unchanged.
+
+    Where the model is not normalised, the value of the circuit for a row of evidence is ``Z P(evidence)``.
 
     Parameters
     ----------
-    net
-        The network; its rows need not sum to one.
+    model
+        A network, whose rows need not sum to one, or a log-linear model.
+    by
+        For a log-linear model, the entries of the circuit's table: ``"class"``, a weight for each tie class, or
+        ``"feature"``, one for each feature (a larger circuit, for expected counts of single features). The circuit
+        stays right for other finite weights, see `tinybayes.infer.with_weights`.
     order
         ``"min-fill"`` or ``"weighted-min-fill"``; ``"search"``: the best of both and of many with noise in their
         choices, of which the most promising are tried; or the variables in the order of their elimination, by index.
@@ -74,20 +83,34 @@ def compile_circuit(
         Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
         no hope, since they have neither zeros nor equal entries. Memory grows to about 40 bytes an edge.
     share_equal
-        Let equal parameters of a distribution be one leaf, that of the first, and leave out those that are one;
-        the circuit is smaller, but belongs to these values of the parameters. Zeros are always left out.
+        For a network: let equal parameters of a distribution be one leaf, and leave out those that are one. The circuit
+        is smaller, but belongs to these values of the parameters. Zeros are always left out.
 
     Returns
     -------
     Circuit
-        Its table is that of all distributions, one after the other; it is in their format when that is one and the
-        same, else in double precision.
+        The circuit of a network has the tables of all distributions, one after the other, in their format if they
+        share one, else in double precision.
 
     Raises
     ------
     TinybayesError
-        When the circuit would be larger than `max_edges`, or the network gives every assignment the probability zero.
+        When the circuit would be larger than `max_edges`, or every assignment has the probability zero.
     """
+    if isinstance(model, Circuit):
+        return model
+    if isinstance(model, BayesNet):
+        return _compile_network(model, order, max_edges, share_equal)
+    if by not in ("class", "feature"):
+        raise error("'class' or 'feature'", repr(by), where="by")
+    entries = model if by == "class" else model.untied()
+    net, classes = as_network(entries)
+    count = len(model.variables)
+    chosen = order if isinstance(order, str) else [*range(count, len(net.nodes)), *order]
+    return without_helpers(_compile_network(net, chosen, max_edges, True), count, classes, entries)
+
+
+def _compile_network(net: BayesNet, order: str | Sequence[int], max_edges: int, share_equal: bool) -> Circuit:
     plans = estimates(net, order, _TRIES)
     best: Circuit | None = None
     least = 0
@@ -97,14 +120,14 @@ def compile_circuit(
         if best is not None and number * best.n_edges > _TRY_EDGES:
             break
         try:
-            found = _Compiler(net, plan, limit, share_equal).run()
+            circuit = _Compiler(net, plan, limit, share_equal).run()
         except _TooLargeError as problem:
             if best is None:
                 least = problem.least
                 break  # others would take as long to fail
             continue
-        if best is None or found.n_edges < best.n_edges:
-            best = found
+        if best is None or circuit.n_edges < best.n_edges:
+            best = circuit
     if best is None:
         raise error(
             f"a circuit of at most {max_edges:,} edges",

@@ -1,82 +1,28 @@
-"""Exact inference in log-linear models: they are compiled to circuits, whose queries then answer.
+"""Log-linear models as networks that the compiler of circuits takes.
 
 The compiler takes Bayesian networks whose rows need not sum to one. A factor can be the distribution of its last
-variable given the others, once for each variable; else it is that of a helper variable with a single state. In place of
-its weight an entry has the number of its tie class, so that the compiler shares what is tied, whatever the weights are:
-the circuit stays right when they change. Then the helpers are taken out of the circuit.
+variable given the others, once for each variable; otherwise it is that of a helper variable with a single state. In
+place of its weight an entry has the number of its tie class, so that the compiler shares tied entries whatever their
+weights are: the circuit stays right when they change. Then the helpers are removed from the circuit.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.infer import circuit as queries
-from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
 from tinybayes.model import CPD, BayesNet, Circuit, Float, LogLinear, Structure, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
 
-Kind = Literal["class", "feature"]
-
-
-def compile_log_linear(
-    model: LogLinear, *, by: Kind = "class", order: str | Sequence[int] = "search", max_edges: int = MAX_EDGES
-) -> Circuit:
-    """Compile a log-linear model into a circuit that is smooth, decomposable and deterministic.
-
-    The circuit's value for a row of evidence is not a probability but ``Z P(evidence)``; `log_partition` gives
-    ``log Z``, and `marginals`, `conditional`, `sample` and `most_probable` need no constant. ``expected_counts`` of a
-    row without evidence are those of the features.
-
-    Parameters
-    ----------
-    model
-        The model.
-    by
-        What the circuit's table holds: ``"class"``, a weight for each tie class, or ``"feature"``, one for each feature
-        (a larger circuit, for expected counts of single features). Other finite weights may take their place, see
-        `with_weights`.
-    order
-        As for `compile_circuit`: a heuristic, or the variables in the order of their elimination.
-    max_edges
-        Give up when the circuit becomes larger.
-
-    Raises
-    ------
-    TinybayesError
-        When the circuit would be larger than `max_edges`, or the model forbids everything.
-    """
-    if by not in ("class", "feature"):
-        raise error("'class' or 'feature'", repr(by), where="by")
-    entries = model if by == "class" else model.untied()
-    net, classes = as_network(entries)
-    count = len(model.variables)
-    chosen = order if isinstance(order, str) else [*range(count, len(net.nodes)), *order]
-    circuit = compile_circuit(net, order=chosen, max_edges=max_edges)
-    return _without_helpers(circuit, count, classes, entries)
-
 
 def with_weights(circuit: Circuit, weights: np.ndarray) -> Circuit:
-    """Return a circuit from `compile_log_linear` with other weights; what was forbidden must stay so."""
+    """Return the circuit of a log-linear model with other weights; forbidden features must stay forbidden."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != circuit.table.shape:
         raise error(f"{len(circuit.table)} weights", f"shape {weights.shape}", where="with_weights")
     if (np.isneginf(weights) < np.isneginf(circuit.log_parameters)).any():
         raise error("minus infinity where it was", "another weight", where="with_weights", remedy="compile again")
     return replace(circuit, table=weights, format=Float(64))
-
-
-def log_partition(model: LogLinear | BayesNet | Circuit, *, max_edges: int = MAX_EDGES) -> float:
-    """Return ``log Z``: the logarithm of the sum over all assignments; zero for a normalised network."""
-    circuit = model
-    if isinstance(model, LogLinear):
-        circuit = compile_log_linear(model, max_edges=max_edges)
-    elif isinstance(model, BayesNet):
-        circuit = compile_circuit(model, max_edges=max_edges)
-    assert isinstance(circuit, Circuit)
-    return queries.log_partition(circuit)
 
 
 def as_network(model: LogLinear) -> tuple[BayesNet, np.ndarray]:
@@ -121,7 +67,7 @@ def _hosts(model: LogLinear) -> set[int]:
     return set()
 
 
-def _without_helpers(circuit: Circuit, count: int, classes: np.ndarray, model: LogLinear) -> Circuit:
+def without_helpers(circuit: Circuit, count: int, classes: np.ndarray, model: LogLinear) -> Circuit:
     """Drop the indicators of the helpers, which are always one, and let the parameters be those of the classes."""
     kind, offsets, children = circuit.kind, circuit.offsets, circuit.children
     below, sizes = np.repeat(np.arange(len(kind)), np.diff(offsets)), np.diff(offsets)

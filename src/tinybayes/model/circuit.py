@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +11,9 @@ from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM,
 from tinybayes.errors import error
 from tinybayes.model.number_format import NumberFormat
 from tinybayes.model.variable import Variable
+
+if TYPE_CHECKING:
+    from tinybayes.infer import Marginals
 
 __all__ = ["INDICATOR", "KINDS", "PARAMETER", "PRODUCT", "SUM", "Circuit"]
 
@@ -143,6 +148,33 @@ class Circuit:
     def log_parameters(self) -> np.ndarray:
         """The table in double precision, decoded."""
         return self.format.decode(self.table)
+
+    # The queries of a circuit, for tab completion: each is the function of the same name in `tinybayes.infer`.
+
+    def log_likelihood(self, X: np.ndarray) -> np.ndarray:
+        """Return the log-probability of each row; see `tinybayes.log_likelihood`."""
+        return _infer().log_likelihood(self, X)
+
+    def marginals(self, X: np.ndarray) -> "Marginals":
+        """Return the posterior distribution of every variable for each row of evidence; see `tinybayes.marginals`."""
+        return _infer().marginals(self, X)
+
+    def conditional(self, query: np.ndarray, evidence: np.ndarray, *, log: bool = False) -> np.ndarray:
+        """Return ``P(query | evidence)`` for each pair of rows; see `tinybayes.conditional`."""
+        return _infer().conditional(self, query, evidence, log=log)
+
+    def most_probable(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Complete each row of evidence in the most probable way; see `tinybayes.most_probable`."""
+        return _infer().most_probable(self, X)
+
+    def sample(self, n: int, seed: int, evidence: np.ndarray | None = None) -> np.ndarray:
+        """Draw rows exactly, given a row of evidence or none; see `tinybayes.sample`."""
+        return _infer().sample(self, n, seed, evidence)
+
+
+def _infer() -> Any:
+    """Return the room of the queries, which imports this one."""
+    return import_module("tinybayes.infer")
 
 
 def _integers(values: np.ndarray, dtype: type[np.integer], name: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.infer import ask, class_scores, explain, normalize_scores
+from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
@@ -77,7 +77,7 @@ def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, agains
     }
     if circuit is not None:
         try:
-            told = ask(circuit, np.full(len(known), -1), known, posterior=True)
+            told = ask_codes(circuit, np.full(len(known), -1), known, posterior=True)
         except TinybayesError:
             return {**fields, "note": "This cannot happen under the model: its probability is zero."}
         assert told.posterior is not None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tinybayes.deploy import load
 from tinybayes.errors import FileError, TinybayesError, error
-from tinybayes.infer import as_circuit
+from tinybayes.infer import compile_circuit
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import Circuit, LogLinear, NeuralNet
 from tinybayes.report.cards import model_card
@@ -100,7 +100,7 @@ class Source:
             if isinstance(model, NeuralNet):
                 return None
             try:
-                return as_circuit(model, max_edges=MAX_EDGES)
+                return compile_circuit(model, max_edges=MAX_EDGES)
             except TinybayesError:
                 return None
 

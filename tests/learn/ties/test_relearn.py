@@ -17,7 +17,7 @@ import zoo
 from tinybayes.compress import tie
 from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_log_linear
+from tinybayes.infer import compile_circuit
 from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.learn.ties.chains import Chains
 from tinybayes.learn.ties.relearn import relearn
@@ -81,7 +81,7 @@ def test_expectations_are_those_of_enumeration_and_the_gradient_that_of_differen
     _, table = statistics(model)
     if np.isneginf(logsumexp(score(table, model.weights))) or logsumexp(score(table, model.weights)) < -1e200:
         return
-    exact = ExpectedCounts(compile_log_linear(model))
+    exact = ExpectedCounts(compile_circuit(model))
     weights = np.where(np.isneginf(model.weights), -np.inf, rng.normal(size=5) * scale)  # 300 leaves the range
     logs = score(table, weights)
     log_z, counts = exact(weights)
@@ -108,7 +108,7 @@ def test_sums_that_are_too_small_on_the_way_are_not_lost(low, mirrored):
     variables = tuple(Variable(f"v{i}", (0, 1)) for i in range(low + high + 1))
     factors = tuple(Factor((i, i + 1), 4 * i + np.arange(4)) for i in range(low + high))
     classes = (agree[:, None] + [0, 1, 1, 0]).reshape(-1)
-    log_z, counts = ExpectedCounts(compile_log_linear(LogLinear(variables, factors, weights, classes)))(weights)
+    log_z, counts = ExpectedCounts(compile_circuit(LogLinear(variables, factors, weights, classes)))(weights)
     below, above = logsumexp(weights[:2]), logsumexp(weights[2:])
     assert log_z == pytest.approx(np.log(2) + low * below + high * above, rel=1e-12)
     shares = np.exp(weights - [below, below, above, above])
@@ -176,14 +176,14 @@ def tied(net, k):
 def test_proposition_1_and_theorem_1(seed, k, trees):
     net, data, rows = random_case(seed, trees=trees)
     quantised = tied(net, k)
-    found = relearn(quantised.net, data)
-    before, after = (likelihood(one, rows, data.weight) for one in (quantised.net, found.model))
+    found = relearn(quantised.model, data)
+    before, after = (likelihood(one, rows, data.weight) for one in (quantised.model, found.model))
     assert found.before == pytest.approx(before, abs=1e-9)
     assert found.after == pytest.approx(after, abs=1e-9)
     assert found.after >= found.before
     assert likelihood(net, rows, data.weight) - after <= quantised.bound + 1e-9
     # The ties stay: entries that shared a level still do, and zeros are zeros.
-    for old, new in zip(quantised.net.cpds, found.model.cpds, strict=True):
+    for old, new in zip(quantised.model.cpds, found.model.cpds, strict=True):
         assert isinstance(new.format, Codebook)
         assert len(new.format.values) <= len(old.format.values)
         assert np.array_equal(np.isneginf(old.log_parameters), np.isneginf(new.log_parameters))
@@ -195,15 +195,15 @@ def test_proposition_1_and_theorem_1(seed, k, trees):
 def test_rows_stay_normalised_and_are_never_worse(seed, k, trees):
     net, data, rows = random_case(seed, trees=trees)
     quantised = tied(net, k)
-    found = relearn(quantised.net, data, normalized=True)
+    found = relearn(quantised.model, data, normalized=True)
     assert found.method == "rows"
     assert found.model.is_normalized()
     assert found.after >= found.before
     assert found.after == pytest.approx(likelihood(found.model, rows, data.weight), abs=1e-5)
-    plain = tie(net, quantised.levels, renormalize=True).net
+    plain = tie(net, quantised.levels, renormalize=True).model
     assert found.before == pytest.approx(likelihood(plain, rows, data.weight), abs=1e-5)
     # At the maximum no class can be moved to any good.
-    ties, start = LogLinear.from_bayes_net(quantised.net).classes, 0
+    ties, start = LogLinear.from_bayes_net(quantised.model).classes, 0
     chosen = int(np.random.default_rng(seed).integers(ties.max() + 1))
     for shift in (-0.01, 0.01):
         cpds = []
@@ -264,7 +264,7 @@ def test_a_class_that_no_row_uses_stays_finite_and_this_is_told():
 @given(seed=SEEDS, prior=st.sampled_from([0.5, 20.0]))
 def test_a_prior_leaves_proposition_1_true(seed, prior):
     net, data, _ = random_case(seed)
-    quantised = tied(net, 4).net
+    quantised = tied(net, 4).model
     for learn in (relearn, partial(relearn, normalized=True)):
         found = learn(quantised, data, prior=prior)
         assert found.after >= found.before
@@ -273,17 +273,17 @@ def test_a_prior_leaves_proposition_1_true(seed, prior):
 
 def test_one_circuit_serves_all_ties():
     net, data, _ = random_case(12)
-    circuit = compile_log_linear(LogLinear.from_bayes_net(net), by="feature")
+    circuit = compile_circuit(LogLinear.from_bayes_net(net), by="feature")
     for k in (3, 5):
-        quantised = tied(net, k).net
+        quantised = tied(net, k).model
         one, other = relearn(quantised, data), relearn(quantised, data, circuit=circuit)
         assert other.after == pytest.approx(one.after, abs=1e-9)
         assert other.log_partition == pytest.approx(one.log_partition, abs=1e-4)
     with pytest.raises(TinybayesError, match="circuit: expected a circuit of the model"):
-        relearn(quantised, data, circuit=compile_log_linear(LogLinear.from_bayes_net(quantised)))
+        relearn(quantised, data, circuit=compile_circuit(LogLinear.from_bayes_net(quantised)))
     free = random_case(12, zeros=0)[0]
     with pytest.raises(TinybayesError, match="circuit: expected nothing forbidden but"):
-        relearn(tied(free, 3).net, data, circuit=circuit)
+        relearn(tied(free, 3).model, data, circuit=circuit)
 
 
 def test_an_interrupt_keeps_what_was_found():
@@ -295,7 +295,7 @@ def test_an_interrupt_keeps_what_was_found():
         if len(seen) == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    quantised = tied(net, 4).net
+    quantised = tied(net, 4).model
     found = relearn(quantised, data, tolerance=0.0, report=report)
     assert len(seen) == 2
     assert found.steps == 2
@@ -313,7 +313,7 @@ def test_an_interrupt_keeps_what_was_found():
 @pytest.mark.parametrize("trees", [False, True])
 def test_samples_come_near_the_exact_optimum_and_are_named_approximate(trees):
     net, data, rows = random_case(22, zeros=0.0, trees=trees)
-    quantised = tied(net, 4).net
+    quantised = tied(net, 4).model
     exact = relearn(quantised, data)
     found = relearn(quantised, data, max_edges=3, steps=300, seed=5)
     assert found.method == "approximate"
@@ -340,7 +340,7 @@ def test_chains_have_the_distribution_of_the_model():
 
 def test_bad_requests_are_refused():
     net, data, _ = random_case(31)
-    quantised = tied(net, 4).net
+    quantised = tied(net, 4).model
     X = data.X.copy()
     X[0, 0] = -1
     unknown = Dataset(data.variables, data.target, X, data.y)
@@ -362,4 +362,4 @@ def test_bad_requests_are_refused():
     wet = zoo.sprinkler()
     impossible = Dataset(wet.variables, None, np.array([[0, 0, 1]]))
     with pytest.raises(TinybayesError, match="rows of probability zero; smooth the model"):
-        relearn(tie(wet, 4).net, impossible)
+        relearn(tie(wet, 4).model, impossible)

@@ -54,7 +54,7 @@ def noisy_rows(rows=400):
 def test_no_epochs_change_nothing_and_training_lowers_the_error():
     data = noisy_rows()
     net = learn_classifier(data)
-    tied = tie(net, 2).net
+    tied = tie(net, 2).model
     book = tied.cpds[0].format
     same = learn_codebook(net, book, data, CodebookOptions(epochs=0))
     assert same == tied
@@ -91,7 +91,7 @@ def test_fixed_point_is_a_codebook_that_does_not_move():
 def test_bad_requests_are_refused():
     data = noisy_rows(50)
     net = learn_classifier(data)
-    book = tie(net, 4).net.cpds[0].format
+    book = tie(net, 4).model.cpds[0].format
     with pytest.raises(TinybayesError, match="codebook: expected finite levels, got minus infinity; smooth"):
         learn_codebook(net, Codebook((-np.inf, -1.0)), data)
     with pytest.raises(TinybayesError, match="the variables of the classifier"):

@@ -1,13 +1,13 @@
-"""The one interface to the marginals of a model, exact or by sampling."""
+"""The marginals of a model, exact or by sampling: one function for all methods."""
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
-from tinybayes.infer.log_linear import compile_log_linear
+from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.sampling._problem import Evidence, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.forward import forward, open_order
 from tinybayes.infer.sampling.gibbs_chains import gibbs_marginals
@@ -23,11 +23,6 @@ METHODS = ("tied", "exact", "slices", "mcsat", "gibbs", "lw", "forward")
 Model = BayesNet | LogLinear | Circuit
 
 
-@overload
-def marginals(model: Circuit, evidence: np.ndarray) -> np.ndarray: ...  # type: ignore[overload-overlap]
-
-
-@overload
 def marginals(
     model: Model,
     evidence: Evidence = None,
@@ -38,25 +33,8 @@ def marginals(
     seed: int = 0,
     progress: Progress | None = None,
     **options: Any,
-) -> Marginals: ...
-
-
-def marginals(
-    model: Model,
-    evidence: Evidence = None,
-    *,
-    method: str = "tied",
-    seconds: float | None = None,
-    samples: int | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Marginals | np.ndarray:
+) -> Marginals:
     """Return the posterior distribution of every variable, given evidence.
-
-    **A circuit with rows of evidence** (codes on two axes, -1 where nothing was observed) is the exact batch pass: the
-    answer is an array, shape (rows, states of all variables), where the states of variable ``v`` are the columns
-    ``circuit.first_state[v]`` to ``circuit.first_state[v + 1]``. Everything else returns `Marginals`.
 
     Parameters
     ----------
@@ -64,48 +42,37 @@ def marginals(
         A Bayesian network, normalised or not, a log-linear model, or a circuit, which answers exactly.
     evidence
         States by the names or numbers of variables; a state is a value of its variable, or its number. Also a row of
-        codes with -1 for what was not observed. None: nothing.
+        codes with -1 for variables that were not observed, and for a circuit several rows: each array of the result
+        then has a row for each of them. None: nothing was observed.
     method
-        ``"tied"``, the default: importance sampling in block order with mini-buckets that look ahead; exact when
-        the tables of elimination fit the budget. ``"exact"``: exact or an error. ``"slices"``: exact slices by
-        counting, for few tie classes and small widths. ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood
-        weighting. ``"forward"``: forward sampling, with rejection.
+        ``"tied"``: importance sampling in block order with mini-buckets that look ahead; exact when the tables of
+        elimination fit the budget. ``"exact"``: exact or an error. ``"slices"``: exact slices by counting, for few tie
+        classes and small widths. ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood weighting.
+        ``"forward"``: forward sampling, with rejection.
     seconds, samples
         When to stop: wall time from the beginning of the call, or a number of samples (sweeps of all chains together);
-        20,000 samples when neither is given. A round that has begun is finished.
+        20,000 samples by default. A round that has begun is finished.
     seed
-        With a number of samples, the same seed gives the same estimates, whatever the number of threads. With a time
-        they depend on the speed of the machine.
+        With a number of samples, the same seed gives the same estimates, whatever the number of threads.
     progress
         Called with the estimates so far, about ten times a second.
     **options
-        ``tied``: `lookahead` (``"auto"``; i, for tables of at most 2**i entries; None, for none), `prune` (True: zeros
-        ahead are ruled out where this takes moderate tables), `draw` (False; True: draw even where the answer could be
-        exact). ``mcsat``: `chains`, `burn_in`, `uniform` (``"auto"``, ``"exact"``, ``"samplesat"``). ``gibbs``:
-        `chains`, `burn_in`.
-
-    Raises
-    ------
-    TinybayesError
-        When the evidence cannot occur, or the method cannot take the model.
+        ``tied``: `lookahead` (``"auto"``; i, for tables of at most 2**i entries; None, for none), `prune` (True:
+        exclude zeros ahead where tables stay moderate), `draw` (True: sample even where the answer could be exact).
+        ``mcsat``: `chains`, `burn_in`, `uniform` (``"auto"``, ``"exact"``, ``"samplesat"``). ``gibbs``: `chains`,
+        `burn_in`.
 
     Examples
     --------
-    >>> from tinybayes import marginals
     >>> marginals(net, {"rain": "yes"}, seconds=1)["wet"]  # doctest: +SKIP
     """
-    if isinstance(model, Circuit) and isinstance(evidence, np.ndarray) and evidence.ndim == 2:
-        return circuits.marginals(model, evidence)
     if method not in METHODS:
         raise error(" or ".join(METHODS), repr(method), where="method")
     if not 0 <= seed < 2**64:
-        raise error("a whole number from 0 to 2**64 - 1", seed, where="seed")
+        raise error("an integer from 0 to 2**64 - 1", seed, where="seed")
     budget = Budget.start(seconds, samples)
     if isinstance(model, Circuit):
-        known = observed(model.nodes, evidence)
-        if method not in ("exact", "tied"):
-            raise error("'exact' or 'tied'", repr(method), where="method", remedy="a circuit answers exactly")
-        return _from_circuit(model, model.nodes, known, budget, method)
+        return _of_circuit(model, evidence, budget, method)
     linear = as_log_linear(model) if method != "gibbs" else model
     variables = linear.nodes if isinstance(linear, BayesNet) else linear.variables
     known = observed(variables, evidence)
@@ -135,7 +102,7 @@ def _answer(
     problem = restrict(model, known)
     if method == "exact":
         answer = exact_marginals(variables, problem, budget)
-        return answer or _from_circuit(_compiled(model), variables, known, budget, method)
+        return answer or _of_circuit(_compiled(model), known, budget, method)
     if method == "tied":
         options = {**options, "parents_first": lambda: open_order(model, problem)}
     run = {"tied": tied, "slices": slice_samples, "mcsat": mcsat}[method]
@@ -148,8 +115,8 @@ def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:
     Examples
     --------
     >>> from tinybayes.infer import slices
-    >>> found = slices(model)  # doctest: +SKIP
-    >>> found.counts, found.log_sizes, found.log_z  # doctest: +SKIP
+    >>> counted = slices(model)  # doctest: +SKIP
+    >>> counted.counts, counted.log_sizes, counted.log_z  # doctest: +SKIP
     """
     linear = as_log_linear(model)
     return Slices(restrict(linear, observed(linear.variables, evidence)))
@@ -159,21 +126,26 @@ def _compiled(model: LogLinear) -> Circuit:
     kept: Circuit | None = model.__dict__.get("_circuit")
     if kept is None:
         try:
-            kept = compile_log_linear(model)
+            kept = compile_circuit(model)
         except TinybayesError as problem:
             raise type(problem)(f"{problem}; or ask a sampler: method='tied'") from problem
         model.__dict__["_circuit"] = kept
     return kept
 
 
-def _from_circuit(
-    circuit: Circuit, variables: tuple[Variable, ...], known: Mapping[int, int], budget: Budget, method: str
-) -> Marginals:
-    row = np.full((1, len(variables)), -1)
-    for v, state in known.items():
-        row[0, v] = state
-    found = circuits.marginals(circuit, row)[0]
-    log_z = float(circuits.log_evidence(circuit, row)[0])
-    parts = tuple(np.split(found, circuit.first_state[1:-1]))
-    errors = tuple(np.zeros(len(part)) for part in parts)
-    return Marginals(variables, parts, errors, np.inf, log_z, 0.0, 0, budget.spent, 0.0, method, True)
+def _of_circuit(circuit: Circuit, evidence: Evidence, budget: Budget, method: str) -> Marginals:
+    if method not in ("exact", "tied"):
+        raise error("'exact' or 'tied'", repr(method), where="method", remedy="a circuit answers exactly")
+    if isinstance(evidence, np.ndarray) and evidence.ndim == 2:
+        rows = evidence
+    else:
+        rows = np.full((1, len(circuit.nodes)), -1)
+        for v, state in observed(circuit.nodes, evidence).items():
+            rows[0, v] = state
+    logs, posterior = circuits.evidence_and_posteriors(circuit, rows)
+    log_z: float | np.ndarray = logs
+    if rows is not evidence:
+        log_z, posterior = float(logs[0]), posterior[0]
+    parts = tuple(np.split(posterior, circuit.first_state[1:-1], axis=-1))
+    errors = tuple(np.zeros(part.shape) for part in parts)
+    return Marginals(circuit.nodes, parts, errors, np.inf, log_z, 0.0, 0, budget.spent, 0.0, method, True)

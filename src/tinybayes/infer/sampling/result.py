@@ -22,19 +22,20 @@ class Marginals:
     variables
         The variables.
     probabilities
-        For each variable the probability of each state, given the evidence.
+        For each variable the probability of each state, given the evidence; shape (states,), or (rows, states) where a
+        circuit was asked about several rows.
     errors
-        Their standard errors; zero where they are exact. A state that was never seen has the error zero as well: with n
-        effective samples its probability is below 3/n with 95 % confidence.
+        Their standard errors; zero where they are exact, and for states that were never sampled: with n effective
+        samples such a state has a probability below 3/n with 95 % confidence.
     effective
-        The number of independent exact draws that would serve as well; infinite when exact.
+        The number of independent exact draws with the same error; infinite when exact.
     log_z
         The logarithm of the sum over all assignments that agree with the evidence, for a normalised network
         ``log P(evidence)``; None where the method does not estimate it. The estimate of the sum itself has no bias.
     log_z_error
         The standard error of `log_z`.
     samples, seconds
-        What it took: samples, or sweeps of all chains, and wall time.
+        Samples, or sweeps of all chains, and wall time.
     zero
         The share of samples that had the weight zero.
     method
@@ -42,14 +43,14 @@ class Marginals:
     exact
         Whether the probabilities are exact up to rounding.
     notes
-        What the reader should know about these figures.
+        Remarks on these figures for the reader.
     """
 
     variables: tuple[Variable, ...]
     probabilities: tuple[np.ndarray, ...]
     errors: tuple[np.ndarray, ...]
     effective: float
-    log_z: float | None
+    log_z: float | np.ndarray | None
     log_z_error: float | None
     samples: int
     seconds: float

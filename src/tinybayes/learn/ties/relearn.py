@@ -19,8 +19,9 @@ import numpy as np
 
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
+from tinybayes.infer import compile_circuit
 from tinybayes.infer.circuit_passes import ExpectedCounts
-from tinybayes.infer.log_linear import compile_log_linear
+from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.ties._ascent import MAX_RELEARN_EDGES, Ascent, M, Relearned, RelearnOptions, RelearnProgress
 from tinybayes.learn.ties.chains import Chains
@@ -105,7 +106,7 @@ def _exactly(model: M, source: LogLinear, counts: np.ndarray, exact: Expectation
 def _expectations(source: LogLinear, circuit: Circuit | None, max_edges: int) -> Expectations:
     """Return the function from weights of classes to ``log Z`` and expected counts of classes."""
     if circuit is None:
-        return ExpectedCounts(compile_log_linear(source, max_edges=max_edges))
+        return ExpectedCounts(compile_circuit(source, max_edges=max_edges))
     by_feature, ties, count = ExpectedCounts(circuit), source.classes, len(source.weights)
 
     def expectations(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -132,13 +133,7 @@ def _check_circuit(circuit: Circuit, source: LogLinear) -> None:
 
 def complete_rows(variables: Sequence[Variable], data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return rows over all variables and their weights, without rows of weight zero."""
-    if tuple(variables) != data.nodes:
-        remedy = "read the table with them: read_dataset(TABLE, like=net)"
-        raise error("the variables of the model, with the same states", "others", where="data", remedy=remedy)
-    rows = data.X.astype(np.int32)
-    if data.target is not None:
-        y = np.full(len(data), -1) if data.y is None else data.y
-        rows = np.column_stack([rows, y]).astype(np.int32)
+    rows = dataset_rows(variables, data)
     weight = np.ones(len(rows)) if data.weight is None else data.weight
     rows, weight = rows[weight > 0], weight[weight > 0]
     if not len(rows):

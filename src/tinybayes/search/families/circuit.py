@@ -24,14 +24,14 @@ class Circuits(Listed):
 
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
         """Grow a circuit from the complete rows, and tie it."""
-        from tinybayes.compress import tie_circuit
+        from tinybayes.compress import tie
         from tinybayes.learn import learn_circuit
 
         assert rows.y is not None
         complete = rows.rows(np.flatnonzero((rows.X >= 0).all(axis=1) & (rows.y >= 0)))
         grown = learn_circuit(complete, edge_price=setting["edge_price"], seconds=patience)
         assert grown.circuit is not None
-        return learned(setting, tie_circuit(grown.circuit, setting["levels"]).circuit)
+        return learned(setting, tie(grown.circuit, setting["levels"]).model)
 
     def describe(self, setting: Setting) -> str:
         """Name the price."""

@@ -53,7 +53,7 @@ class Tied(Listed):
         from tinybayes.compress import tie
         from tinybayes.learn import learn_classifier
 
-        return learned(setting, tie(learn_classifier(rows, structure=setting["structure"]), setting["levels"]).net)
+        return learned(setting, tie(learn_classifier(rows, structure=setting["structure"]), setting["levels"]).model)
 
     def describe(self, setting: Setting) -> str:
         """Name structure and levels."""

@@ -1,4 +1,4 @@
-"""Answers of a circuit as tables, batch by batch."""
+"""Answers and predictions as tables, batch by batch."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,8 +7,9 @@ import pandas as pd
 
 from tinybayes.data.encode import encode_column
 from tinybayes.errors import error
-from tinybayes.infer.circuit import conditional, log_evidence, log_partition, marginals
-from tinybayes.model import Circuit, Variable
+from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
+from tinybayes.infer.scores import Classifier, class_scores, normalize_scores, predict_codes
+from tinybayes.model import Circuit, Dataset, Variable
 
 
 def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row: int = 0) -> np.ndarray:
@@ -16,7 +17,7 @@ def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row:
 
     Unlike data to learn from, evidence with an unknown column or state is an error: a wrong answer would look right.
     """
-    index = {node.name: place for place, node in enumerate(nodes)}
+    index = {node.name: number for number, node in enumerate(nodes)}
     X = np.full((len(frame), len(nodes)), -1, dtype=np.int32)
     for name in map(str, frame.columns):
         if name not in index:
@@ -71,6 +72,31 @@ def query_frames(
             columns["probability"] = conditional(circuit, np.broadcast_to(query, rows.shape), rows)
         if posterior:
             names = [f"{node.name}={state}" for node in circuit.nodes for state in node.states]
-            columns |= dict(zip(names, marginals(circuit, rows).T, strict=True))
+            columns |= dict(zip(names, posteriors(circuit, rows).T, strict=True))
         yield pd.DataFrame(columns)
         first += len(frame)
+
+
+def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:
+    """Yield for each batch a frame with the predicted class, named like the target.
+
+    Parameters
+    ----------
+    net
+        A classifier.
+    data
+        Batches of rows.
+    proba
+        Add a column ``p(STATE)`` for each class.
+    """
+    if net.target is None:
+        raise error("a network with a class variable", "none", where="predict", remedy="name a target")
+    states = np.array(net.target.states)
+    for batch in data:
+        if not proba:
+            yield pd.DataFrame({net.target.name: states[predict_codes(net, batch.X)]})
+            continue
+        scores = class_scores(net, batch.X)
+        posterior = np.exp(normalize_scores(scores))
+        labels = {net.target.name: states[scores.argmax(axis=1)]}
+        yield pd.DataFrame(labels | {f"p({s})": posterior[:, k] for k, s in enumerate(net.target.states)})
