@@ -4,8 +4,7 @@ The tables are constants inside inline functions, so that all translation units 
 """
 
 from tinybayes.deploy.programs.c import APART
-from tinybayes.deploy.programs.classifier import PREDICT, PREDICT_RAW, SCORES, classifier_program
-from tinybayes.deploy.programs.encoding import DOC as ENCODE
+from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.program import Dialect, Interface, Program, comment
 from tinybayes.model import BayesNet, NeuralNet
@@ -56,8 +55,8 @@ def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float"
     out += APART.format(apart=apart) if program.apart else ""
     out += "".join(f"{function.text(dialect)}\n" for function in program.functions)
     out += (f"#undef {apart}\n\n" if program.apart else "") + "}\n\n"
-    out += FUNCTIONS.format(predict=PREDICT, scores=SCORES)
-    out += FROM_RAW.format(encode=ENCODE, predict_raw=PREDICT_RAW) if face.value else ""
+    docs = {function.name: function.doc for function in program.public}
+    out += (FUNCTIONS + (FROM_RAW if face.value else "")).format(**docs)
     return {f"{name}.hpp": f"{out}}}\n\n#endif\n"}
 
 

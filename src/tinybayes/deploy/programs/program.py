@@ -85,7 +85,7 @@ class Function:
     body
         Its lines, indented relative to the function.
     doc
-        What it does, a comment.
+        What it does. For a public function this comment is where users see it, at the declaration.
     arrays
         The tables that only this function reads.
     public
@@ -113,7 +113,7 @@ class Function:
     def text(self, dialect: Dialect) -> str:
         """Write the definition, with its tables."""
         tables = "".join(array.text(dialect) for array in self.arrays)
-        doc = comment(self.doc) if self.doc and not (self.public and dialect.prefix) else ""
+        doc = comment(self.doc) if self.doc and not self.public else ""
         before, inside = ("", indent(tables.splitlines())) if dialect.local_tables else (tables, [])
         lines = "".join(f"{line}\n" for line in [*inside, *indent(self.body)])
         gap = "\n" if before else ""
