@@ -22,10 +22,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from experiments.images import with_moved
 from experiments.store import Record, Runs, Tell, append_line, read_store
 from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
-from tinybayes.data.images import with_moved
 from tinybayes.errors import FileError, error
 from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.closed_form.chow_liu import chow_liu
@@ -415,7 +415,7 @@ class NetSweep(Sweep):
     inputs, label_smoothing
         As in `NetConfiguration`, in all settings.
     shifted
-        Whether images moved by a pixel join the training rows; see `tinybayes.data.images.with_moved`.
+        Whether images moved by a pixel join the training rows; see `experiments.images.with_moved`.
     """
 
     kind: str = "dense"

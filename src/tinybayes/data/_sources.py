@@ -8,6 +8,7 @@ the order-independent sum of `content_sum`.
 import gzip
 import hashlib
 import io
+import json
 import os
 import sys
 import zipfile
@@ -37,44 +38,9 @@ SCHEMES = ("https",)
 TIMEOUT = 30.0  # seconds without a byte
 LIMIT = 64 << 20  # bytes of a file, decompressed
 
-SHA256 = {
-    "baudio.test.data": "1474f3206f1f35e099803a0f40b0cd209bdc8d787825095ef6cb23fd87ed0d05",
-    "baudio.train.data": "b1ec73f4aa9d4ce48b465ded865cc3d22b3f68cf6258f9e15fbef8902138add1",
-    "baudio.valid.data": "7164d8a4943f74953f0e982002d84693fdf483e17f69e7407dc939c5ce5622fe",
-    "book.test.data": "94e7ec33fe7a84b4a92f248d8f0c0e35143f3cd56f5a609f4311c38218e420b9",
-    "book.train.data": "e2458d1db3b9f2ad74a4034dee19c72213d20bd246a51750ef728041e130b6a7",
-    "book.valid.data": "a111d7a024f88b062c60431306ad521dec64ec6cc2a2bca10503da647d1f0aaf",
-    "kdd.test.data": "5cc76212353d13ffc98574c29c14b4b7b7363081acc3a76214e5ff2a5baa79b2",
-    "kdd.train.data": "8d26e8e5baf164df3315bf33861e53052457200a9a57834eae027d84c6e28c12",
-    "kdd.valid.data": "582aae9cf84785758869328d44295428395c53e5a091855ca0bf141a53c70765",
-    "letter-recognition.data": "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
-    "msnbc.test.data": "60ff71cc017cfde0bd84f0cd383ccd29065f5c06a64404b77d28c4b26aa1aca5",
-    "msnbc.train.data": "92b1f4ed42ef87dafd6fe57c2e5c3b3dbc565157d2bc994a9b423898cd656e5e",
-    "msnbc.valid.data": "b937466c3e09b956b271438b2ff45ca4dc8b91890c9de6d02e486b0e22bf4e27",
-    "msweb.test.data": "a4f071037f0734618695bc8428e8d8ffefc03e52ff97f37e17c928fc964819ff",
-    "msweb.train.data": "dc70b036c0af1822f39e12d4bfdb9a67dcfa23da40fbae4dbd7f83becf0b7a5b",
-    "msweb.valid.data": "a317cd9261dfa29982f0b8663943292773f6c31220d06071e9165c7c9eca13f5",
-    "nltcs.test.data": "f9ffa6b74b27dc03bee3203d157ee31079e80b13be40d0c0093d635c25aed523",
-    "nltcs.train.data": "e547a7aedad1dd2f7177030881ab1b92c7e24ae5464c71a0f1f89daecaf52b30",
-    "nltcs.valid.data": "93bbbf5c6febdc9bc6e5b5bfab636f4dc0685ab2896d24b23dd267794c3bfcf6",
-    "plants.test.data": "95f53c033cd1d86467aec2610dc5bfe014534206c2da4919f73bcab246ab8755",
-    "plants.train.data": "1fb1219ff94068d12a563f9e81f8889a1885f41e867884cff608669300c6848f",
-    "plants.valid.data": "47834ed318b2d74f48e4b083226ef47fd446d41986012ceae19d230574821b34",
-    "sat.trn": "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613",
-    "sat.tst": "4b9167b8a92baafafed7c8809aef86d0683a5e685c19d98d119fa6974f0f2479",
-    "tmovie.test.data": "805e27d91fb2bff00d0183a3e941721bf93050efdd45b77ffd79d4bb906168d6",
-    "tmovie.train.data": "f76927e1b763487af99baa07e8de8e4641595cbdd57eb2ccddfff2ce5c33cb59",
-    "tmovie.valid.data": "5162bf6ba0cd3d94d5107a48f7a3be4c6f0ca2cc99ef9a2273fa5bb1787cf257",
-}
-"""The SHA-256 of the bytes of each public file."""
-
-CONTENT = {
-    "letter": "88bb7643fee5341e481f7debacb90190f6050b9138035153ae78fbfa9fe776f8",
-    "satimage": "510d36cdbee4ae4ce502ca1b6566f6d933474dedf24fdcb8303d5d6d567870b3",
-    "usps": "dbbca0b3173356b88f90c676b3b775e8d2cd88de2667ee4027012717b6060418",
-    "mnist": "55693ac5689fc4585d0f49a9954ff9fd0045f8453b3d75f7303efe3bb566e53b",
-}
-"""The `content_sum` of each table of raw integers, with the labels as published (letter: A is 0)."""
+_CHECKSUMS = json.loads(Path(__file__).with_name("checksums.json").read_text(encoding="utf-8"))
+SHA256: dict[str, str] = _CHECKSUMS["files"]  # of the bytes of each public file
+CONTENT: dict[str, str] = _CHECKSUMS["tables"]  # `content_sum` of raw integers, labels as published (letter: A is 0)
 
 Rows = tuple[np.ndarray, np.ndarray]  # uint8 features, uint8 labels
 T = TypeVar("T")

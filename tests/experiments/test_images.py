@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tinybayes.data.images import with_moved
+from experiments.images import with_moved
 from tinybayes.errors import TinybayesError
 from tinybayes.model import Dataset, Variable
 
