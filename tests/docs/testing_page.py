@@ -12,23 +12,23 @@ TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "testing.md"
 TEXT = """# Testing
 
-*How the package is tested, and how well: every figure here was measured.*
+*How the package is tested, and how well. Every number here was measured.*
 
 <!-- Written by tests/docs/testing_page.py from tests/coverage.json and the results of tests/mutation, fuzz, faults. -->
 
-    make test        # the tests, but for the exhaustive ones
+    make test        # all tests except the exhaustive ones
     make test-all    # all tests
     make coverage    # all tests, counting lines and branches; fails below 95 %
-    make mutation    # faults planted in the code: do the tests notice?
-    make peers       # the same questions to other people's code
+    make mutation    # plants faults in the code: do the tests notice?
+    make peers       # compares our answers with those of other libraries
 
-- **Oracles.** A routine is compared with another way to the same answer: brute force over all assignments, numbers
-  worked out by hand, Python's own integers of any size, the formula of the paper, a compiler and an emulator for
+- **Oracles.** Every routine is compared with an independent way to the same answer: brute force over all assignments,
+  numbers worked out by hand, Python's unbounded integers, the formula of the paper, or a compiler and an emulator for
   generated code. `tests/helpers/zoo.py` holds networks whose answers are known as fractions.
-- **Properties.** [Hypothesis](https://hypothesis.readthedocs.io) draws tables, formats, networks and files; its draws
-  are fixed, so that a test fails today or never.
-- **Real data.** Tests that need public data sets read the directory in `TINYBAYES_DATA` and are skipped without it.
-- **Other people's code.** `tests/peers` asks pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime the same questions.
+- **Properties.** [Hypothesis](https://hypothesis.readthedocs.io) draws tables, formats, networks and files. Its seeds are
+  fixed, so tests are reproducible.
+- **Real data.** Tests that need public data sets read them from `TINYBAYES_DATA` and are skipped without it.
+- **Other libraries.** `tests/peers` compares our answers with pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime.
 - **Fuzzing.** {fuzz} See [Fuzzing](fuzzing.md).
 - **Faults.** {faults} See [Faults tried](faults.md).
 
@@ -36,31 +36,31 @@ TEXT = """# Testing
 
 {coverage}
 
-Functions compiled by Numba run as machine code, which nothing can trace; they are left out of the count, and their
+Functions compiled by Numba run as machine code, which cannot be traced. They are excluded from the count, and their
 results are compared with oracles like all others. Processes that tests start are counted, unless they are killed.
 
-| part | statements | lines reached | branches reached |
+| part | statements | lines covered | branches covered |
 |---|---:|---:|---:|
 {rooms}
 
 ## Mutation
 
-A test suite is worth what it notices. `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/` and
-`deploy/` (a comparison, an operator, a constant one higher or lower, a condition turned round, `min` for `max`, a slice
-without its end, nothing returned, a statement or a `raise` removed), runs the tests that reach the place, and sees
-whether one of them fails. Texts, default values and code outside functions are left alone. Mutants are drawn by a fixed
-seed, a share of every file.
+Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/` and `deploy/`: a
+changed comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a slice without its
+end, a missing return value, a removed statement or `raise`. It then runs the tests that reach the line and checks whether
+one of them fails. Strings, default values and code outside functions stay unchanged. A fixed seed draws a share of the
+mutants of every file.
 
-| part | possible | drawn | killed | survived | equivalent | killed of those that count |
+| part | possible | drawn | killed | survived | equivalent | killed, without equivalent ones |
 |---|---:|---:|---:|---:|---:|---:|
 {mutation}
 
-Parts are drawn more or less densely; if each counts by its size, **{weighted} %** of all possible mutants are killed.
-{about} Equivalent mutants are faults that cannot change any answer; each was read, and stands with its reason in
-`tests/mutation/equivalent.json`. The survivors, and the figures of every file, are in `tests/mutation/results.json`;
-most change how generated code is laid out, how much room it takes or how the fastest way is estimated, and no answer.
+The parts are sampled at different rates. Weighted by size, **{weighted} %** of all possible mutants are killed. {about}
+Equivalent mutants cannot change any answer; each was inspected and is listed with its reason in
+`tests/mutation/equivalent.json`. `tests/mutation/results.json` lists the survivors and the numbers of every file. Most
+survivors change the layout or size of generated code, or an estimate of speed, but no answer.
 
-Tests were written for survivors of this sample, so that its figures flatter. {fresh}
+Tests were written for survivors of this sample, so its numbers are optimistic. {fresh}
 """
 
 
@@ -119,20 +119,20 @@ def page() -> str:
     parts = ", ".join(
         f"{found['killed_percent']} % of {found['drawn']} of `{part}`" for part, found in new["parts"].items()
     )
-    kinds = f"{held} of {len(faults['faults'])} kinds of fault did no harm"
+    kinds = f"{held} of {len(faults['faults'])} kinds of faults did no harm"
     figures = f"{lines} of {total['num_statements']:,} statements, {branches} of {total['num_branches']:,} branches"
     minutes = sum(mutation["seconds"].values()) / 60
     return TEXT.format(
-        fuzz=f"Every reader of files gets damaged inputs, {inputs:,} in the last run.",
-        faults=f"Kills, full disks and lost workers are brought about for real; {kinds}.",
-        coverage=f"The suite reaches **{total['percent_covered']:.1f} %** of lines and branches together: {figures} "
+        fuzz=f"Every file reader gets damaged inputs, {inputs:,} in the last run.",
+        faults=f"Tests kill processes, fill disks and lose workers for real; {kinds}.",
+        coverage=f"The suite covers **{total['percent_covered']:.1f} %** of lines and branches together: {figures} "
         f"(coverage.py {coverage['coverage']}, {coverage['date']}).",
         rooms="\n".join(rows),
         mutation="\n".join([*rooms, _mutation_row("all", mutation["all"])]),
-        fresh=f"Of another, drawn afterwards with seed {new['seed']}, they kill {parts}; counted by size "
-        f"(`cost` as above) {_weighted(new):.0f} % of all possible ones. No equivalent mutants were looked for in it.",
+        fresh=f"In another sample, drawn afterwards with seed {new['seed']}, they kill {parts}; weighted by size "
+        f"(`cost` as above), {_weighted(new):.0f} % of all possible mutants. Its equivalent mutants were not identified.",
         weighted=f"{_weighted(mutation):.0f}",
-        about=f"Of those killed, {mutation['timeouts']} were killed by a test that did not end. The run took "
+        about=f"Of the killed mutants, {mutation['timeouts']} were killed by a test that did not end. The run took "
         f"{minutes:.0f} minutes on two shared cores (Python {mutation['python']}, {mutation['date'][:10]}).",
     )
 
