@@ -25,8 +25,8 @@ TEXT = """# Testing
 - **Oracles.** Every routine is compared with an independent way to the same answer: brute force over all assignments,
   numbers worked out by hand, Python's unbounded integers, the formula of the paper, or a compiler and an emulator for
   generated code. `tests/helpers/zoo.py` holds networks whose answers are known as fractions.
-- **Properties.** [Hypothesis](https://hypothesis.readthedocs.io) draws tables, formats, networks and files. Its seeds are
-  fixed, so tests are reproducible.
+- **Properties.** [Hypothesis](https://hypothesis.readthedocs.io) draws tables, formats, networks and files. Its seeds
+  are fixed, so tests are reproducible.
 - **Real data.** Tests that need public data sets read them from `TINYBAYES_DATA` and are skipped without it.
 - **Other libraries.** `tests/peers` compares our answers with pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime.
 - **Fuzzing.** {fuzz} See [Fuzzing](fuzzing.md).
@@ -45,11 +45,11 @@ results are compared with oracles like all others. Processes that tests start ar
 
 ## Mutation
 
-Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/` and `deploy/`: a
-changed comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a slice without its
-end, a missing return value, a removed statement or `raise`. It then runs the tests that reach the line and checks whether
-one of them fails. Strings, default values and code outside functions stay unchanged. A fixed seed draws a share of the
-mutants of every file.
+Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/` and
+`deploy/`: a changed comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a
+slice without its end, a missing return value, a removed statement or `raise`. It then runs the tests that reach the
+line and checks whether one of them fails. Strings, default values and code outside functions stay unchanged. A fixed
+seed draws a share of the mutants of every file.
 
 | part | possible | drawn | killed | survived | equivalent | killed, without equivalent ones |
 |---|---:|---:|---:|---:|---:|---:|
@@ -130,7 +130,7 @@ def page() -> str:
         rooms="\n".join(rows),
         mutation="\n".join([*rooms, _mutation_row("all", mutation["all"])]),
         fresh=f"In another sample, drawn afterwards with seed {new['seed']}, they kill {parts}; weighted by size "
-        f"(`cost` as above), {_weighted(new):.0f} % of all possible mutants. Its equivalent mutants were not identified.",
+        f"(`cost` as above), {_weighted(new):.0f} % of all possible mutants. Its equivalent ones were not identified.",
         weighted=f"{_weighted(mutation):.0f}",
         about=f"Of the killed mutants, {mutation['timeouts']} were killed by a test that did not end. The run took "
         f"{minutes:.0f} minutes on two shared cores (Python {mutation['python']}, {mutation['date'][:10]}).",

@@ -12,11 +12,11 @@ TEXT = """# Fuzzing
 
 <!-- Written by tests/fuzz/page.py from tests/fuzz/results.json; do not edit. -->
 
-Inputs are mutations of small files that the package itself wrote. Words, numbers, lines and bytes are changed, repeated
-thousands of times, removed or copied from elsewhere. The structure of JSON is changed. Model files get a correct checksum
-again, so that the damage reaches the code behind it. A finding is any other exception, five seconds of CPU time for one
-input, a gigabyte of memory, or a crash. Accepted inputs must be sound: models are priced and scored, and some are written
-and read again, which must give the same model; tables must not lose rows.
+Inputs are mutations of small files that the package itself wrote. Words, numbers, lines and bytes are changed,
+repeated thousands of times, removed or copied from elsewhere. The structure of JSON is changed. Model files get a
+correct checksum again, so that the damage reaches the code behind it. A finding is any other exception, five seconds
+of CPU time for one input, a gigabyte of memory, or a crash. Accepted inputs must be sound: models are priced and
+scored, and some are written and read again, which must give the same model; tables must not lose rows.
 
 | reader | inputs | accepted | refused | findings | inputs/s | slowest, ms |
 |---|---:|---:|---:|---:|---:|---:|
@@ -26,10 +26,10 @@ and read again, which must give the same model; tables must not lose rows.
 
     python tests/fuzz/run.py --processes 16 --count 1000000 -o tests/fuzz/results.json
 
-Every input is a function of the seed and its index, so findings, which are stored beside the results, can be reproduced.
-`tests/fuzz/fuzz_checks.py` runs a few hundred inputs of every reader, and shows with planted faults that an escaped
-exception, a hang, excessive memory and a crash are detected. `tests/fuzz/test_findings.py` holds regression tests for
-earlier findings.
+Every input is a function of the seed and its index, so findings, which are stored beside the results, can be
+reproduced. `tests/fuzz/fuzz_checks.py` runs a few hundred inputs of every reader, and shows with planted faults that
+an escaped exception, a hang, excessive memory and a crash are detected. `tests/fuzz/test_findings.py` holds
+regression tests for earlier findings.
 
 ## Generated C
 
