@@ -120,7 +120,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "m2cgen": yes("also XGBoost, LightGBM", "m2cgen:export_to_c"),
         "micromlgen": yes("", "micromlgen:port"),
     },
-    "Neural nets in whole numbers": {
+    "Neural nets in integers": {
         "tinybayes": yes("", "tinybayes:NeuralNet"),
         "scikit-learn": partly("floats", "sklearn.neural_network:MLPClassifier"),
         "emlearn": partly("floats, or 32-bit fixed point after training", "emlearn.fixedpoint:FixedPointFormat"),
@@ -131,7 +131,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "m2cgen": yes("C", "m2cgen:export_to_c"),
         "micromlgen": yes("Arduino C++", "micromlgen:port"),
     },
-    "... in whole numbers alone": {
+    "... in integers alone": {
         "tinybayes": yes("", "tinybayes.infer:integer_log_joint"),
         "emlearn": partly("trees; fixed point"),
     },

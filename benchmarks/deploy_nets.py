@@ -106,7 +106,7 @@ HIGHEST = {"digits": 16, "letter": 15, "satimage": 255}  # as their descriptions
 
 
 def whole(X: np.ndarray, like: Dataset, data: str) -> Dataset:
-    """Take whole numbers as states, from 0 to the highest there is."""
+    """Take integers as states, from 0 to the highest there is."""
     tops = [HIGHEST.get(data, v.cardinality - 1) for v in like.variables]
     variables = tuple(Variable(v.name, tuple(range(top + 1))) for v, top in zip(like.variables, tops, strict=True))
     return Dataset(variables, like.target, np.ascontiguousarray(X, dtype=np.int32), like.y)

@@ -165,7 +165,7 @@ CASES = [
         "prediction",
         predict("chow-liu", fixed=True),
         {"rows": 1, "features": 1, "classes": 1},
-        "one entry a feature and class, in whole numbers",
+        "one entry a feature and class, in integers",
         base={"features": Size(10_000)},
         most={"features": 2_000},
     ),

@@ -10,9 +10,9 @@ from experiments.store import Record, read_report
 COMMAND = "python -m experiments.resource_efficient.integer_bn"
 TITLE = "## Resource-efficient classifiers: integer networks by branch and bound"
 TEXT = """
-The paper's baseline are naive Bayes tables of whole numbers with the largest margins, found by branch and bound
+The paper's baseline are naive Bayes tables of integers with the largest margins, found by branch and bound
 (Tschiatschek, Paul and Pernkopf 2014). Here HiGHS solves them as a mixed integer linear program: first with real
-numbers (*relaxed*), then rounded, then by branch and bound over the two whole numbers beside each relaxed one; where
+numbers (*relaxed*), then rounded, then by branch and bound over the two integers beside each relaxed one; where
 the limits say *full*, over all of them too. The tables with the least loss on the training rows are kept (*whole*).
 *Gap* is the share of their loss that a proof would still have to close; {proven} of the {runs} runs closed it to a
 thousandth. *Limits* are the seconds that the steps were given, *s* those that they took for one setting; all {runs}

@@ -53,7 +53,7 @@ class Nets(Experiment):
         return found
 
     def models(self) -> list[Model]:
-        """Return all final runs: each is a network of whole numbers with a price."""
+        """Return all final runs: each is a network of integers with a price."""
         return [
             Model(s.data, s.title, record["bits_used"], record["operations"], 100 * record["test_error"])
             for s, done in self._final()

@@ -16,7 +16,7 @@ INTRO = """
 Quantised networks that take as many bits as naive Bayes with tables of 1 to 8 bits (Figure 3) or a multiple of its
 operations (Figure 4), as the paper derives their widths. All settings were trained for a few epochs on nine tenths of
 the training rows; those best on test rows and those best on the rest went on with several seeds. Errors are those of
-the networks in whole numbers, as they are exported. Two numbers in a cell are **chosen on test rows**, the best run of
+the networks in integers, as they are exported. Two numbers in a cell are **chosen on test rows**, the best run of
 all, and, after the stroke, **chosen on validation rows**: the setting best on held-out training rows in the short runs,
 mean of its seeds. Naive Bayes is that of Figure 6, chosen on test rows. satimage is its first fold; mnist has other
 levels than the paper's, so that its budgets are a third of the paper's, and was trained for 100 epochs instead of 500.

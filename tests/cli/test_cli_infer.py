@@ -89,7 +89,7 @@ def test_other_models_and_files(folder):
         (["net.uai", "--evidence", "other.evid"], "the name or the number of a variable"),
         (["net.uai", "--evidence", "state.evid"], "a state of 'x0'"),
         (["net.uai", "--seconds", "0"], "seconds: expected a positive number"),
-        (["net.uai", "--samples", "0"], "samples: expected a whole number of at least 1"),
+        (["net.uai", "--samples", "0"], "samples: expected an integer of at least 1"),
         (["circuit.tb", "--method", "lw"], "a circuit answers exactly"),
         (["nowhere.uai"], "nowhere.uai"),
         (["net.uai", "-o", "nowhere/a.MAR"], "a file in a directory that exists"),

@@ -1,4 +1,4 @@
-"""`Discretization(keep_values=...)`: whole numbers of few values are states as they stand."""
+"""`Discretization(keep_values=...)`: integers of few values are states as they stand."""
 
 import numpy as np
 import pandas as pd

@@ -120,7 +120,7 @@ def test_an_unknown_name_lists_the_known_ones_and_suggests_the_closest(call):
         ({"fold": 1}, "fold of iris: expected an integer from 0 to 0, got 1"),
         ({"fold": -1}, "got -1"),
         ({"fold": "first"}, "got 'first'"),
-        ({"seed": -1}, "seed: expected a whole number"),
+        ({"seed": -1}, "seed: expected an integer"),
         ({"seed": 0.5}, "got 0.5"),
     ],
 )

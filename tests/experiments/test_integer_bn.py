@@ -1,4 +1,4 @@
-"""The baseline by branch and bound against all tables of whole numbers, one by one."""
+"""The baseline by branch and bound against all tables of integers, one by one."""
 
 import itertools
 import json

@@ -290,9 +290,9 @@ def test_an_endless_search_for_a_start_is_given_up(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"burn_in": -1}, "burn_in: expected a whole number of at least 0, got -1"),
-        ({"samples": 0}, "samples: expected a whole number of at least 1"),
-        ({"chains": 0}, "chains: expected a whole number of at least 1"),
+        ({"burn_in": -1}, "burn_in: expected an integer of at least 0, got -1"),
+        ({"samples": 0}, "samples: expected an integer of at least 1"),
+        ({"chains": 0}, "chains: expected an integer of at least 1"),
         ({"smoothing": -1}, "smoothing"),
         ({"smoothing": float("nan")}, "smoothing"),
         ({"seed": -1}, "seed"),

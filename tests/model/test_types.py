@@ -261,8 +261,8 @@ def test_formats_know_their_bits():
     refused("a fraction within 1000", lambda: Fixed(1002, -1001))
     refused("1 to 32 bits", lambda: Fixed(33, 0))
     assert Fixed(32, 0).bits == 32
-    refused("whole numbers of bits", lambda: Fixed(1.5, 0))
-    refused("whole numbers of bits", lambda: Fixed(2, 0.0))
+    refused("integer numbers of bits", lambda: Fixed(1.5, 0))
+    refused("integer numbers of bits", lambda: Fixed(2, 0.0))
     refused("increasing levels", lambda: Codebook((-1.0, -1.0)))
     refused("increasing levels", lambda: Codebook((-1.0, float("inf"))))
     # Of two levels equally near the lower one is taken.

@@ -115,7 +115,7 @@ def block_information(block, first, table, out):
 
 @jit
 def xlogx_table(size):
-    """Return ``n log n`` for the whole numbers below `size`."""
+    """Return ``n log n`` for the integers below `size`."""
     table = np.zeros(size)
     for n in range(1, size):
         table[n] = n * np.log(n)

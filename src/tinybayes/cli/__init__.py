@@ -31,7 +31,7 @@ __all__ = ["app", "main"]
 STORY = """Discrete probabilistic models, learned under a price and shipped at that price.
 
 1. [bold]demo[/bold], or [bold]explore[/bold] with your own table and a budget: see what accuracy costs.
-2. [bold]export[/bold] the model you choose: C of whole numbers that does what Python does.
+2. [bold]export[/bold] the model you choose: integer-only C that does what Python does.
 3. Or [bold]query[/bold] it: the probability of anything given anything, exactly.
 """
 COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {

@@ -116,11 +116,11 @@ def gibbs(
 def _check_options(chains: int, burn_in: int, samples: int, smoothing: float, seed: int, seconds: float | None) -> None:
     for name, value, least in (("chains", chains, 1), ("burn_in", burn_in, 0), ("samples", samples, 1)):
         if value != int(value) or value < least:
-            raise error(f"a whole number of at least {least}", value, where=name)
+            raise error(f"an integer of at least {least}", value, where=name)
     if not 0 <= smoothing < math.inf:
         raise error("a number of at least 0", smoothing, where="smoothing")
     if not 0 <= seed < 2**64:
-        raise error("a whole number from 0 to 2**64 - 1", seed, where="seed")
+        raise error("an integer from 0 to 2**64 - 1", seed, where="seed")
     if seconds is not None and not seconds > 0:
         raise error("a positive number", seconds, where="seconds", remedy="None sets no limit")
 

@@ -1,4 +1,4 @@
-"""Circuits in whole numbers, as a device without floats computes them: the meaning that exported code must have.
+"""Circuits in integers, as a device without floats computes them: the meaning that exported code must have.
 
 A value is a pair (m, e) for ``m * 2**e``, with ``2**31 <= m < 2**32``, or m = 0 for zero. Products and sums cut off
 what does not fit into 32 bits, so that each of them has a relative error below ``2**-30``, and nothing ever underflows.

@@ -1,4 +1,4 @@
-"""Scores in whole numbers, as a device without floats computes them: the meaning that exported code must have."""
+"""Scores in integers, as a device without floats computes them: the meaning that exported code must have."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The levels of a codebook as whole numbers: ``level / 2**fraction`` nats each."""
+    """The levels of a codebook as integers: ``level / 2**fraction`` nats each."""
 
     values: np.ndarray
     fraction: int
@@ -39,7 +39,7 @@ def integer_levels(net: BayesNet) -> Levels:
 
 
 def integer_log_joint(net: BayesNet, X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return ``log p(x, c)`` in whole numbers, the largest winning, and the fraction: a unit is ``2**-fraction`` nats.
+    """Return ``log p(x, c)`` in integers, the largest winning, and the fraction: a unit is ``2**-fraction`` nats.
 
     Parameters
     ----------

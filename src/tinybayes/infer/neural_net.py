@@ -1,4 +1,4 @@
-"""Class scores of quantised neural networks in whole numbers: the meaning that exported code must have."""
+"""Class scores of quantised neural networks in integers: the meaning that exported code must have."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def net_scores(net: NeuralNet, X: np.ndarray) -> np.ndarray:
 
 
 def input_values(net: NeuralNet, X: np.ndarray) -> np.ndarray:
-    """Return what enters the first layer, as floats that hold whole numbers: their products run on BLAS, exactly."""
+    """Return what enters the first layer, as floats that hold integers: their products run on BLAS, exactly."""
     inputs = net.inputs
     codes = X[:, inputs.feature]
     value = np.where(inputs.state >= 0, codes == inputs.state, codes)

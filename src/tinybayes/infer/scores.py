@@ -168,7 +168,7 @@ class Scorer:
         (tree_scores if self.has_trees else table_scores)(X, *self.layout, out)
 
     def integers(self, X: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
-        """Return the sums for complete rows of other tables of the same shapes, which hold whole numbers."""
+        """Return the sums for complete rows of other tables of the same shapes, which hold integers."""
         X = self.check(X)
         if _has_gaps(X):
             raise error("complete rows", "missing values (-1)", where="integer scores")

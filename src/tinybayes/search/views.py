@@ -143,7 +143,7 @@ def _variables(
 
 
 def _finer(column: pd.Series, variable: Variable) -> Variable:
-    """Give whole numbers of a small range a state each."""
+    """Give integers of a small range a state each."""
     if variable.edges is None or not pd.api.types.is_numeric_dtype(column):
         return variable
     values = column.dropna().to_numpy(dtype=float)

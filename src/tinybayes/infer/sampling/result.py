@@ -101,7 +101,7 @@ class Budget:
         if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
             raise error("a positive number", seconds, where="seconds", remedy="None sets no limit")
         if samples is not None and (samples != int(samples) or samples < 1):
-            raise error("a whole number of at least 1", samples, where="samples")
+            raise error("an integer of at least 1", samples, where="samples")
         if seconds is None and samples is None:
             samples = SAMPLES
         return cls(seconds, None if samples is None else int(samples), time.perf_counter())

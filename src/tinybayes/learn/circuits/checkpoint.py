@@ -119,7 +119,7 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
     snapshot = Snapshot(**arrays)
     if not _is_sound(snapshot):
         raise error(
-            "splits and costs of known candidates, in whole numbers",
+            "splits and costs of known candidates, in integers",
             "others",
             where=where,
             remedy=other,
