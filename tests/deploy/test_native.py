@@ -16,7 +16,7 @@ from safetensors import safe_open
 
 import zoo
 from tinybayes.deploy import load, save
-from tinybayes.deploy.files._native.tensors import pack_bits, unpack_bits
+from tinybayes.deploy.bits import pack_bits, unpack_bits
 from tinybayes.deploy.files.native import load_metadata, read_native
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable

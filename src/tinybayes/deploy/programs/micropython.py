@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinybayes.deploy.files._native.tensors import pack_bits
+from tinybayes.deploy.bits import pack_bits
 from tinybayes.deploy.programs.encoding import make_encoding
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.net_plan import NetPlan
@@ -71,7 +71,6 @@ def predict_raw(values):
     return predict(encode(values))
 '''
 
-
 NET_FUNCTIONS = '''
 def _add(sums, layer, row, value):
     """Add a row of weights times a value to the sums of all units."""
@@ -110,8 +109,7 @@ def _activate(layer, sums):
     return [min(255, ((max(0, s) >> before) * m + half) >> after) for s, m in zip(sums, layer[5])]
 
 
-{image}
-def scores(x):
+{image}def scores(x):
     """Return the scores of all classes for a row of states; the largest wins."""
 {inputs}
     for layer in _LAYERS:
@@ -215,7 +213,7 @@ def _entry(plan: TablePlan, table: str, k: str) -> str:
     """Write what entry k of a table does to a score."""
     if plan.values is None:
         return f'+= unpack_from("<f", {table}, 4 * {k})[0]'
-    size, width = _bits(plan), _bytes_of(plan)
+    size, width = plan.bits, _bytes_of(plan)
     if width:
         parts = (f"{table}[{width} * {k} + {i}] << {8 * i}" for i in range(1, width))
         code = " | ".join([f"{table}[{width} * {k}]" if width > 1 else f"{table}[{k}]", *parts])
@@ -236,9 +234,8 @@ def _bytes(plan: TablePlan, codes: np.ndarray) -> str:
     elif width := _bytes_of(plan):
         data = flat.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].tobytes()
     else:
-        bits = flat[:, None] >> np.arange(_bits(plan), dtype=flat.dtype) & 1
-        data = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
-        data += b"\0" if 8 % _bits(plan) else b""  # the last code is read with the byte after it
+        data = pack_bits(flat, plan.bits).tobytes()
+        data += b"\0" if 8 % plan.bits else b""  # the last code is read with the byte after it
     lines = _literal(data)
     return lines[0] if len(lines) == 1 else "(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
@@ -248,13 +245,9 @@ def _literal(data: bytes) -> list[str]:
     return [repr(data[i : i + CHUNK]) for i in range(0, len(data), CHUNK)] or ["b''"]
 
 
-def _bits(plan: TablePlan) -> int:
-    return max(plan.form.bits, 1)
-
-
 def _bytes_of(plan: TablePlan) -> int:
     """Return the whole bytes of a code; 0 where several codes share a byte."""
-    return -(-_bits(plan) // 8) if _bits(plan) >= 8 else 0
+    return -(-plan.bits // 8) if plan.bits >= 8 else 0
 
 
 def _terms(terms: tuple[Term, ...]) -> list[str]:
@@ -298,7 +291,7 @@ def _net_body(plan: NetPlan) -> str:
         out += f"    (\n{_layer(layer, shape)}    ),\n"
     images = any(layer.convolution for layer in net.layers)
     functions = NET_FUNCTIONS.format(image=IMAGE if images else "", inputs=inputs, step=EITHER if images else DENSE)
-    return out + ")\n\n" + functions.replace("\n\n\n\n", "\n\n\n")
+    return out + ")\n\n" + functions
 
 
 def _inputs(plan: NetPlan) -> tuple[str, str]:

@@ -91,7 +91,13 @@ def net_sums(plan: NetPlan, dialect: Dialect, state: str) -> Sums:
     kernels = _Kernels()
     layers = [_Layer(plan, i, dialect, state).function(kernels) for i in range(len(plan.stages))]
     border = [SURROUND] if any(_fills_bytes(plan, i) for i in range(len(plan.stages))) else []
-    add_up = Function("add_up", "void", (f"const {state} *x", "int32_t *sum"), tuple(_calls(plan)))
+    add_up = Function(
+        "add_up",
+        "void",
+        (f"const {state} *x", "int32_t *sum"),
+        tuple(_calls(plan)),
+        "All layers; the largest sum wins.",
+    )
     return Sums((CLEAR, *border, *kernels.functions, *layers, add_up), "int32_t")
 
 

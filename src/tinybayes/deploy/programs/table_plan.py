@@ -124,6 +124,11 @@ class TablePlan:
         return "float" if self.values is None else "int32_t"
 
     @property
+    def bits(self) -> int:
+        """The bits of a stored code; a codebook with a single level needs none, but no array is empty."""
+        return max(self.form.bits, 1)
+
+    @property
     def entries(self) -> int:
         """The number of table entries that depend on the class."""
         return self.terms.rows.size

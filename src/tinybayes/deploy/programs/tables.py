@@ -242,7 +242,7 @@ def _packed(plan: TablePlan, finder: Finder, dialect: Dialect, how: _Arithmetic)
     if not count:
         return [], [*(f"sum[{c}] = {v};" for c, v in enumerate(how.start.tolist())), "(void)x;"]
     largest = np.maximum.reduceat(terms.rows.max(axis=1), [t.first for t in terms.terms]).tolist()
-    cut = planes(plan.classes, max(plan.form.bits, 1), largest, start=int(how.start.max()), lanes=not how.levels)
+    cut = planes(plan.classes, plan.bits, largest, start=int(how.start.max()), lanes=not how.levels)
     groups = [list(group) for _, group in groupby(cut, key=lambda plane: (plane.shape, plane.count))]
     pointers = [dialect.pointer(f"uint{group[0].shape.width}_t") for group in groups]
     banks = [_Bank(i, group, count, how, p) for i, (group, p) in enumerate(zip(groups, pointers, strict=True))]
