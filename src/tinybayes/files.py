@@ -1,4 +1,8 @@
-"""Writing files so that a crash, a full disk or an interrupt never leaves half of one behind."""
+"""Writing files so that a crash, a full disk or an interrupt never leaves half of one behind.
+
+A file is written under a temporary name, which is locked meanwhile, and renamed when it is complete. The next writer
+removes temporary files that no process holds. `tests/faults` kills commands at every step to check this.
+"""
 
 import os
 import re

@@ -6,6 +6,9 @@ The tests are collected and run once in this process, which says what each of th
 mutant is a fork of it, where the code of one function is exchanged; the tests that reach the changed lines run there,
 the fastest first, until one fails. Results go to results.json beside this file, with the names of the survivors.
 Mutants that nothing can tell from the original are listed with the reason in equivalent.json.
+
+A mutant costs no start and no compilation, because it is a fork of a warm process. Tools that rewrite modules were
+tried, and do not work with the current pytest.
 """
 
 import argparse

@@ -1,3 +1,9 @@
+"""Comparisons with other libraries: pyAgrum, pgmpy, Orange, scikit-learn, onnxruntime (`make peers`).
+
+They run in their own environment, so that the requirements of a peer never decide which versions we run with. If a
+peer reads a format differently, a test that is expected to fail says so, and tells when that changes.
+"""
+
 import numpy as np
 import pandas as pd
 import pytest

@@ -4,6 +4,10 @@ A schedule is a list of units. A unit belongs to a variable, which it eliminates
 context and, fastest, over the variable. It is the product of its members, which are factors or messages of units
 before, and summing the variable out of it gives its message. The units of one variable follow each other; when there
 are several, the bucket was split, and their messages together only bound the exact one.
+
+Schedules are made once, in Python. The kernels fill them with weights (messages), with ones and zeros (supports) or
+with counts (uniform draws under constraints). For sampling, joint tables are divided by their messages, so a draw
+reads one row of probabilities and only split buckets enter a weight.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,8 @@
-"""Running a kernel over blocks on all cores."""
+"""Running a kernel over blocks on all cores.
+
+Each block writes to its own part of the output. Sums over blocks are added in block order, and the number of blocks
+does not depend on the number of threads. So results do not depend on the number of threads.
+"""
 
 import os
 from collections import deque

@@ -1,4 +1,8 @@
-"""What the commands share: types of arguments, and what they print."""
+"""What the commands share: types of arguments, and what they print.
+
+The option ``--quiet`` is added to all commands from outside (`quietable`): commands print through the functions here,
+which decide in one place what is silent. Answers, ``--json`` and errors are always printed.
+"""
 
 import inspect
 import json

@@ -1,4 +1,7 @@
-"""One question to a model as people write it, ``A=1, B=yes | C=0``, and its answer."""
+"""One question to a model as people write it, ``A=1, B=yes | C=0``, and its answer.
+
+Answers are divided by the sum over all assignments, because that sum is not one for tied and quantised tables.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

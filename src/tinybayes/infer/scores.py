@@ -1,4 +1,9 @@
-"""Class scores and labels of classifiers, block by block on all cores."""
+"""Class scores and labels of classifiers, block by block on all cores.
+
+Rows are scored in blocks, so that nothing copies the table. Missing values are summed out by one upward pass over the
+forest of features for each class. A structure with several feature parents refuses rows with missing values; compiled
+to a circuit, any structure answers them.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""Ending long work at the user's wish without losing it."""
+"""Ending long work at the user's wish without losing it.
+
+An interrupt sets a flag that the driver checks between two compiled calls, so the parameters are never lost.
+"""
 
 import signal
 import threading

@@ -1,4 +1,8 @@
-"""Bayesian networks: the type where learners, compressors, exporters and inference meet."""
+"""Bayesian networks: the type where learners, compressors, exporters and inference meet.
+
+The class, if there is one, is the last node; parents are indices into `nodes`. Tables need not be normalised, because
+quantised and tied tables are not: `is_normalized` tells.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,4 +1,9 @@
-"""The report page: one self-contained HTML file without network requests."""
+"""The report page: one self-contained HTML file without network requests.
+
+The page is data and a viewer: Python writes one JSON object (positions of graphs, tables as base64 codes, shared
+names once), and the scripts only show it. Each model gets a share of `LIMIT`; tables that do not fit are omitted and
+counted. Scripts create elements and text, never markup, and the content security policy names their digests.
+"""
 
 import base64
 import hashlib

@@ -1,7 +1,9 @@
 """A search that can be watched and stopped from outside: a few small files in its directory.
 
 ``progress.json`` tells how far it has come, ``live.json`` is ``front.json`` before any test row was looked at, and
-whoever makes a file ``stop`` ends the search, as Ctrl-C does. Nobody needs these files to go on with a search.
+whoever makes a file ``stop`` ends the search, as Ctrl-C does. Nobody needs these files to go on with a search. So the
+app needs no connection to the search, can be started and stopped at any time, and can do nothing but create that
+file.
 """
 
 import json

@@ -3,6 +3,11 @@
 Every run is one trial that carries its setting, its result and the name of its model's file. A run is in the store only
 when it is finished and its model is on the disk, so that a search killed at any moment loses what it was doing and
 nothing else.
+
+Searches that share a store claim their settings: a claim is a running trial that names the run, written in one step,
+and the lowest number wins. So no run is done twice, and the next search fails the trials of processes that have
+ended. The journal file has a lock of the operating system, too, and an incomplete last line is dropped before the
+next one is written.
 """
 
 import fcntl

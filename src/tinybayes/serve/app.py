@@ -1,4 +1,8 @@
-"""The app: a page, answers as JSON, and one request that changes something (stop the search)."""
+"""The app: a page, answers as JSON, and one request that changes something (stop the search).
+
+The page asks for the inside of a model only when the user opens it, so that a growing front costs a few kB per
+update.
+"""
 
 import hmac
 import secrets

@@ -2,6 +2,8 @@
 
 A position in a file is an integer ``at``: an offset into the text, or a line number if the format's parser gives lines.
 A function ``where`` turns it into ``path:line`` when an error needs it.
+
+Log-parameters are written as the shortest decimal that reads back to the same number, so a round trip changes no bit.
 """
 
 import gzip

@@ -3,6 +3,9 @@
 The classes of a row are cut into *planes*: arrays with one word for each row. A word is seen as *lanes* of equal width,
 each with several codes one above the other. One mask cuts out one code of every lane, and one addition serves all
 lanes, as long as the sums stay within them; so the terms are added in *chunks* that are short enough.
+
+The generator knows the largest code of every table, so it can prove how many terms fit before the lanes must be
+emptied.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Running importance samplers block by block on all cores, and turning their sums into estimates."""
+"""Running importance samplers block by block on all cores, and turning their sums into estimates.
+
+Each block of samples has its own random stream, so estimates depend on the seed and not on the threads.
+"""
 
 import math
 import time

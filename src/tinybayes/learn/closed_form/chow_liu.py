@@ -1,4 +1,8 @@
-"""The Chow-Liu tree given the class: the TAN of Friedman, Geiger and Goldszmidt (1997)."""
+"""The Chow-Liu tree given the class: the TAN of Friedman, Geiger and Goldszmidt (1997).
+
+The counts of all pairs of a wide table would not fit in memory. So groups of pairs are counted and reduced to their
+mutual information, in at most 256 MiB.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Parameters in closed form: smoothed relative frequencies."""
+"""Parameters in closed form: smoothed relative frequencies.
+
+Tables are stored in float32 by default, because that is what the price counts. Exchange formats are read as float64.
+"""
 
 from numbers import Real
 

@@ -1,4 +1,9 @@
-"""The heaviest arborescence (Chu and Liu 1965, Edmonds 1967): the best choice of parents without a cycle."""
+"""The heaviest arborescence (Chu and Liu 1965, Edmonds 1967): the best choice of parents without a cycle.
+
+The order-free search calls this once, after 40 % of the epochs, to get an ordering; it then searches among earlier
+features. Fixing the tree at the end instead costs half a point of error on letter: the tables cannot adapt any more,
+and the noise of the search, which regularises like dropout, ends too early.
+"""
 
 import numpy as np
 

@@ -3,6 +3,8 @@
 Every entry of the tables has a log-parameter of its own in training, and is read as the nearest level (training through
 a quantiser, whose derivative is taken to be one). Entries follow the gradient of the hybrid loss. Levels follow that of
 its discriminative part only: the likelihood of tables that need not be normalised has no maximum.
+
+Fixed point is a codebook whose levels do not move, so this loop trains through both.
 """
 
 from collections.abc import Sequence
