@@ -27,8 +27,8 @@ print(f"{circuit.n_nodes} nodes, {circuit.n_edges} edges")
 
 evidence = np.array([[-1, -1, 1]])  # the grass is wet; -1 is unknown
 query = np.array([[1, -1, -1]])
-print(f"P(wet) = {np.exp(tb.infer.log_evidence(circuit, evidence)[0]):.4f}")
-print(f"P(rain | wet) = {tb.conditional(circuit, query, evidence)[0]:.4f}")
-completed, _ = tb.most_probable(circuit, evidence)
+print(f"P(wet) = {np.exp(circuit.log_likelihood(evidence)[0]):.4f}")
+print(f"P(rain | wet) = {circuit.conditional(query, evidence)[0]:.4f}")
+completed, _ = circuit.most_probable(evidence)
 print("most probable:", {v.name: v.states[s] for v, s in zip(net.variables, completed[0], strict=True)})
-print("drawn, given that the grass is wet:", tb.sample(circuit, 4, seed=0, evidence=evidence[0]).tolist())
+print("drawn, given that the grass is wet:", circuit.sample(4, seed=0, evidence=evidence[0]).tolist())

@@ -113,7 +113,7 @@ def answers(folder: Path) -> None:
 
     net = random_net(np.random.default_rng(0), 12, formats=[tb.Float(64)])
     circuit = tb.compile_circuit(net)
-    rows = tb.sample(circuit, ROWS, 7)
+    rows = circuit.sample(ROWS, 7)
     np.save(folder / "sample.npy", rows)
     weight = np.random.default_rng(1).random(ROWS)
     np.save(folder / "expected_counts.npy", tb.infer.expected_counts(circuit, rows[:, :-1], weight))

@@ -20,8 +20,7 @@ from experiments.provenance import provenance
 from experiments.store import append_line, pack, read_lines, read_report, write_report
 from tinybayes import datasets
 from tinybayes.infer.circuit import conditional
-from tinybayes.infer.gibbs import gibbs
-from tinybayes.infer.queries import Queries
+from tinybayes.infer.gibbs import Queries, gibbs
 from tinybayes.learn.circuits.learn_ac import Grown, learn_circuit
 from tinybayes.model import Dataset
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.queries import Queries
+from tinybayes.infer.gibbs import Queries
 
 GIBBS_SETTINGS: dict[str, dict[str, int]] = {
     "fast": {"chains": 1, "burn_in": 100, "samples": 1_000},

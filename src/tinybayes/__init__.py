@@ -17,8 +17,7 @@ _HOMES = {
     "deploy.export": "export",
     "errors": "TinybayesError",
     "estimators": "BayesNetClassifier CircuitClassifier CircuitDensity QuantizedNetClassifier",
-    "infer": "ask class_scores compile_circuit conditional estimate_width evaluate explain log_likelihood marginals "
-    "most_probable predict_codes sample",
+    "infer": "ask class_scores compile_circuit estimate_width evaluate explain log_likelihood marginals predict_codes",
     "learn": "chow_liu learn_circuit learn_classifier maximum_likelihood naive_bayes relearn",
     "model": "CPD BayesNet Circuit Codebook Dataset Fixed Float LogLinear NeuralNet Structure Variable",
     "search.budget": "Budget",

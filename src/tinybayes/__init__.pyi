@@ -28,15 +28,12 @@ from tinybayes.estimators import QuantizedNetClassifier as QuantizedNetClassifie
 from tinybayes.infer import ask as ask
 from tinybayes.infer import class_scores as class_scores
 from tinybayes.infer import compile_circuit as compile_circuit
-from tinybayes.infer import conditional as conditional
 from tinybayes.infer import estimate_width as estimate_width
 from tinybayes.infer import evaluate as evaluate
 from tinybayes.infer import explain as explain
 from tinybayes.infer import log_likelihood as log_likelihood
 from tinybayes.infer import marginals as marginals
-from tinybayes.infer import most_probable as most_probable
 from tinybayes.infer import predict_codes as predict_codes
-from tinybayes.infer import sample as sample
 from tinybayes.learn import chow_liu as chow_liu
 from tinybayes.learn import learn_circuit as learn_circuit
 from tinybayes.learn import learn_classifier as learn_classifier

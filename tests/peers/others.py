@@ -13,9 +13,9 @@ import numpy as np
 
 import oracle
 import zoo
-from tinybayes import compile_circuit, load, marginals, sample
+from tinybayes import compile_circuit, load, marginals
 from tinybayes.deploy.files.uai import read_evidence, read_uai
-from tinybayes.infer import posteriors
+from tinybayes.infer import posteriors, sample
 
 BIF = ("alarm", "andes", "asia", "cancer", "child", "hailfinder", "hepar2", "insurance", "munin1", "pigs", "win95pts")
 # Evidence for the UAI networks: what takes pyAgrum seconds, so for the widest only values for 20 % of the variables.

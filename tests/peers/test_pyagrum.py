@@ -18,10 +18,9 @@ from tinybayes import (
     maximum_likelihood,
     naive_bayes,
     read_dataset,
-    sample,
     save,
 )
-from tinybayes.infer import log_evidence
+from tinybayes.infer import log_evidence, sample
 from tinybayes.learn import random_tan
 from tinybayes.learn.closed_form.chow_liu import conditional_mutual_information
 

@@ -1,6 +1,5 @@
 """Asking a model: class scores and labels, how good they are, and exact queries of circuits."""
 
-from tinybayes.infer._gibbs_estimates import GibbsEstimate
 from tinybayes.infer.ask import Answer, ask, ask_codes
 from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, posteriors, sample
 from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
@@ -8,12 +7,11 @@ from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate_width
 from tinybayes.infer.evaluate import Evaluation, evaluate
 from tinybayes.infer.explain import Contribution, Explanation, explain
-from tinybayes.infer.gibbs import GibbsAnswers, gibbs
+from tinybayes.infer.gibbs import GibbsAnswers, GibbsEstimate, Queries, gibbs
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.likelihood import log_likelihood, log_partition
 from tinybayes.infer.log_linear import with_weights
-from tinybayes.infer.queries import Queries
 from tinybayes.infer.sampling.methods import METHODS, marginals, slices
 from tinybayes.infer.sampling.result import Marginals, hellinger
 from tinybayes.infer.scores import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks

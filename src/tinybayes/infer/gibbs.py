@@ -1,4 +1,15 @@
-"""Gibbs sampling: approximate posteriors of any Bayesian network, with their uncertainty."""
+"""Gibbs sampling: approximate answers to many queries of any Bayesian network at once, with their uncertainty.
+
+A sweep draws every variable that is not observed, in turn, from its distribution given all others. A chain starts at a
+random state of nonzero probability: forward sampling that goes back where the evidence forbids a value. Rows need not
+sum to one (quantised networks): the distribution is proportional to the product of the entries.
+
+**With zeros in the tables the chain need not reach every state**: where one variable is a function of others, no single
+variable can change alone, and the estimates may be wrong by any amount while their errors look small. Only chains from
+several starts can show it, and not reliably.
+
+`tinybayes.marginals` with ``method="gibbs"`` runs the same chains for one case.
+"""
 
 import math
 import time
@@ -10,13 +21,84 @@ from tinybayes._kernels.gibbs import Sums, burn, sample
 from tinybayes._kernels.gibbs_chain import Chain, Layout, enter, start
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.infer._gibbs_estimates import GibbsEstimate, log_probability, state_probabilities
 from tinybayes.infer._gibbs_layout import layout
-from tinybayes.infer.queries import Queries
 from tinybayes.model import BayesNet
 
-MOST_SUMS = 2**23  # sums over the states of all variables that wait to be put together: 64 MiB
+MOST_SUMS = 2**23  # sums over the states of all variables that wait to be combined: 64 MiB
 START_VISITS = 2_000_000  # visits of variables in the search for a first state of nonzero probability
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Questions ``P(asked | evidence)``, one a row.
+
+    Parameters
+    ----------
+    evidence
+        Codes of the observed values, -1 where a variable is not observed; shape (queries, variables), the columns in
+        the order of ``BayesNet.nodes`` (the class, if there is one, last).
+    asked
+        Codes of the values whose joint probability is wanted, -1 where a variable is not asked for.
+    """
+
+    evidence: np.ndarray
+    asked: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("evidence", "asked"):
+            array = np.asarray(getattr(self, name))
+            if array.ndim != 2 or array.dtype.kind not in "iu":
+                raise error("integer codes, a query a row", f"{array.dtype} of shape {array.shape}", where=name)
+            object.__setattr__(self, name, np.ascontiguousarray(array, dtype=np.int32))
+        if self.evidence.shape != self.asked.shape:
+            raise error(f"the shape {self.evidence.shape} of the evidence", self.asked.shape, where="asked")
+        both = np.argwhere((self.evidence >= 0) & (self.asked >= 0))
+        if len(both):
+            row, column = both[0].tolist()
+            raise error(
+                "variables that are asked for or observed, not both",
+                f"both for variable {column}",
+                where=f"query {row}",
+                remedy="set one of them to -1",
+            )
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+    def check(self, net: BayesNet) -> None:
+        """Raise unless every code is a state of its variable."""
+        states = np.array([node.cardinality for node in net.nodes])
+        for name, codes in (("evidence", self.evidence), ("asked", self.asked)):
+            if codes.shape[1] != len(states):
+                raise error(f"{len(states)} columns, one a variable of the network", codes.shape[1], where=name)
+            wrong = np.argwhere((codes < -1) | (codes >= states))
+            if len(wrong):
+                row, column = wrong[0].tolist()
+                raise error(
+                    f"a code from -1 to {states[column] - 1}",
+                    codes[row, column],
+                    where=f"{name}, query {row}, variable {net.nodes[column].name!r}",
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsEstimate:
+    """Estimates from samples, and how far to trust them; three arrays of the same shape.
+
+    Parameters
+    ----------
+    value
+        The estimates.
+    error
+        Their standard errors, from the spread of batches of consecutive samples or of whole chains, whichever is
+        larger. They say nothing about regions that no chain has visited.
+    effective
+        The number of independent samples that would give the same error.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    effective: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,43 +136,27 @@ def gibbs(
 ) -> GibbsAnswers:
     """Estimate posterior probabilities by Gibbs sampling, many queries at once on all cores.
 
-    A sweep draws every variable that is not observed, in turn, from its distribution given all others. A chain starts
-    at a random state of nonzero probability (forward sampling that goes back where the evidence forbids a value).
-
-    **With zeros in the tables the chain need not reach every state**: where one variable is a function of
-    others, no single variable can change alone, and the estimates may be wrong by any amount while their errors look
-    small. Only chains from several starts can show it, and not surely. Rows that do not sum to one (quantised networks)
-    are fine: the distribution is proportional to the product of the entries.
-
     Parameters
     ----------
     net
         The network; tables, decision trees, or both.
     queries
-        What is asked: `Queries`, or only rows of evidence (codes, -1 where not observed, the class last), for which the
-        marginals of all variables are returned.
+        `Queries`, or only rows of evidence (codes, -1 where not observed, the class last), for which the marginals of
+        all variables are returned.
     chains, burn_in, samples
-        The number of chains for each query; for each chain the sweeps that are thrown away, then those that are used.
+        The number of chains for each query; for each chain the sweeps that are discarded, then those that are used.
     rao_blackwell
         Average the distributions that values are drawn from instead of the values drawn: less noise for the same
         sweeps. For a joint query this is done for the last of the asked variables.
     smoothing
-        A count that is spread evenly over all states of a variable, or over all joint states of the asked variables;
-        the paper uses 1.
+        A count that is spread evenly over all states of a variable, or over all joint states of the asked variables.
     marginals
         Whether to return the marginals of all variables; None returns them when nothing is asked.
     seed
-        Each chain of each query has its own stream of random numbers, so that answers do not depend on the number
-        of threads.
+        Each chain of each query has its own stream of random numbers: answers do not depend on the number of threads.
     seconds
         A time for the whole call, shared evenly among the chains; each finishes its burn-in and its first batch of
-        samples, and stops early when its share is over. Answers then depend on the speed of the machine.
-
-    Examples
-    --------
-    >>> from tinybayes.infer import gibbs
-    >>> answers = gibbs(net, evidence, chains=10)  # doctest: +SKIP
-    >>> answers.marginals[0].value, answers.marginals[0].error  # doctest: +SKIP
+        samples, and stops when its share is over. Answers then depend on the speed of the machine.
     """
     only_evidence = not isinstance(queries, Queries)
     if not isinstance(queries, Queries):
@@ -100,17 +166,13 @@ def gibbs(
     _check_options(chains, burn_in, samples, smoothing, seed, seconds)
     run = Run(net, queries, chains, burn_in, samples, rao_blackwell, seed)
     run.marginals = only_evidence if marginals is None else marginals
-    size = int(run.net.first_state[-1]) if run.marginals else 1
-    group = max(1, MOST_SUMS // (2 * size * chains))
-    ends = time.perf_counter() + seconds if seconds is not None else None
-    parts = [run.group(first, min(first + group, len(queries)), ends) for first in range(0, len(queries), group)]
-    sums = Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))) if parts else run.sums(0)
-    asked = found = None
-    if not only_evidence:
-        asked = log_probability(sums, queries, run.net.states, smoothing, rao_blackwell)
-    if run.marginals:
-        found = state_probabilities(sums, queries, run.net.states, smoothing, rao_blackwell)
-    return GibbsAnswers(asked, found, sums.samples.sum(axis=(1, 2)))
+    sums = run.all_sums(time.perf_counter() + seconds if seconds is not None else None)
+    options = (sums, queries, run.net.states, smoothing, rao_blackwell)
+    return GibbsAnswers(
+        log_probability=None if only_evidence else _log_probability(*options),
+        marginals=_state_probabilities(*options) if run.marginals else None,
+        samples=sums.samples.sum(axis=(1, 2)),
+    )
 
 
 def _check_options(chains: int, burn_in: int, samples: int, smoothing: float, seed: int, seconds: float | None) -> None:
@@ -137,6 +199,13 @@ class Run:
         self.order = np.array(net.structure.order, dtype=np.int64)
         batches = min(samples, max(2, math.isqrt(samples)))
         self.bounds = np.arange(batches + 1) * samples // batches
+
+    def all_sums(self, ends: float | None) -> Sums:
+        """Run the chains of all queries, groups of them one after the other, so that the sums fit into memory."""
+        size = int(self.net.first_state[-1]) if self.marginals else 1
+        group, count = max(1, MOST_SUMS // (2 * size * self.chains)), len(self.queries)
+        parts = [self.group(first, min(first + group, count), ends) for first in range(0, count, group)]
+        return Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))) if parts else self.sums(0)
 
     def sums(self, queries: int) -> Sums:
         """Make empty sums for some queries."""
@@ -193,10 +262,10 @@ class Run:
         tried = np.zeros(int(self.net.first_state[-1]), dtype=np.bool_)
         while True:
             seed = np.array([self.seed, query, number, attempt], dtype=np.uint64)
-            found = start(self.net, order, evidence, seed, budget, tried, chain.x, chain.random)
-            if found == 1:
+            status = start(self.net, order, evidence, seed, budget, tried, chain.x, chain.random)
+            if status == 1:
                 return
-            if found == 0:
+            if status == 0:
                 raise error("evidence that can occur", "values of probability zero", where=f"evidence of query {query}")
             if left <= 0:
                 raise error(
@@ -205,7 +274,7 @@ class Run:
                     where=f"evidence of query {query}",
                     remedy="the evidence may be impossible; ask an exact method",
                 )
-            # Not as easy as that: the evidence and what it depends on first, new starts with growing patience.
+            # The simple order failed: draw the evidence and its ancestors first, with a growing budget for each start.
             attempt, left = attempt + 1, left - budget
             order = _evidence_first(self.model, self.order, evidence)
             budget = min(2 * budget, max(left, 1))
@@ -233,14 +302,71 @@ def new_chain(net: Layout) -> Chain:
 
 def _evidence_first(net: BayesNet, order: np.ndarray, evidence: np.ndarray) -> np.ndarray:
     """Sort parents before children, so that each observed variable comes soon after what it depends on."""
-    parents, place = net.structure.parents, np.argsort(order)
-    found: dict[int, None] = {}
+    parents, rank = net.structure.parents, np.argsort(order)
+    sorted_: dict[int, None] = {}
     for observed in [v for v in order.tolist() if evidence[v] >= 0]:
         above, waiting = set(), [observed]
         while waiting:
             v = waiting.pop()
-            if v not in above and v not in found:
+            if v not in above and v not in sorted_:
                 above.add(v)
                 waiting += parents[v]
-        found |= dict.fromkeys(sorted(above, key=lambda v: place[v]))
-    return np.array([*found, *(v for v in order.tolist() if v not in found)], dtype=np.int64)
+        sorted_ |= dict.fromkeys(sorted(above, key=lambda v: rank[v]))
+    return np.array([*sorted_, *(v for v in order.tolist() if v not in sorted_)], dtype=np.int64)
+
+
+def _spread(sums: Sums, total: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for sums over samples, shape (queries, chains, ...): the mean, its variance, and the number of samples."""
+    lengths = sums.samples
+    n, batches = lengths.sum(axis=1), sums.batches.sum(axis=1)
+    mean = total.sum(axis=1) / n
+    center = n * mean**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(square.sum(axis=1) - center, 0.0) / ((batches - 1) * n)
+        variance = np.where(batches > 1, variance, np.inf)
+    chains = lengths.shape[1]
+    if chains > 1:
+        between = np.maximum((total**2 / lengths).sum(axis=1) - center, 0.0) / ((chains - 1) * n)
+        variance = np.maximum(variance, between)
+    return mean, variance, n
+
+
+def _log_probability(
+    sums: Sums, queries: Queries, states: np.ndarray, smoothing: float, blackwell: bool
+) -> GibbsEstimate:
+    """Turn hits into smoothed log-probabilities; the joint states may be too many for a float."""
+    mean, variance, n = (a[:, 0] for a in _spread(sums, sums.hits[..., :1], sums.hits[..., 1:]))
+    log_states = np.where(queries.asked >= 0, np.log(states), 0.0).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.logaddexp(np.log(mean * n), np.log(smoothing) - log_states) - np.log(n + smoothing)
+        near = np.exp(value)
+        spread = near * (1 - near)
+        # Independent draws would do no better; batches that happen to agree must not look certain.
+        variance = variance if blackwell else np.maximum(variance, spread / n)
+        error_of_log = np.where(mean > 0, np.sqrt(variance) / near, np.inf)
+        effective = np.where(variance > 0, spread / variance, n)
+    return GibbsEstimate(value, error_of_log, np.where(mean > 0, effective, 0.0))
+
+
+def _state_probabilities(
+    sums: Sums, queries: Queries, states: np.ndarray, smoothing: float, blackwell: bool
+) -> tuple[GibbsEstimate, ...]:
+    """Turn sums over the states of all variables into their smoothed probabilities; what was observed is certain."""
+    mean, variance, n = _spread(sums, sums.total, sums.square)
+    answers = []
+    ends = states.cumsum().tolist()
+    for v, size in enumerate(states.tolist()):
+        part = slice(ends[v] - size, ends[v])
+        value = (mean[:, part] * n + smoothing / size) / (n + smoothing)
+        spread = value * (1 - value)
+        own = variance[:, part] * (n / (n + smoothing)) ** 2
+        if not blackwell:
+            own = np.maximum(own, spread / n)
+        seen = queries.evidence[:, v] if size > 1 else np.zeros(len(value), dtype=np.int32)
+        known = (seen >= 0)[:, None]
+        value = np.where(known, seen[:, None] == np.arange(size), value)
+        own = np.where(known, 0.0, own)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = np.where(own > 0, spread / own, n)
+        answers.append(GibbsEstimate(value, np.sqrt(own), np.where(known, n, effective)))
+    return tuple(answers)

@@ -149,7 +149,7 @@ class Circuit:
         """The table in double precision, decoded."""
         return self.format.decode(self.table)
 
-    # The queries of a circuit, for tab completion: each is the function of the same name in `tinybayes.infer`.
+    # The queries of a circuit: each is the function of the same name in `tinybayes.infer`.
 
     def log_likelihood(self, X: np.ndarray) -> np.ndarray:
         """Return the log-probability of each row; see `tinybayes.log_likelihood`."""
@@ -160,15 +160,15 @@ class Circuit:
         return _infer().marginals(self, X)
 
     def conditional(self, query: np.ndarray, evidence: np.ndarray, *, log: bool = False) -> np.ndarray:
-        """Return ``P(query | evidence)`` for each pair of rows; see `tinybayes.conditional`."""
+        """Return ``P(query | evidence)`` for each pair of rows; see `tinybayes.infer.conditional`."""
         return _infer().conditional(self, query, evidence, log=log)
 
     def most_probable(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete each row of evidence in the most probable way; see `tinybayes.most_probable`."""
+        """Complete each row of evidence in the most probable way; see `tinybayes.infer.most_probable`."""
         return _infer().most_probable(self, X)
 
     def sample(self, n: int, seed: int, evidence: np.ndarray | None = None) -> np.ndarray:
-        """Draw rows exactly, given a row of evidence or none; see `tinybayes.sample`."""
+        """Draw rows exactly, given a row of evidence or none; see `tinybayes.infer.sample`."""
         return _infer().sample(self, n, seed, evidence)
 
 

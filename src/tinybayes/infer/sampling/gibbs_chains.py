@@ -6,9 +6,8 @@ import numpy as np
 
 from tinybayes._kernels.gibbs import Sums, burn, sample
 from tinybayes._kernels.gibbs_chain import enter
-from tinybayes.infer.gibbs import Run, new_chain
+from tinybayes.infer.gibbs import Queries, Run, new_chain
 from tinybayes.infer.log_linear import as_network
-from tinybayes.infer.queries import Queries
 from tinybayes.infer.sampling._chains import chain_count, run_chains
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
 from tinybayes.model import CPD, BayesNet, Float, LogLinear
