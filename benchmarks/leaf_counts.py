@@ -16,7 +16,7 @@ import numpy as np
 from harness import provenance
 
 from tinybayes import datasets
-from tinybayes._kernels.tree_parts import count_leaf
+from tinybayes._kernels.tree_parts import N_PARTS, count_leaf
 from tinybayes.learn.circuits import _growing as pools
 from tinybayes.learn.circuits._growth import State
 
@@ -62,7 +62,7 @@ def measure(name: str) -> dict[str, object]:
     lists = pools.Rows(table._replace(bits=np.zeros((len(table.weight), 0), np.uint64)))
     bits = pools.Rows(table._replace(bits=pools.bits_of(columns, table.first_state, table.listed)))
     state = grow(chosen, PRICES[name])
-    count = int(state.numbers[0])
+    count = int(state.numbers[N_PARTS])
     result: dict[str, object] = {
         "data": name,
         "rows": len(table.weight),

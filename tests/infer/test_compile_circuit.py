@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import oracle
 import zoo
+from tinybayes._kernels.circuit_nodes import N_EDGES
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, estimate_width, is_decomposable, is_deterministic, is_smooth, log_evidence
 from tinybayes.infer.compile_circuit import _Compiler
@@ -171,11 +172,12 @@ class _Counting(_Compiler):
     def _check_hope(self, buckets):
         factors = [factor for bucket in buckets for factor in bucket]
         varieties = [factor.variety(self.cards) for factor in factors]
-        promise = int(self.counts[1]) + least_edges([factor.scope for factor in factors], varieties, self.cards)
+        scopes = [factor.scope for factor in factors]
+        promise = int(self.nodes.counts[N_EDGES]) + least_edges(scopes, varieties, self.cards)
         self.promised = self.promised or promise
 
     def _finish(self, factors):
-        return int(self.counts[1])
+        return int(self.nodes.counts[N_EDGES])
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.1, 0.6]))

@@ -4,14 +4,27 @@ While a circuit grows, products have two children, and a hash table finds a node
 and 1 are the constants zero and one, which never become children.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tinybayes._kernels import jit
-from tinybayes._kernels.circuit_graph import PRODUCT
+from tinybayes._kernels import jit, plain
+from tinybayes._kernels.circuit_graph import PRODUCT, CircuitGraph
 
 FOLLOWED = 4  # while a circuit grows: a product whose second child is one of sums
 ZERO, ONE = 0, 1
+N_NODES, N_EDGES = 0, 1  # indices in `counts`
 MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+
+class Nodes(NamedTuple):
+    """The nodes so far, in arrays with room for more (`with_room`)."""
+
+    kind: np.ndarray
+    start: np.ndarray  # into children
+    children: np.ndarray
+    counts: np.ndarray  # how many nodes and how many edges are in use
+    table: np.ndarray  # open addressing, by kind and children; 0 where empty
 
 
 @jit
@@ -22,44 +35,46 @@ def grow(array, size):
     return longer
 
 
-@jit
-def _code(what, nodes, count):
+@plain
+def _code(what, below, count):
     code = np.uint64(what)
     for i in range(count):
-        code = (code ^ np.uint64(np.uint32(nodes[i]))) * MIX
+        code = (code ^ np.uint64(np.uint32(below[i]))) * MIX
         code ^= code >> SHIFT
     return code
 
 
-@jit
-def add_node(what, nodes, count, kind, start, children, counts, table):
+@plain
+def add_node(what, below, count, nodes):
     """Return the node of this kind with these children, in this order; it is made when it is new."""
+    kind, start, children, counts, table = nodes
     mask = np.uint64(len(table) - 1)
-    slot = _code(what, nodes, count) & mask
+    slot = _code(what, below, count) & mask
     while table[slot] > 0:
         node = table[slot]
         first = start[node]
         if kind[node] == what and start[node + 1] - first == count:
             i = 0
-            while i < count and children[first + i] == nodes[i]:
+            while i < count and children[first + i] == below[i]:
                 i += 1
             if i == count:
                 return np.int32(node)
         slot = (slot + np.uint64(1)) & mask
-    node = counts[0]
+    node = counts[N_NODES]
     table[slot] = node
     kind[node] = what
     for i in range(count):
-        children[counts[1] + i] = nodes[i]
-    counts[0] += 1
-    counts[1] += count
-    start[node + 1] = counts[1]
+        children[counts[N_EDGES] + i] = below[i]
+    counts[N_NODES] += 1
+    counts[N_EDGES] += count
+    start[node + 1] = counts[N_EDGES]
     return np.int32(node)
 
 
-@jit
-def _pair(what, left, right, kind, start, children, counts, table):
+@plain
+def _pair(what, left, right, nodes):
     """Do what `add_node` does for two children, without an array for them: here compiling spends its time."""
+    kind, start, children, counts, table = nodes
     code = (np.uint64(what) ^ np.uint64(np.uint32(left))) * MIX
     code = ((code ^ (code >> SHIFT)) ^ np.uint64(np.uint32(right))) * MIX
     mask = np.uint64(len(table) - 1)
@@ -70,18 +85,17 @@ def _pair(what, left, right, kind, start, children, counts, table):
         if children[first] == left and children[first + 1] == right and kind[node] == what:
             return np.int32(node)
         slot = (slot + np.uint64(1)) & mask
-    node = counts[0]
+    node, edge = counts[N_NODES], counts[N_EDGES]
     table[slot] = node
     kind[node] = what
-    children[counts[1]], children[counts[1] + 1] = left, right
-    counts[0] += 1
-    counts[1] += 2
-    start[node + 1] = counts[1]
+    children[edge], children[edge + 1] = left, right
+    counts[N_NODES], counts[N_EDGES] = node + 1, edge + 2
+    start[node + 1] = edge + 2
     return np.int32(node)
 
 
-@jit
-def multiply(a, b, kind, start, children, counts, table):
+@plain
+def multiply(a, b, nodes):
     """Return the node of a product; zero and one are worked out."""
     if a == ZERO or b == ZERO:
         return np.int32(ZERO)
@@ -89,63 +103,66 @@ def multiply(a, b, kind, start, children, counts, table):
         return np.int32(b)
     if b == ONE:
         return np.int32(a)
-    return _pair(PRODUCT, min(a, b), max(a, b), kind, start, children, counts, table)
+    return _pair(PRODUCT, min(a, b), max(a, b), nodes)
 
 
-@jit
-def append(context, total, kind, start, children, counts, table):
+@plain
+def append(context, total, nodes):
     """Return the product of a node that stands for a context, and of a sum that does not depend on it.
 
     Sums that follow each other are multiplied among themselves first, since other contexts need the same ones.
     """
     if context <= ONE or total <= ONE:
-        return multiply(context, total, kind, start, children, counts, table)
-    if kind[context] == FOLLOWED:
-        first = start[context]
-        total = multiply(children[first + 1], total, kind, start, children, counts, table)
-        context = children[first]
-    return _pair(FOLLOWED, context, total, kind, start, children, counts, table)
+        return multiply(context, total, nodes)
+    if nodes.kind[context] == FOLLOWED:
+        first = nodes.start[context]
+        total = multiply(nodes.children[first + 1], total, nodes)
+        context = nodes.children[first]
+    return _pair(FOLLOWED, context, total, nodes)
 
 
 @jit
-def products(left, right, kind, start, children, counts, table):
-    """Return the nodes of the products of two arrays of nodes, for which there must be room."""
-    out = np.empty(len(left), np.int32)
-    for i in range(len(left)):
-        out[i] = multiply(left[i], right[i], kind, start, children, counts, table)
-    return out
-
-
-@jit
-def grown_nodes(kind, start, children, counts, table, more):
-    """Return the arrays with room for `more` nodes, each of which has at most as many children."""
-    if counts[0] + more + 1 > len(kind):
-        size = 2 * (counts[0] + more + 1)
+def with_room(nodes, more):
+    """Return the nodes with room for `more` of them, with three children on average."""
+    kind, start, children, counts, table = nodes
+    if counts[N_NODES] + more + 1 > len(kind):
+        size = 2 * (counts[N_NODES] + more + 1)
         kind, start = grow(kind, size), grow(start, size + 1)
-    if counts[1] + 3 * more > len(children):
-        children = grow(children, 2 * (counts[1] + 3 * more))
-    if 2 * (counts[0] + more) > len(table):
+    if counts[N_EDGES] + 3 * more > len(children):
+        children = grow(children, 2 * (counts[N_EDGES] + 3 * more))
+    if 2 * (counts[N_NODES] + more) > len(table):
         slots = len(table)
-        while slots < 4 * (counts[0] + more):
+        while slots < 4 * (counts[N_NODES] + more):
             slots *= 2
         table = np.zeros(slots, np.int32)
         mask = np.uint64(slots - 1)
-        for node in range(counts[0]):
+        for node in range(counts[N_NODES]):
             first, count = start[node], start[node + 1] - start[node]
             if count > 0:
                 slot = _code(kind[node], children[first : first + count], count) & mask
                 while table[slot] > 0:
                     slot = (slot + np.uint64(1)) & mask
                 table[slot] = node
-    return kind, start, children, table
+    return Nodes(kind, start, children, counts, table)
 
 
 @jit
-def finished(root, kind, start, children, leaf):
+def products(left, right, nodes):
+    """Return the products of two arrays of nodes, and the nodes, whose arrays may have moved."""
+    nodes = with_room(nodes, len(left))
+    out = np.empty(len(left), np.int32)
+    for i in range(len(left)):
+        out[i] = multiply(left[i], right[i], nodes)
+    return out, nodes
+
+
+@jit
+def finish(root, nodes, leaf):
     """Return the part below `root`, children first, the root last; a product in a single product is taken apart.
 
     Nodes stay in the order in which they were made: a pass then goes through each factor from its start to its end.
     """
+    kind, start, children, _, _ = nodes
     n = root + 1
     parents, last = np.zeros(n, np.int32), np.full(n, -1, np.int32)
     parents[root] = 1
@@ -183,4 +200,6 @@ def finished(root, kind, start, children, leaf):
         new_kind[made], new_leaf[made] = min(kind[node], PRODUCT), leaf[node]
         made += 1
         new_start[made] = edges
-    return new_kind[:made].copy(), new_start[: made + 1].copy(), new_children[:edges].copy(), new_leaf[:made].copy()
+    return CircuitGraph(
+        new_kind[:made].copy(), new_start[: made + 1].copy(), new_children[:edges].copy(), new_leaf[:made].copy()
+    )

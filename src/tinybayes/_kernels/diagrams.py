@@ -1,29 +1,76 @@
 """Decision diagrams over circuit nodes, and the elimination of a variable from a product of them.
 
-A diagram is a table of circuit nodes in which equal parts are stored once. It is held in three arrays: node ``d``
-tests the variable at ``level[d]`` and goes on, for state ``s``, at ``child[first[d] + s]``. A reference that is not
-negative is a circuit node, a negative one ``-1 - d`` the diagram node ``d``. Levels grow from the root down, and
-the variable that is eliminated next has the largest of those that are left, so that it is always at the bottom.
+A diagram is a table of circuit nodes in which equal parts are stored once. Node ``d`` tests the variable at
+``level[d]`` and goes on, for state ``s``, at ``child[first[d] + s]``. A reference that is not negative is a circuit
+node, a negative one ``-1 - d`` the diagram node ``d``. Levels grow from the root down, and the variable that is
+eliminated next has the largest of those that are left, so that it is always at the bottom.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 from tinybayes._kernels.circuit_graph import SUM
-from tinybayes._kernels.circuit_nodes import MIX, SHIFT, ZERO, add_node, append, grow, grown_nodes, multiply
+from tinybayes._kernels.circuit_nodes import MIX, N_EDGES, SHIFT, ZERO, add_node, append, grow, multiply, with_room
 
 LEAF = 2**30  # the level of a circuit node: below all variables
-DONE, TOO_LARGE = 0, 1
+TESTS, CHILDREN = 0, 1  # indices in `Growing.size`
 
 
-@jit
+class Diagram(NamedTuple):
+    """The nodes of a diagram; its root is kept beside it."""
+
+    level: np.ndarray
+    first: np.ndarray  # into child
+    child: np.ndarray
+
+
+class Growing(NamedTuple):
+    """A diagram in arrays with room for more nodes."""
+
+    level: np.ndarray
+    first: np.ndarray
+    child: np.ndarray
+    size: np.ndarray  # how many tests and how many children are in use
+    table: np.ndarray  # open addressing, by level and children; -1 where empty
+
+
+class Memory(NamedTuple):
+    """Tuples of references that were combined before, and their results."""
+
+    keys: np.ndarray  # tuple after tuple
+    results: np.ndarray
+    table: np.ndarray  # open addressing; -1 where empty
+    size: np.ndarray  # (1,) how many there are
+
+
+class Frames(NamedTuple):
+    """The way down from the root: one frame for each level."""
+
+    refs: np.ndarray  # (depth, width) the references to combine
+    split: np.ndarray  # (depth,) the level at which they branch, -1 when not looked at yet
+    state: np.ndarray  # (depth,) the next state of its variable
+    below: np.ndarray  # (depth, states) the results of the states before
+
+
+class Work(NamedTuple):
+    """Working memory of `_sum_out`."""
+
+    terms: np.ndarray  # (width + 1, states)
+    outside: np.ndarray  # (width,)
+    varies: np.ndarray  # (width,)
+
+
+@plain
 def _level(ref, level):
     return LEAF if ref >= 0 else level[-1 - ref]
 
 
-@jit
-def _add_test(z, refs, count, level, first, child, size, table):
+@plain
+def _add_test(z, refs, count, made):
     """Return the diagram node with these children, which is made when it is new; equal children need none."""
+    level, first, child, size, table = made
     same = True
     code = np.uint64(z + 1)
     for s in range(count):
@@ -43,14 +90,14 @@ def _add_test(z, refs, count, level, first, child, size, table):
             if s == count:
                 return np.int32(-1 - d)
         slot = (slot + np.uint64(1)) & mask
-    d = size[0]
+    d = size[TESTS]
     table[slot] = d
     level[d] = z
-    first[d] = size[1]
+    first[d] = size[CHILDREN]
     for s in range(count):
-        child[size[1] + s] = refs[s]
-    size[0] += 1
-    size[1] += count
+        child[size[CHILDREN] + s] = refs[s]
+    size[TESTS] += 1
+    size[CHILDREN] += count
     return np.int32(-1 - d)
 
 
@@ -81,25 +128,30 @@ def _slots(least):
 
 @jit
 def table_diagram(refs, levels, cards):
-    """Turn a full table, the deepest level running fastest, into a diagram: its root and three arrays."""
-    size = np.zeros(2, np.int64)
-    room = spread = 16 + len(levels) * len(refs)
-    level, first = np.empty(room, np.int32), np.empty(room, np.int64)
-    child, table = np.empty(spread, np.int32), np.full(_slots(2 * room), -1, np.int32)
+    """Turn a full table, the deepest level running fastest, into a diagram; return its root and its nodes."""
+    room = 16 + len(levels) * len(refs)
+    level, first, child = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int32)
+    made = Growing(level, first, child, np.zeros(2, np.int64), np.full(_slots(2 * room), -1, np.int32))
     now = refs.copy()
     for axis in range(len(levels) - 1, -1, -1):
         z = levels[axis]
         count = cards[z]
         rows = len(now) // count
         for row in range(rows):
-            now[row] = _add_test(z, now[row * count : (row + 1) * count], count, level, first, child, size, table)
+            now[row] = _add_test(z, now[row * count : (row + 1) * count], count, made)
         now = now[:rows]
-    return now[0], level[: size[0]].copy(), first[: size[0]].copy(), child[: size[1]].copy()
+    return now[0], _finished(made)
 
 
 @jit
+def _finished(made):
+    tests, children = made.size[TESTS], made.size[CHILDREN]
+    return Diagram(made.level[:tests].copy(), made.first[:tests].copy(), made.child[:children].copy())
+
+
+@plain
 def _find(key, width, keys, table):
-    """Return the slot of a tuple in an open-addressing table: its place, or the empty one where it belongs."""
+    """Return the slot of a tuple in an open-addressing table: its own, or the empty one where it belongs."""
     code = np.uint64(0x2545F4914F6CDD1D)
     for j in range(width):
         code = (code ^ np.uint64(np.uint32(key[j]))) * MIX
@@ -116,14 +168,15 @@ def _find(key, width, keys, table):
     return slot
 
 
-@jit
-def _sum_out(refs, width, count, merges, first, child, work, outside, varies, kind, start, children, counts, table):
+@plain
+def _sum_out(refs, width, count, merges, joined, work, nodes):
     """Return the circuit node of ``sum_s prod_j refs_j(s)`` where nothing is above the variable of the states `s`.
 
     What does not depend on the state, among the states that are possible at all, goes before the sum. The factors are
     multiplied in the pairs of `merges`.
     """
-    terms = work[width]
+    first, child, factors, outside, varies = joined.first, joined.child, work.terms, work.outside, work.varies
+    terms = factors[width]
     for s in range(count):
         terms[s] = 1
         for j in range(width):
@@ -135,35 +188,33 @@ def _sum_out(refs, width, count, merges, first, child, work, outside, varies, ki
             base, shared = first[-1 - refs[j]], np.int32(-1)
             for s in range(count):
                 if terms[s] != ZERO:
-                    work[j, s] = child[base + s]
-                    varies[j] |= shared >= 0 and shared != work[j, s]
-                    shared = work[j, s]
+                    factors[j, s] = child[base + s]
+                    varies[j] |= shared >= 0 and shared != factors[j, s]
+                    shared = factors[j, s]
             if shared < 0:
                 return np.int32(ZERO)
             outside[j] = 1 if varies[j] else shared
     for m in range(len(merges)):
-        i, j = merges[m]
-        outside[i] = multiply(outside[i], outside[j], kind, start, children, counts, table)
+        i, j = merges[m, 0], merges[m, 1]
+        outside[i] = multiply(outside[i], outside[j], nodes)
         if varies[j]:
             for s in range(count):
                 if terms[s] != ZERO:
-                    both = varies[i]
-                    other = work[i, s] if both else np.int32(1)
-                    work[i, s] = multiply(other, work[j, s], kind, start, children, counts, table)
+                    other = factors[i, s] if varies[i] else np.int32(1)
+                    factors[i, s] = multiply(other, factors[j, s], nodes)
             varies[i] = True
     if width == 0 or not varies[0]:
         # No factor tells the states apart, not even the one that holds the indicators: only one is possible.
         return np.int32(1) if width == 0 else outside[0]
-    found = 0
+    possible = 0
     for s in range(count):
         if terms[s] != ZERO:
-            terms[found] = work[0, s]
-            found += 1
-    inside = add_node(SUM, terms, found, kind, start, children, counts, table)
-    return append(outside[0], inside, kind, start, children, counts, table)
+            terms[possible] = factors[0, s]
+            possible += 1
+    return append(outside[0], add_node(SUM, terms, possible, nodes), nodes)
 
 
-@jit
+@plain
 def _lowest(refs, width, level):
     """Return the level at which references branch next, and whether one of them is zero."""
     lowest, zero = np.int64(LEAF), False
@@ -173,58 +224,71 @@ def _lowest(refs, width, level):
     return lowest, zero
 
 
-@jit
-def _branch(refs, width, z, s, level, first, child, out):
+@plain
+def _branch(refs, width, z, s, joined, out):
     """Write where references go on when the variable at level `z` has the state `s`."""
     for j in range(width):
-        inner = _level(refs[j], level) == z
-        out[j] = child[first[-1 - refs[j]] + s] if inner else refs[j]
+        inner = _level(refs[j], joined.level) == z
+        out[j] = joined.child[joined.first[-1 - refs[j]] + s] if inner else refs[j]
 
 
-@jit
-def _choose(refs, width, z, level, first, child, out):
+@plain
+def _choose(refs, width, z, joined, out):
     """Write for each state of the variable at level `z` where its own reference goes on."""
     for s in range(width):
-        inner = _level(refs[s], level) == z
-        out[s] = child[first[-1 - refs[s]] + s] if inner else refs[s]
+        inner = _level(refs[s], joined.level) == z
+        out[s] = joined.child[joined.first[-1 - refs[s]] + s] if inner else refs[s]
 
 
 @jit
-def _remember(refs, width, result, known, keys, results, seen):
-    """Keep the result for a tuple of references, and return arrays with room for the next."""
-    seen[_find(refs, width, keys, seen)] = known
+def _remember(refs, width, result, memory):
+    """Keep the result for a tuple of references; return the memory with room for the next."""
+    keys, results, table, size = memory
+    known = size[0]
+    table[_find(refs, width, keys, table)] = known
     keys[known * width : (known + 1) * width] = refs[:width]
     results[known] = result
     known += 1
-    if 2 * known > len(seen):
-        seen = np.full(4 * len(seen), -1, np.int32)
+    size[0] = known
+    if 2 * known > len(table):
+        table = np.full(4 * len(table), -1, np.int32)
         for m in range(known):
-            seen[_find(keys[m * width : (m + 1) * width], width, keys, seen)] = m
+            table[_find(keys[m * width : (m + 1) * width], width, keys, table)] = m
     if known == len(results):
         results, keys = grow(results, 2 * known), grow(keys, 2 * known * max(width, 1))
-    return known, keys, results, seen
+    return Memory(keys, results, table, size)
 
 
 @jit
-def _with_room(level, first, child, size, tests, cards, states):
-    """Return the arrays of a diagram with room for another node."""
-    if size[0] + 2 > len(level):
+def _started(diagram, tests, children, cards, states):
+    """Return a growing diagram that begins with some nodes of another."""
+    level, first = grow(diagram.level[:tests], 2 * tests + 1024), grow(diagram.first[:tests], 2 * tests + 1024)
+    child = grow(diagram.child[:children], 2 * children + 1024 * states)
+    table = _rehash_tests(level, first, child, tests, cards, _slots(4 * len(level)))
+    return Growing(level, first, child, np.array([tests, children]), table)
+
+
+@jit
+def _with_test_room(made, cards, states):
+    """Return a growing diagram with room for another node."""
+    level, first, child, size, table = made
+    if size[TESTS] + 2 > len(level):
         level, first = grow(level, 2 * len(level)), grow(first, 2 * len(first))
-    if size[1] + 2 * states > len(child):
+    if size[CHILDREN] + 2 * states > len(child):
         child = grow(child, 2 * len(child))
-    if 2 * size[0] > len(tests):
-        tests = _rehash_tests(level, first, child, size[0], cards, 4 * len(tests))
-    return level, first, child, tests
+    if 2 * size[TESTS] > len(table):
+        table = _rehash_tests(level, first, child, size[TESTS], cards, 4 * len(table))
+    return Growing(level, first, child, size, table)
 
 
 @jit
-def combine(roots, merges, level, first, child, cards, z, depth, most, kind, start, children, counts, table):
+def combine(roots, merges, joined, cards, z, depth, most, nodes):
     """Multiply diagrams and sum the variable at level `z`, the deepest, out; or choose among them by it.
 
     Parameters
     ----------
     roots
-        The diagrams to multiply, all in the arrays `level`, `first`, `child`.
+        The diagrams to multiply, all in the `Diagram` `joined`.
     merges
         The pairs of diagrams to multiply, one after the other, each time into the first of the pair; the last goes
         into diagram 0. When there are as many as diagrams, nothing is multiplied: the result is the diagram that goes
@@ -235,71 +299,59 @@ def combine(roots, merges, level, first, child, cards, z, depth, most, kind, sta
         The level of the variable, and one more than the number of levels that are involved, or a larger number.
     most
         Stop when the circuit has more edges, or the diagram more children, than this.
-    kind, start, children, counts, table
+    nodes
         The circuit so far.
 
     Returns
     -------
-    status, root, level, first, child, and the circuit, whose arrays may have moved.
+    complete, root, diagram, nodes
+        Whether it stayed within `most`, the result, and the circuit, whose arrays may have moved.
     """
-    width = len(roots)
-    states = cards.max()
+    width, room, states = len(roots), max(len(roots), 1), cards.max()
     choose = len(merges) == width
-    # The diagram that is made. When choosing, what lies below goes into it as it is.
-    size = np.array([len(level), len(child)]) if choose else np.zeros(2, np.int64)
-    new_level, new_first = grow(level[: size[0]], 2 * size[0] + 1024), grow(first[: size[0]], 2 * size[0] + 1024)
-    new_child = grow(child[: size[1]], 2 * size[1] + 1024 * states)
-    tests = _rehash_tests(new_level, new_first, new_child, size[0], cards, _slots(4 * len(new_level)))
-    # What was computed before: tuples of references and their results.
-    keys, results, known = np.empty(1024 * max(width, 1), np.int32), np.empty(1024, np.int32), 0
-    seen = np.full(4096, -1, np.int32)
-    # One frame for each level on the way down: its references, its level (-1: not looked at), state and results.
-    frames, split = np.empty((depth, max(width, 1)), np.int32), np.full(depth, -1, np.int64)
-    state, below = np.zeros(depth, np.int64), np.empty((depth, states), np.int32)
-    work = np.empty((width + 1, max(states, width)), np.int32)
-    outside, varies = np.empty(max(width, 1), np.int32), np.empty(max(width, 1), np.bool_)
-    frames[0, :width] = roots
+    # When choosing, what lies below goes into the new diagram as it is.
+    made = _started(joined, len(joined.level) if choose else 0, len(joined.child) if choose else 0, cards, states)
+    memory = Memory(
+        np.empty(1024 * room, np.int32), np.empty(1024, np.int32), np.full(4096, -1, np.int32), np.zeros(1, np.int64)
+    )
+    refs_of, split = np.empty((depth, room), np.int32), np.full(depth, -1, np.int64)
+    frames = Frames(refs_of, split, np.zeros(depth, np.int64), np.empty((depth, states), np.int32))
+    terms = np.empty((width + 1, max(states, width)), np.int32)
+    work = Work(terms, np.empty(room, np.int32), np.empty(room, np.bool_))
+    frames.refs[0, :width] = roots
     top = 0
     while True:
-        refs = frames[top]
-        if split[top] < 0:
-            split[top], zero = _lowest(refs, width, level)
-            state[top] = 0
-            slot = _find(refs, width, keys, seen)
+        refs, now, new = frames.refs[top], frames.split[top], True
+        if now < 0:  # not looked at yet
+            now, zero = _lowest(refs, width, joined.level)
+            frames.split[top], frames.state[top] = now, 0
+            known = memory.table[_find(refs, width, memory.keys, memory.table)]
             if zero and not choose:
                 result, new = np.int32(ZERO), False
-            elif seen[slot] >= 0:
-                result, new = results[seen[slot]], False
-            elif split[top] < z:
+            elif known >= 0:
+                result, new = memory.results[known], False
+            elif now < z:
                 continue
             elif choose:
-                _choose(refs, width, z, level, first, child, work[0])
-                result, new = _add_test(z, work[0], width, new_level, new_first, new_child, size, tests), True
+                _choose(refs, width, z, joined, terms[0])
+                result = _add_test(z, terms[0], width, made)
             else:
-                more = (width + 2) * (states + 1)
-                kind, start, children, table = grown_nodes(kind, start, children, counts, table, more)
-                nodes = (kind, start, children, counts, table)
-                result = _sum_out(refs, width, cards[z], merges, first, child, work, outside, varies, *nodes)
-                new = True
-        elif state[top] < cards[split[top]]:
-            _branch(refs, width, split[top], state[top], level, first, child, frames[top + 1])
-            state[top] += 1
+                nodes = with_room(nodes, (width + 2) * (states + 1))
+                result = _sum_out(refs, width, cards[z], merges, joined, work, nodes)
+        elif frames.state[top] < cards[now]:
+            _branch(refs, width, now, frames.state[top], joined, frames.refs[top + 1])
+            frames.state[top] += 1
             top += 1
-            split[top] = -1
+            frames.split[top] = -1
             continue
         else:
-            now = split[top]
-            result = _add_test(now, below[top], cards[now], new_level, new_first, new_child, size, tests)
-            new = True
+            result = _add_test(now, frames.below[top], cards[now], made)
         if new:
-            known, keys, results, seen = _remember(refs, width, result, known, keys, results, seen)
-            arrays = (new_level, new_first, new_child, size, tests, cards, states)
-            new_level, new_first, new_child, tests = _with_room(*arrays)
-            if counts[1] > most or size[1] > most or known * width > 2 * most:
-                return TOO_LARGE, result, new_level, new_first, new_child, kind, start, children, table
+            memory = _remember(refs, width, result, memory)
+            made = _with_test_room(made, cards, states)
+            if max(nodes.counts[N_EDGES], made.size[CHILDREN]) > most or memory.size[0] * width > 2 * most:
+                return False, result, _finished(made), nodes
         if top == 0:
-            break
+            return True, result, _finished(made), nodes
         top -= 1
-        below[top, state[top] - 1] = result
-    made = (new_level[: size[0]].copy(), new_first[: size[0]].copy(), new_child[: size[1]].copy())
-    return DONE, result, made[0], made[1], made[2], kind, start, children, table
+        frames.below[top, frames.state[top] - 1] = result

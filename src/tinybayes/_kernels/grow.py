@@ -28,10 +28,22 @@ from tinybayes._kernels.growing_circuit import (
     edge_cost,
     link,
     list_nodes,
+    split,
 )
 from tinybayes._kernels.heap import pop, push
-from tinybayes._kernels.split_circuit import split
-from tinybayes._kernels.tree_parts import UNKNOWN, add_arc, divide_rows, find_gains, new_parts
+from tinybayes._kernels.tree_parts import (
+    LIKELIHOOD,
+    LIMITED,
+    N_LOOKS,
+    N_PARTS,
+    N_SPLITS,
+    SCORE,
+    UNKNOWN,
+    add_arc,
+    divide_rows,
+    find_gains,
+    new_parts,
+)
 
 DONE, FULL, PAUSED = 0, 1, 2
 
@@ -85,7 +97,7 @@ def forget_costs(g, s, trees, greedy, heap, rules):
     ``inside`` is, for each distribution, the scope common to all changed nodes above it; ``outside`` the union of the
     scopes of all others.
     """
-    table, parts, count = trees.table, trees.parts, trees.numbers[0]
+    table, parts, count = trees.table, trees.parts, trees.numbers[N_PARTS]
     _changed_scopes(g, s, parts, count, greedy.sets, greedy.inside, greedy.outside)
     for part in range(count):
         if parts.tested[part] >= 0:
@@ -133,11 +145,11 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
     while True:
         if heap.size[0] == 0:
             return DONE
-        most = 4 * numbers[0] * rules.greedy * n_variables + 4 * n_variables
+        most = 4 * numbers[N_PARTS] * rules.greedy * n_variables + 4 * n_variables
         if heap.size[0] + most > len(heap.key) - 64 * n_variables:
             return FULL
-        key, item = pop(heap)
-        part, v = item // n_variables, item % n_variables
+        key, candidate = pop(heap)
+        part, v = candidate // n_variables, candidate % n_variables
         i = parts.variable[part]
         if parts.tested[part] >= 0 or trees.descendant[i, v]:
             continue
@@ -149,36 +161,36 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
         written, nodes = 0, 0
         if rules.with_circuit:
             if not rules.greedy:
-                known = numbers[1]
+                known = numbers[N_SPLITS]
             if parts.looked[part, v] != known:
                 # Above this many edges the score is negative, whatever the exact number.
                 least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
                 limit = int(key / rules.edge_price) + least + 1 if rules.edge_price > 0 else NO_LIMIT
                 cost, _, _ = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
-                numbers[2] += 1
+                numbers[N_LOOKS] += 1
                 looks += 1
                 parts.cost[part, v] = cost
                 parts.looked[part, v] = known
                 key = current_key(table, parts, part, v, rules)
                 if key > 0:
-                    push(heap, key, item)
+                    push(heap, key, candidate)
                 if looks >= pause:
                     return PAUSED
                 continue
             if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
-                numbers[3] = 1
+                numbers[LIMITED] = 1
                 continue
             if rules.greedy:
                 below(g, s, greedy.sets)  # before the region is found, which uses the same scratch
             _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
         if not _room(g, trees, written, nodes + values * states, values, rules.with_circuit):
-            push(heap, key, item)
+            push(heap, key, candidate)
             return FULL
         if rules.with_circuit and rules.greedy:
             forget_costs(g, s, trees, greedy, heap, rules)
         apply(g, s, trees, work, rules, part, v)
-        trees.progress[0] += key
-        trees.progress[1] += parts.gain[part, v]
+        trees.progress[SCORE] += key
+        trees.progress[LIKELIHOOD] += parts.gain[part, v]
         for child in range(parts.first[part], parts.first[part] + values):
             offer(trees, child, heap, rules)
         looks += not rules.with_circuit
@@ -188,7 +200,7 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
 
 @plain
 def _room(g, trees, written, nodes, values, with_circuit):
-    if trees.numbers[0] + values > len(trees.parts.variable) or trees.numbers[1] >= len(trees.steps):
+    if trees.numbers[N_PARTS] + values > len(trees.parts.variable) or trees.numbers[N_SPLITS] >= len(trees.steps):
         return False
     if not with_circuit:
         return True
@@ -216,8 +228,8 @@ def apply(g, s, trees, work, rules, part, v):
     add_arc(trees.descendant, v, i)
     for child in range(first, first + values):
         find_gains(trees, child, work, rules.smoothing, rules.bayesian)
-    trees.steps[numbers[1], 0], trees.steps[numbers[1], 1] = part, v
-    numbers[1] += 1
+    trees.steps[numbers[N_SPLITS], 0], trees.steps[numbers[N_SPLITS], 1] = part, v
+    numbers[N_SPLITS] += 1
 
 
 @jit

@@ -22,7 +22,8 @@ from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 WORD = 63  # bits used of a word
 NO_LIMIT = 2**60
 FEW = 6  # children that are looked through without a hint
-N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # places in `numbers`
+N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # indices in `Graph.numbers`
+SIDE_D, SIDE_V, ANCESTORS, SIDE_V_EDGES = 0, 1, 2, 3  # indices in `Scratch.numbers`
 
 
 class Graph(NamedTuple):
@@ -51,7 +52,7 @@ class Scratch(NamedTuple):
     mark: np.ndarray  # on the side of D, and mutual ancestors
     seen: np.ndarray  # on the side of V
     values: np.ndarray  # of a node on the side of V: its values of V; on the side of D: those it is copied for
-    place: np.ndarray  # in the list of its side
+    position: np.ndarray  # in the list of its side
     asked: np.ndarray  # stamped where a node on the side of V is to be copied
     dead: np.ndarray  # edges to it that will go
     stack: np.ndarray
@@ -130,16 +131,16 @@ def find_child(g, s, n, variable):
     decomposable circuit only one child has the variable.
     """
     start, degree = g.start[n], g.degree[n]
-    place = 0
+    slot = 0
     if degree > FEW:
-        place = (n * 40503 + variable * 9176) & (len(s.hint) - 1)
-        e = s.hint[place]
+        slot = (n * 40503 + variable * 9176) & (len(s.hint) - 1)
+        e = s.hint[slot]
         if start <= e < start + degree and has(g, g.child[e], variable):
             return g.child[e]
     for e in range(start, start + degree):
         if has(g, g.child[e], variable):
             if degree > FEW:
-                s.hint[place] = e
+                s.hint[slot] = e
             return g.child[e]
     return -1
 
@@ -153,7 +154,7 @@ def find_region(g, s, first_parameter, states, variable, first_state):
     """
     g.numbers[STAMP] += 1
     stamp = g.numbers[STAMP]
-    side, found, top = 0, 0, 0
+    side, ancestors, top = 0, 0, 0
     for j in range(states):
         s.stack[top] = first_parameter + j
         top += 1
@@ -167,19 +168,19 @@ def find_region(g, s, first_parameter, states, variable, first_state):
                 s.mark[p] = stamp
                 s.values[p] = 0
                 if has(g, p, variable):
-                    s.ancestors[found, 0], s.ancestors[found, 1] = p, n
-                    found += 1
+                    s.ancestors[ancestors, 0], s.ancestors[ancestors, 1] = p, n
+                    ancestors += 1
                 else:
-                    s.place[p] = side
+                    s.position[p] = side
                     s.side_d[side] = p
                     side += 1
                     s.stack[top] = p
                     top += 1
             e = g.later[e]
-    s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3] = side, 0, found, 0
+    s.numbers[SIDE_D], s.numbers[SIDE_V], s.numbers[ANCESTORS], s.numbers[SIDE_V_EDGES] = side, 0, ancestors, 0
     equal = True
     whole = 0
-    for a in range(found):
+    for a in range(ancestors):
         m = s.ancestors[a, 0]
         v = find_child(g, s, m, variable)
         s.ancestors[a, 2] = v
@@ -208,19 +209,19 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
     s.values[top_node] = 0
     s.dead[top_node] = 0
     s.stack[0] = top_node
-    s.place[top_node] = g.start[top_node]  # the next edge to look at, until the node is listed
+    s.position[top_node] = g.start[top_node]  # the next edge to look at, until the node is listed
     depth = 1
     while depth:
         n = s.stack[depth - 1]
-        e = s.place[n]
+        e = s.position[n]
         if e < g.start[n] + g.degree[n]:
             if g.kind[n] == SUM:  # every child has the variable
                 c = g.child[e]
-                s.place[n] = e + 1
+                s.position[n] = e + 1
             else:  # only one child has it
                 c = find_child(g, s, n, variable)
                 s.via[n] = c
-                s.place[n] = g.start[n] + g.degree[n]
+                s.position[n] = g.start[n] + g.degree[n]
             if g.kind[c] == INDICATOR:
                 s.values[n] |= np.int64(1) << (g.leaf[c] - first_state)
             elif s.seen[c] == stamp:
@@ -229,23 +230,23 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
                 s.seen[c] = stamp
                 s.values[c] = 0
                 s.dead[c] = 0
-                s.place[c] = g.start[c]
+                s.position[c] = g.start[c]
                 s.stack[depth] = c
                 depth += 1
             continue
         depth -= 1
         if depth:
             s.values[s.stack[depth - 1]] |= s.values[n]
-        s.place[n] = s.numbers[1]
-        s.side_v[s.numbers[1]] = n
-        s.numbers[1] += 1
-        s.numbers[3] += g.degree[n]
+        s.position[n] = s.numbers[SIDE_V]
+        s.side_v[s.numbers[SIDE_V]] = n
+        s.numbers[SIDE_V] += 1
+        s.numbers[SIDE_V_EDGES] += g.degree[n]
 
 
 @plain
 def _spread_values(g, s, stamp):
     """Give the nodes on the side of D the values of the mutual ancestors above them."""
-    for a in range(s.numbers[2]):
+    for a in range(s.numbers[ANCESTORS]):
         m, n = s.ancestors[a, 0], s.ancestors[a, 1]
         if g.kind[n] == PARAMETER or s.values[n] | s.values[m] == s.values[n]:
             continue
@@ -266,11 +267,11 @@ def _spread_values(g, s, stamp):
 @plain
 def count_bits(bits):
     """Return how many bits are set."""
-    found = 0
+    count = 0
     while bits:
         bits &= bits - 1
-        found += 1
-    return found
+        count += 1
+    return count
 
 
 @plain
@@ -293,13 +294,13 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
     """
     stamp = find_region(g, s, first_parameter, states, variable, first_state)
     added, written, nodes = 0, 0, 0
-    for i in range(s.numbers[0]):
+    for i in range(s.numbers[SIDE_D]):
         n = s.side_d[i]
         times = count_bits(s.values[n])
         added += g.degree[n] * (times - 1)
         written += g.degree[n] * times
         nodes += times
-    for a in range(s.numbers[2]):
+    for a in range(s.numbers[ANCESTORS]):
         m, v = s.ancestors[a, 0], s.ancestors[a, 2]
         times = count_bits(s.values[m])
         if times > 1:  # with a single value nothing on the side of V needs to be restricted
@@ -309,9 +310,9 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
             nodes += times + 1
             s.dead[v] += 1
             s.asked[v] = stamp
-    if added - s.numbers[3] > limit:  # the other side can only take away the edges it has
-        return added - s.numbers[3], written, nodes
-    for i in range(s.numbers[1] - 1, -1, -1):  # parents first
+    if added - s.numbers[SIDE_V_EDGES] > limit:  # the other side can only take away the edges it has
+        return added - s.numbers[SIDE_V_EDGES], written, nodes
+    for i in range(s.numbers[SIDE_V] - 1, -1, -1):  # parents first
         n = s.side_v[i]
         if s.asked[n] != stamp:
             continue
@@ -343,18 +344,18 @@ def list_nodes(g, s):
     stamp = g.numbers[STAMP]
     root = g.numbers[ROOT]
     s.mark[root] = stamp
-    s.place[root] = g.start[root]
+    s.position[root] = g.start[root]
     s.stack[0] = root
     depth, length = 1, 0
     while depth:
         n = s.stack[depth - 1]
-        e = s.place[n]
+        e = s.position[n]
         if e < g.start[n] + g.degree[n]:
             c = g.child[e]
-            s.place[n] = e + 1
+            s.position[n] = e + 1
             if s.mark[c] != stamp:
                 s.mark[c] = stamp
-                s.place[c] = g.start[c]
+                s.position[c] = g.start[c]
                 s.stack[depth] = c
                 depth += 1
             continue
@@ -362,3 +363,150 @@ def list_nodes(g, s):
         s.side_d[length] = n
         length += 1
     return length
+
+
+@jit
+def split(g, s, first_parameter, states, variable, first_state, cardinality, new_parameters):
+    """Split a distribution on a variable; `new_parameters[v]` is the first parameter node of the part with value v.
+
+    `edge_cost` must have been called for the same split just before, and the pools must have room for what it said.
+    """
+    stamp = g.numbers[STAMP]
+    _order_side_d(g, s, stamp)
+    _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp)
+    _copy_side_v(g, s, variable, first_state, cardinality, stamp)
+    for a in range(s.numbers[ANCESTORS]):
+        _join(g, s, a, first_parameter, first_state, cardinality, new_parameters)
+    for i in range(s.numbers[SIDE_D] - 1, -1, -1):
+        _cut_off(g, s.side_d[i])
+    for i in range(s.numbers[SIDE_V] - 1, -1, -1):
+        if g.above[s.side_v[i]] == 0:
+            _cut_off(g, s.side_v[i])
+
+
+@jit
+def _order_side_d(g, s, stamp):
+    """List the side of D anew, children first."""
+    length = 0
+    for a in range(s.numbers[ANCESTORS]):
+        top = s.ancestors[a, 1]
+        if g.kind[top] == PARAMETER or s.seen[top] == stamp:
+            continue
+        s.seen[top] = stamp
+        s.position[top] = g.start[top]
+        s.stack[0] = top
+        depth = 1
+        while depth:
+            n = s.stack[depth - 1]
+            e = s.position[n]
+            if e < g.start[n] + g.degree[n]:
+                c = g.child[e]
+                s.position[n] = e + 1
+                if g.kind[c] >= SUM and s.mark[c] == stamp and s.seen[c] != stamp:
+                    s.seen[c] = stamp
+                    s.position[c] = g.start[c]
+                    s.stack[depth] = c
+                    depth += 1
+                continue
+            depth -= 1
+            s.position[n] = length
+            s.side_d[length] = n
+            length += 1
+
+
+@jit
+def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp):
+    for i in range(s.numbers[SIDE_D]):
+        n = s.side_d[i]
+        for v in range(cardinality):
+            if not (s.values[n] >> v) & 1:
+                continue
+            children = s.stack[: g.degree[n]]
+            for k in range(g.degree[n]):
+                c = g.child[g.start[n] + k]
+                if first_parameter <= c < first_parameter + states:
+                    c = new_parameters[v] + c - first_parameter
+                elif g.kind[c] >= SUM and s.mark[c] == stamp:
+                    c = s.copies[s.position[c] * cardinality + v]
+                children[k] = c
+            s.copies[i * cardinality + v] = add_node(g, g.kind[n], -1, children)
+
+
+@jit
+def _copy_side_v(g, s, variable, first_state, cardinality, stamp):
+    base = s.numbers[SIDE_D] * cardinality
+    for i in range(s.numbers[SIDE_V]):
+        n = s.side_v[i]
+        if s.asked[n] != stamp:
+            continue
+        for v in range(cardinality):
+            if not (s.values[n] >> v) & 1:
+                continue
+            kept = 0
+            for e in range(g.start[n], g.start[n] + g.degree[n]):
+                c = g.child[e]
+                if not has(g, c, variable):
+                    s.stack[kept] = c
+                    kept += 1
+                elif g.kind[c] != INDICATOR and (s.values[c] >> v) & 1:
+                    s.stack[kept] = s.copies[base + s.position[c] * cardinality + v]
+                    kept += 1
+            made = s.stack[0] if kept == 1 else add_node(g, g.kind[n], -1, s.stack[:kept])
+            s.copies[base + i * cardinality + v] = made
+
+
+@jit
+def _join(g, s, a, first_parameter, first_state, cardinality, new_parameters):
+    """Put a sum over the values of the variable in the place of the two children of a mutual ancestor."""
+    m, d, v_node = s.ancestors[a, 0], s.ancestors[a, 1], s.ancestors[a, 2]
+    values = s.values[m]
+    single = count_bits(values) == 1
+    terms = 0
+    base = s.numbers[SIDE_D] * cardinality
+    below = 0
+    products = np.empty(cardinality, np.int32)
+    three = np.empty(3, np.int32)
+    for v in range(cardinality):
+        if not (values >> v) & 1:
+            continue
+        if g.kind[d] == PARAMETER:
+            below = new_parameters[v] + d - first_parameter
+        else:
+            below = s.copies[s.position[d] * cardinality + v]
+        if not single:
+            three[0], three[1] = first_state + v, s.copies[base + s.position[v_node] * cardinality + v]
+            three[2] = below
+            products[terms] = add_node(g, PRODUCT, -1, three)
+            terms += 1
+    if not single and g.degree[m] == 2:
+        for e in range(g.start[m], g.start[m] + 2):
+            unlink(g, e)
+        g.kind[m] = SUM
+        set_children(g, m, products[:terms])
+        return
+    joined = below if single else add_node(g, SUM, -1, products[:terms])
+    last = g.start[m] + g.degree[m] - 1
+    for e in range(g.start[m], last + 1):
+        if g.child[e] == d:
+            unlink(g, e)
+            link(g, e, m, joined)
+            break
+    if single:
+        return
+    for e in range(g.start[m], last + 1):
+        if g.child[e] == v_node:
+            unlink(g, e)
+            if e != last:
+                moved = g.child[last]
+                unlink(g, last)
+                link(g, e, m, moved)
+            g.degree[m] -= 1
+            break
+
+
+@jit
+def _cut_off(g, n):
+    """Take away the edges to the children of a node that nothing leads to any more."""
+    for e in range(g.start[n], g.start[n] + g.degree[n]):
+        unlink(g, e)
+    g.degree[n] = 0

@@ -17,6 +17,8 @@ from tinybayes._kernels.growing_circuit import WORD
 
 UNKNOWN = -(2**30)  # the cost of a candidate that was never looked at
 FEWEST = 32  # rows that are counted by bits
+N_PARTS, N_SPLITS, N_LOOKS, LIMITED = 0, 1, 2, 3  # indices in `Trees.numbers`
+SCORE, LIKELIHOOD = 0, 1  # indices in `Trees.progress`
 
 
 class Table(NamedTuple):
@@ -122,12 +124,12 @@ def count_leaf(table, rows, column, whole, work):
     for r in rows:
         end[column[r] if table.weight[r] == 1.0 else k] += 1
     end = np.cumsum(end)
-    place = np.zeros(k + 1, np.int64)
-    place[1:] = end[:-1]
+    next_row = np.zeros(k + 1, np.int64)
+    next_row[1:] = end[:-1]
     for r in rows:
         x = column[r] if table.weight[r] == 1.0 else k
-        work.buffer[place[x]] = r
-        place[x] += 1
+        work.buffer[next_row[x]] = r
+        next_row[x] += 1
     begin = 0
     for x in range(k):
         if end[x] - begin >= FEWEST:
@@ -177,15 +179,15 @@ def divide_rows(trees, part, v, buffer):
     i = parts.variable[part]
     begin, end = parts.begin[part], parts.end[part]
     first = parts.first[part]
-    place = begin
+    position = begin
     buffer[: end - begin] = rows[i, begin:end]
     for s in range(table.first_state[v + 1] - table.first_state[v]):
-        parts.begin[first + s] = place
+        parts.begin[first + s] = position
         for r in buffer[: end - begin]:
             if table.columns[v, r] == s:
-                rows[i, place] = r
-                place += 1
-        parts.end[first + s] = place
+                rows[i, position] = r
+                position += 1
+        parts.end[first + s] = position
 
 
 @jit
@@ -193,10 +195,10 @@ def new_parts(trees, part, v):
     """Make the children of a leaf that is split on a variable."""
     table, parts, numbers = trees.table, trees.parts, trees.numbers
     i = parts.variable[part]
-    first = numbers[0]
-    numbers[0] += table.first_state[v + 1] - table.first_state[v]
+    first = numbers[N_PARTS]
+    numbers[N_PARTS] += table.first_state[v + 1] - table.first_state[v]
     parts.tested[part], parts.first[part] = v, first
-    for child in range(first, numbers[0]):
+    for child in range(first, numbers[N_PARTS]):
         parts.variable[child] = i
         parts.tested[child] = -1
         parts.path[child] = parts.path[part]

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes._kernels.circuit_nodes import finished, grown_nodes, multiply, products
-from tinybayes._kernels.diagrams import DONE, combine, table_diagram
+from tinybayes._kernels.circuit_nodes import N_EDGES, Nodes, finish, multiply, products, with_room
+from tinybayes._kernels.diagrams import Diagram, combine, table_diagram
 from tinybayes.errors import error
 from tinybayes.infer.elimination import Estimate, estimates, least_edges, merge_pairs
 from tinybayes.infer.log_linear import as_network, without_helpers
@@ -27,26 +27,25 @@ _LARGE = 2**20  # assignments of a clique before which it is asked again whether
 
 
 @dataclass(frozen=True)
-class _Diagram:
+class _Factor:
     """A factor: a reference to its root, and the diagram's nodes."""
 
     root: int
-    level: np.ndarray
-    first: np.ndarray
-    child: np.ndarray
+    diagram: Diagram
 
     @cached_property
     def scope(self) -> frozenset[int]:
         """The levels of the variables it depends on."""
-        return frozenset(np.flatnonzero(np.bincount(self.level)).tolist())
+        return frozenset(np.bincount(self.diagram.level).nonzero()[0].tolist())
 
     def variety(self, cards: np.ndarray) -> float:
         """Return how many different circuit nodes it has, zero and one left out, as a share of its assignments."""
         size = math.prod(int(cards[z]) for z in self.scope)
-        return len(np.unique(self.child[self.child > 1])) / size
+        child = self.diagram.child
+        return len(np.unique(child[child > 1])) / size
 
 
-_NOTHING = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
+_NOTHING = Diagram(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 class _TooLargeError(Exception):
@@ -156,14 +155,18 @@ class _Compiler:
         kind = np.full(n_leaves, PARAMETER, np.uint8)
         kind[2 : 2 + states[-1]] = INDICATOR
         self.leaf = np.concatenate([[-1, -1], np.arange(states[-1]), np.arange(entries[-1])]).astype(np.int32)
-        self.counts = np.array([n_leaves, 0])
-        self.kind, self.start, self.children = kind, np.zeros(n_leaves + 1, np.int64), np.empty(0, np.int32)
-        self.table = np.zeros(1 << 12, np.int32)
-        self._make_room(1024)
+        self.nodes = Nodes(
+            kind=kind,
+            start=np.zeros(n_leaves + 1, np.int64),
+            children=np.empty(0, np.int32),
+            counts=np.array([n_leaves, 0]),
+            table=np.zeros(1 << 12, np.int32),
+        )
+        self.nodes = with_room(self.nodes, 1024)
 
     def run(self) -> Circuit:
         """Return the circuit, or raise `_TooLargeError`."""
-        buckets: list[list[_Diagram]] = [[] for _ in self.cards]
+        buckets: list[list[_Factor]] = [[] for _ in self.cards]
         done: list[int] = []
         for factor in self._factors():
             self._place(factor, buckets, done)
@@ -177,23 +180,25 @@ class _Compiler:
             self._place(self._sum_out(factors, level), buckets, done)
         return self._finish(done)
 
-    def _check_hope(self, buckets: Sequence[Sequence[_Diagram]]) -> None:
+    def _check_hope(self, buckets: Sequence[Sequence[_Factor]]) -> None:
         """Raise when what is left to do is certain to make the circuit too large."""
         if self.plan.edges <= self.max_edges:
             return
         factors = [factor for bucket in buckets for factor in bucket]
         varieties = [factor.variety(self.cards) for factor in factors]
-        least = int(self.counts[1]) + least_edges([factor.scope for factor in factors], varieties, self.cards)
+        least = int(self.nodes.counts[N_EDGES]) + least_edges(
+            [factor.scope for factor in factors], varieties, self.cards
+        )
         if least > self.max_edges:
             raise _TooLargeError(least)
 
-    def _place(self, factor: _Diagram, buckets: list[list[_Diagram]], done: list[int]) -> None:
+    def _place(self, factor: _Factor, buckets: list[list[_Factor]], done: list[int]) -> None:
         if factor.root >= 0:
             done.append(factor.root)
         else:
             buckets[max(factor.scope)].append(factor)
 
-    def _factors(self) -> list[_Diagram]:
+    def _factors(self) -> list[_Factor]:
         """Return the distributions as diagrams, each variable's indicators multiplied into the smallest it is in."""
         cpds = self.net.cpds
         holds: list[list[int]] = [[] for _ in cpds]
@@ -202,11 +207,11 @@ class _Compiler:
             for parent in cpd.parents:
                 if cpd.tree is None and cpd.table.size < cpds[host[parent]].table.size:
                     host[parent] = node
-        for node, place in enumerate(host):
-            holds[place].append(node)
+        for node, holder in enumerate(host):
+            holds[holder].append(node)
         return [self._factor(node, holds[node]) for node in range(len(cpds))]
 
-    def _factor(self, node: int, holds: Sequence[int]) -> _Diagram:
+    def _factor(self, node: int, holds: Sequence[int]) -> _Factor:
         """Return the diagram of a distribution, times the indicators of some of its variables."""
         cpd = self.net.cpds[node]
         values = cpd.log_parameters.reshape(-1)
@@ -228,98 +233,90 @@ class _Compiler:
             refs = self._with_indicators(refs, family.index(other), other)
         axes = np.argsort(levels)
         refs = np.ascontiguousarray(refs.transpose(axes)).reshape(-1)
-        return _Diagram(*table_diagram(refs, levels[axes], self.cards))
+        return _Factor(*table_diagram(refs, levels[axes], self.cards))
 
     def _with_indicators(self, refs: np.ndarray, axis: int, node: int) -> np.ndarray:
         """Multiply references to circuit nodes by the indicators of the variable on an axis."""
         shape = [-1 if k == axis else 1 for k in range(refs.ndim)]
         first = int(self.indicator[node])
         states = np.arange(first, first + refs.shape[axis], dtype=np.int32).reshape(shape)
-        states = np.ascontiguousarray(np.broadcast_to(states, refs.shape)).reshape(-1)
-        self._make_room(refs.size)
-        return products(np.ascontiguousarray(refs).reshape(-1), states, *self._nodes()).reshape(refs.shape)
+        refs = np.ascontiguousarray(refs)
+        states = states + np.zeros_like(refs)  # faster than broadcasting
+        made, self.nodes = products(refs.reshape(-1), states.reshape(-1), self.nodes)
+        return np.asarray(made).reshape(refs.shape)
 
-    def _tree_factor(self, node: int, rows: np.ndarray) -> _Diagram:
+    def _tree_factor(self, node: int, rows: np.ndarray) -> _Factor:
         """Return the diagram of a decision tree, from its leaves up: a test chooses among what is below it."""
         tree = self.net.cpds[node].tree
         assert tree is not None
-        store = _Diagram(0, *_NOTHING)
+        store = _Factor(0, _NOTHING)
         of_row: dict[int, int] = {}
         below: list[int] = [0] * len(tree.split)
         own = int(self.level[node])
-        for place in range(len(tree.split) - 1, -1, -1):
-            parent = int(tree.split[place])
+        for test in range(len(tree.split) - 1, -1, -1):
+            parent = int(tree.split[test])
             if parent >= 0:
-                ways = tree.children[tree.first[place] : tree.first[place] + self.net.nodes[parent].cardinality]
+                ways = tree.children[tree.first[test] : tree.first[test] + self.net.nodes[parent].cardinality]
                 store = self._choose([below[way] for way in ways], store, int(self.level[parent]))
             else:
-                row = int(tree.row[place])
+                row = int(tree.row[test])
                 if row not in of_row:
                     store = self._choose(rows[row].tolist(), store, own)
                     of_row[row] = store.root
-                store = _Diagram(of_row[row], store.level, store.first, store.child)
-            below[place] = store.root
+                store = _Factor(of_row[row], store.diagram)
+            below[test] = store.root
         return store
 
-    def _sum_out(self, factors: Sequence[_Diagram], level: int) -> _Diagram:
+    def _sum_out(self, factors: Sequence[_Factor], level: int) -> _Factor:
         """Multiply factors, and sum the variable at a level out of them."""
         if not factors:  # a variable with one state, whose indicator is in another factor already
-            return _Diagram(1, *_NOTHING)
-        joined = _join(factors)
-        roots, nodes = [], 0
-        for factor in factors:
-            roots.append(factor.root - nodes)
-            nodes += len(factor.level)
+            return _Factor(1, _NOTHING)
+        roots, joined = _join(factors)
         scopes = [factor.scope for factor in factors]
         return self._combine(roots, merge_pairs(scopes, self.cards), joined, frozenset().union(*scopes), level)
 
-    def _choose(self, roots: Sequence[int], below: _Diagram, level: int) -> _Diagram:
+    def _choose(self, roots: Sequence[int], below: _Factor, level: int) -> _Factor:
         """Go on at one of these references by the state of the variable at a level."""
         merges = np.zeros((len(roots), 2), np.int64)
-        return self._combine(roots, merges, below, below.scope | {level}, level)
+        return self._combine(roots, merges, below.diagram, below.scope | {level}, level)
 
     def _combine(
-        self, roots: Sequence[int], merges: np.ndarray, joined: _Diagram, scope: frozenset[int], level: int
-    ) -> _Diagram:
-        references = np.array(roots, dtype=np.int32)
-        diagram = (joined.level, joined.first, joined.child)
-        status, root, *made, self.kind, self.start, self.children, self.table = combine(
-            references, merges, *diagram, self.cards, level, len(scope) + 2, self.max_edges, *self._nodes()
+        self, roots: Sequence[int], merges: np.ndarray, joined: Diagram, scope: frozenset[int], level: int
+    ) -> _Factor:
+        references, depth = np.array(roots, dtype=np.int32), len(scope) + 2
+        complete, root, diagram, self.nodes = combine(
+            references, merges, joined, self.cards, level, depth, self.max_edges, self.nodes
         )
-        if status != DONE:
+        if not complete:
             raise _TooLargeError(self.max_edges + 1)
-        return _Diagram(int(root), *made)
-
-    def _nodes(self) -> tuple[np.ndarray, ...]:
-        return self.kind, self.start, self.children, self.counts, self.table
-
-    def _make_room(self, more: int) -> None:
-        self.kind, self.start, self.children, self.table = grown_nodes(*self._nodes(), more)
+        return _Factor(int(root), diagram)
 
     def _finish(self, factors: Sequence[int]) -> Circuit:
         root = 1
-        self._make_room(len(factors))
+        self.nodes = with_room(self.nodes, len(factors))
         for factor in factors:
-            root = int(multiply(root, factor, *self._nodes()))
+            root = int(multiply(root, factor, self.nodes))
         if root == 0:
             raise error("a network that gives something a probability", "zero for everything", where="compile_circuit")
         leaf = np.full(root + 1, -1, np.int32)
         leaf[: min(len(self.leaf), root + 1)] = self.leaf[: root + 1]
-        kind, offsets, children, leaf = finished(root, self.kind, self.start, self.children, leaf)
+        graph = finish(root, self.nodes, leaf)
         formats = {cpd.format for cpd in self.net.cpds}
         form = formats.pop() if len(formats) == 1 else Float(64)
         tables = [form.checked(cpd.table) if not formats else cpd.log_parameters for cpd in self.net.cpds]
         table = np.concatenate([part.reshape(-1) for part in tables])
-        return Circuit(self.net.variables, self.net.target, kind, offsets, children, leaf, table, form)
+        return Circuit(self.net.variables, self.net.target, **graph._asdict(), table=table, format=form)
 
 
-def _join(factors: Sequence[_Diagram]) -> _Diagram:
-    """Put the nodes of diagrams into one numbering; the roots are the caller's."""
-    levels, firsts, children = [_NOTHING[0]], [_NOTHING[1]], [_NOTHING[2]]
+def _join(factors: Sequence[_Factor]) -> tuple[list[int], Diagram]:
+    """Put the nodes of factors into one diagram; return their roots in it, and the diagram."""
+    roots, levels, firsts, children = [], [], [], []
     nodes = edges = 0
     for factor in factors:
-        levels.append(factor.level)
-        firsts.append(factor.first + edges)
-        children.append(np.where(factor.child < 0, factor.child - np.int32(nodes), factor.child))
-        nodes, edges = nodes + len(factor.level), edges + len(factor.child)
-    return _Diagram(0, np.concatenate(levels), np.concatenate(firsts), np.concatenate(children))
+        level, first, child = factor.diagram
+        roots.append(factor.root - nodes)
+        levels.append(level)
+        firsts.append(first + edges)
+        children.append(np.where(child < 0, child - np.int32(nodes), child))
+        nodes, edges = nodes + len(level), edges + len(child)
+    return roots, Diagram(np.concatenate(levels), np.concatenate(firsts), np.concatenate(children))

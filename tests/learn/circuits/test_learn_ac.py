@@ -12,7 +12,7 @@ import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
 from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
-from tinybayes._kernels.tree_parts import leaf_score
+from tinybayes._kernels.tree_parts import N_PARTS, leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
@@ -97,7 +97,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
     state = State(rows, CircuitOptions(edge_price=0.1))
     generator = np.random.default_rng(seed)
     for _ in range(8):
-        count = int(state.numbers[0])
+        count = int(state.numbers[N_PARTS])
         leaves = np.flatnonzero(state.parts.tested[:count] < 0)
         variable = state.parts.variable[leaves]
         valid = np.isfinite(state.parts.gain[leaves]) & ~state.descendant[variable]
@@ -148,7 +148,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
     while True:
         state = best_score(data, prices, splits)
         best, chosen = 1e-9, None
-        for part in range(int(state.numbers[0])):
+        for part in range(int(state.numbers[N_PARTS])):
             if state.parts.tested[part] >= 0:
                 continue
             i = state.parts.variable[part]

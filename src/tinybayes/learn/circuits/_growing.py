@@ -133,7 +133,7 @@ def scratch(g: Graph, most: int) -> Scratch:
         mark=np.zeros(nodes, np.int32),
         seen=np.zeros(nodes, np.int32),
         values=np.zeros(nodes, np.int64),
-        place=np.zeros(nodes, np.int32),
+        position=np.zeros(nodes, np.int32),
         asked=np.zeros(nodes, np.int32),
         dead=np.zeros(nodes, np.int32),
         stack=np.zeros(nodes + 64, np.int32),

@@ -9,7 +9,18 @@ import numpy as np
 from tinybayes._kernels import grow as kernel
 from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, edge_cost
 from tinybayes._kernels.heap import Heap
-from tinybayes._kernels.tree_parts import UNKNOWN, Rules, Trees, find_gains
+from tinybayes._kernels.tree_parts import (
+    LIKELIHOOD,
+    LIMITED,
+    N_LOOKS,
+    N_PARTS,
+    N_SPLITS,
+    SCORE,
+    UNKNOWN,
+    Rules,
+    Trees,
+    find_gains,
+)
 from tinybayes.errors import error
 from tinybayes.learn.circuits import _growing as pools
 from tinybayes.learn.circuits._growing import Rows
@@ -140,7 +151,7 @@ class State:
                     break
                 looks = int(np.clip(looks * SECONDS_A_REPORT / max(now - started, 1e-3), LOOKS, 10**7))
         self.seconds = time.monotonic() - began
-        return ended and not self.numbers[3]
+        return ended and not self.numbers[LIMITED]
 
     def result(self, data: Dataset, complete: bool) -> Grown:
         """Return what was learned."""
@@ -148,13 +159,13 @@ class State:
         circuit = None
         if self.with_circuit:
             circuit = pools.circuit(net, offsets, self.graph, self.scratch, self.parts)
-        steps = self.steps[: self.numbers[1]].copy()
-        return Grown(net, circuit, self.growth(self.seconds), steps, complete, int(self.numbers[2]))
+        steps = self.steps[: self.numbers[N_SPLITS]].copy()
+        return Grown(net, circuit, self.growth(self.seconds), steps, complete, int(self.numbers[N_LOOKS]))
 
     def _can_split(self, part: int, v: int) -> bool:
         """Tell whether a part is a leaf that may test a variable."""
         parts = self.parts
-        if not (0 <= part < self.numbers[0] and 0 <= v < len(self.cardinality)) or parts.tested[part] >= 0:
+        if not (0 <= part < self.numbers[N_PARTS] and 0 <= v < len(self.cardinality)) or parts.tested[part] >= 0:
             return False
         return bool(np.isfinite(parts.gain[part, v])) and not self.descendant[parts.variable[part], v]
 
@@ -189,16 +200,18 @@ class State:
         total = self.rows.table.weight.sum()
         base = self.start - edge_price * self.start_edges - parameter_price * (self.cardinality - 1).sum()
         edges = int(self.graph.numbers[LIVE]) if self.with_circuit else 0
-        score = float(base + self.progress[0])
-        return Growth(int(self.numbers[1]), edges, score, float((self.start + self.progress[1]) / total), seconds)
+        score = float(base + self.progress[SCORE])
+        return Growth(
+            int(self.numbers[N_SPLITS]), edges, score, float((self.start + self.progress[LIKELIHOOD]) / total), seconds
+        )
 
     def _make_room_for_one(self) -> bool:
         """See to it that the trees and the list of splits have room for a split; tell whether they had to grow."""
         most, grew = int(self.cardinality.max()), False
-        if self.numbers[0] + 4 * most > len(self.parts.variable):
+        if self.numbers[N_PARTS] + 4 * most > len(self.parts.variable):
             self.parts = pools.enlarged_parts(self.parts, 2 * len(self.parts.variable) + 4 * most)
             grew = True
-        if self.numbers[1] + 1 >= len(self.steps):
+        if self.numbers[N_SPLITS] + 1 >= len(self.steps):
             self.steps = np.resize(self.steps, (2 * len(self.steps), 2))
             grew = True
         return grew
@@ -219,18 +232,18 @@ class State:
     def _enlarge_graph(self) -> None:
         """Copy what is alive into fresh pools: as large as before where most was dead, else twice as large."""
         g, states = self.graph, int(self.rows.table.first_state[-1])
-        live = int((g.above > 0).sum()) + int(self.numbers[0]) * int(self.cardinality.max()) + states
+        live = int((g.above > 0).sum()) + int(self.numbers[N_PARTS]) * int(self.cardinality.max()) + states
         crowded = 4 * live > len(g.kind) or 4 * int(g.numbers[LIVE]) > len(g.child)
         idle = 2 * int(g.numbers[N_EDGES]) < len(g.child)  # then a single split wants more than half of the pool
         factor = 2 if crowded or idle else 1
         new = pools.graph(factor * len(g.kind), factor * len(g.child), g.scope.shape[1])
-        kernel.compact(g, new, self.parts, self.numbers[0], states, self.cardinality)
+        kernel.compact(g, new, self.parts, self.numbers[N_PARTS], states, self.cardinality)
         self.graph = new
         self.scratch = pools.scratch(new, int(self.cardinality.max()))
 
     def rebuild_heap(self) -> None:
         """Offer all candidates anew, with the costs that are known."""
-        count, variables = int(self.numbers[0]), len(self.cardinality)
+        count, variables = int(self.numbers[N_PARTS]), len(self.cardinality)
         leaves = np.flatnonzero(self.parts.tested[:count] < 0)
         gain, cost = self.parts.gain[leaves], self.parts.cost[leaves]
         more = np.outer(self.cardinality[self.parts.variable[leaves]] - 1, self.cardinality - 1)

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from tinybayes._kernels.tree_parts import UNKNOWN
+from tinybayes._kernels.tree_parts import N_PARTS, N_SPLITS, UNKNOWN
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.learn.circuits._growing import Rows, distinct_rows
@@ -145,17 +145,17 @@ def _digest(data: Dataset, rows: Rows) -> str:
 
 
 def _snapshot(state: State) -> Snapshot:
-    count = int(state.numbers[0])
+    count = int(state.numbers[N_PARTS])
     cost = state.parts.cost[:count]
     known = np.flatnonzero((cost != UNKNOWN) & (state.parts.tested[:count, None] < 0))
     looked = state.parts.looked[:count].ravel()[known]
-    return Snapshot(state.steps[: state.numbers[1]].copy(), known, cost.ravel()[known], looked)
+    return Snapshot(state.steps[: state.numbers[N_SPLITS]].copy(), known, cost.ravel()[known], looked)
 
 
 def _restore(state: State, found: Snapshot, path: str | os.PathLike[str]) -> None:
     """Repeat the splits and put the costs back."""
     state.repeat(found.splits)
-    count, variables = int(state.numbers[0]), len(state.cardinality)
+    count, variables = int(state.numbers[N_PARTS]), len(state.cardinality)
     if found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables:
         raise error("costs of known candidates", "others", where=str(path), kind=FileError)
     for array, values, none in ((state.parts.cost, found.cost, UNKNOWN), (state.parts.looked, found.looked, -1)):
