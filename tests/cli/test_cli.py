@@ -103,6 +103,7 @@ def test_convert_goes_there_and_back(place):
     assert load(place / "other.xmlbif").target.name == "petal width (cm)"
 
 
+@pytest.mark.exhaustive
 def test_demo_searches_shows_the_trade_off_and_writes_c_and_a_report(tmp_path):
     shown = run("demo", "--time", "10s", cwd=tmp_path).stdout
     for text in ("The front", "validation", "operations", "Chosen:", "Now try", "tinybayes explore"):

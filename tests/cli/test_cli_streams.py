@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from cases import exhaustive
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -20,7 +22,7 @@ def fit(table, redirection):
     return subprocess.run(["sh", "-c", f'"$@" {redirection}', "sh", *words], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("redirection", ["2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("redirection", [">&- 2>&-", *exhaustive("2>&-")])
 def test_closed_streams_keep_nothing_from_being_written(table, redirection):
     assert fit(table, redirection).returncode == 0
     assert table.with_suffix(".tb").exists()

@@ -126,6 +126,7 @@ def partition(number: int, marker: str) -> pd.DataFrame:
     return frame(300, seed=number).drop(columns="weight")
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
     from distributed import Client, LocalCluster
 

@@ -10,6 +10,7 @@ from test_compile_circuit import some_net
 
 import oracle
 import zoo
+from cases import exhaustive
 from tinybayes._kernels.circuits_log import rows_log
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import (
@@ -252,7 +253,7 @@ def dipping(n, unlikely, likely, begin):
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("count", [1, 70])  # few rows, and enough to look for other scales
 def test_values_that_are_too_small_on_the_way_are_not_lost(mirrored, count):
-    n = 2400
+    n = 3000
     circuit = long_chain(n, 0.1)
     X = np.array([dipping(n, u, int(2.74 * u), 50) for u in range(420, 490)], dtype=np.int32)
     X = np.ascontiguousarray(X[:, ::-1] if mirrored else X)
@@ -267,6 +268,7 @@ def test_values_that_are_too_small_on_the_way_are_not_lost(mirrored, count):
     np.testing.assert_allclose(expected_counts(circuit, X), entries_of(plan, flow, circuit), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_a_class_whose_value_was_lost_is_not_taken_for_impossible():
     """Under one class neighbours agree, under the other they are independent: the evidence is as likely in both."""
     n, flip = 3200, 0.1
@@ -349,7 +351,7 @@ def test_no_rows_give_no_answers():
     assert expected_counts(circuit, nothing).tolist() == [0.0] * 14
 
 
-TRUTH = ["fs-04", "students_03_02-0000", "mastermind1", "90-20-1"]
+TRUTH = ["fs-04", "students_03_02-0000", *exhaustive("mastermind1", "90-20-1")]
 
 
 @pytest.mark.parametrize("name", TRUTH)

@@ -85,6 +85,7 @@ def test_the_budget_dims_and_names_the_best(browser, page):
     assert browser.js("return Tinybayes.state.chosen") == best(float("inf"))
 
 
+@pytest.mark.exhaustive
 def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     address, front = page
     browser.open(address)
@@ -115,6 +116,7 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     assert browser.complaints() == []
 
 
+@pytest.mark.exhaustive
 def test_families_can_be_hidden(browser, page):
     browser.open(page[0])
     chip = browser.find('.chip[data-family="naive"]')
@@ -161,6 +163,7 @@ def test_choosing_a_model_by_row_mark_and_address(browser, page):
     assert "figures of this model" in browser.find("#panels").text
 
 
+@pytest.mark.exhaustive
 def test_the_structure_is_searched_and_leads_to_tables(browser, page):
     browser.open(page[0])
     assert len(browser.all("#structure .node")) == 65
@@ -200,6 +203,7 @@ def test_code_and_command_are_copied(browser, page):
         assert pasted is None or pasted.replace("\r\n", "\n") == text
 
 
+@pytest.mark.exhaustive
 def test_dark_follows_the_system_and_the_button(browser, page):
     browser.open(page[0], scheme="dark")
     theme = "return document.documentElement.dataset.theme"
@@ -215,6 +219,7 @@ def test_dark_follows_the_system_and_the_button(browser, page):
     browser.js("localStorage.clear()")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ident", ["6", "12"])
 def test_a_phone_needs_no_sideways_scrolling(browser, page, ident):
     browser.open(f"{page[0]}#model={ident}", 360, 740, mobile=True)
@@ -228,6 +233,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser, page, ident):
     browser.shot(f"phone-{ident}", 360, mobile=True)
 
 
+@pytest.mark.exhaustive
 def test_everything_is_reached_by_the_keyboard(browser, page):
     browser.open(page[0])
     reached = set()
@@ -256,6 +262,7 @@ def test_everything_is_reached_by_the_keyboard(browser, page):
     assert unnamed == []
 
 
+@pytest.mark.exhaustive
 def test_text_has_contrast(browser, page):
     """Colours of text against their backgrounds, by the formula of WCAG 2: at least 4.5."""
     code = """
@@ -308,6 +315,7 @@ def test_hostile_names_do_nothing(browser, tmp_path):
     assert browser.requests() == [address]
 
 
+@pytest.mark.exhaustive
 def test_one_model_has_a_page_without_a_front(browser, tmp_path):
     train, test = digits()
     path = model_report(linear_net(train), test, tmp_path / "one.html", command="tinybayes fit digits.csv")
@@ -337,6 +345,7 @@ def test_a_page_is_brought_up_to_date_in_place(browser, page):
     assert browser.find('.chip[data-family="conv"]').is_displayed()
 
 
+@pytest.mark.exhaustive
 def test_groups_are_shown_one_at_a_time(browser, tmp_path):
     common = {"family": "naive", "on_front": True, "operations": None, "parameters": None}
     models = [

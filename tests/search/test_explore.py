@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 
+from cases import exhaustive
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
 from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
@@ -89,19 +90,20 @@ def test_every_family_learns_and_is_priced(views, family):
     assert describe(settings[0])
 
 
-def test_settings_are_cut_down_to_the_budget():
+@pytest.mark.parametrize("name", ["dense", *exhaustive("conv")])
+def test_settings_are_cut_down_to_the_budget(name):
     digits = make_views(load_digits(as_frame=True).frame, "target")
-    for name, more in (("dense", {"inputs": "standard"}), ("conv", {})):
-        drawn = {"family": name, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
-        drawn |= {"learning_rate": 0.01, "label_smoothing": 0.0, **more}
-        cut = FAMILIES[name].fitted(drawn, digits, Budget(20_000, 60_000))
-        outcome = carry_out(digits, [cut], Effort(30))[0]
-        assert outcome.cost.bits <= 20_000
-        assert outcome.cost.operations <= 60_000
-        assert outcome.cost.bits > 5_000
-        price = FAMILIES[name].price(cut["hidden"], 8, digits, scaled=bool(more))
-        assert price[1] == outcome.cost.operations
-        assert price[0] >= outcome.cost.bits
+    more = {"inputs": "standard"} if name == "dense" else {}
+    drawn = {"family": name, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
+    drawn |= {"learning_rate": 0.01, "label_smoothing": 0.0, **more}
+    cut = FAMILIES[name].fitted(drawn, digits, Budget(20_000, 60_000))
+    outcome = carry_out(digits, [cut], Effort(30))[0]
+    assert outcome.cost.bits <= 20_000
+    assert outcome.cost.operations <= 60_000
+    assert outcome.cost.bits > 5_000
+    price = FAMILIES[name].price(cut["hidden"], 8, digits, scaled=bool(more))
+    assert price[1] == outcome.cost.operations
+    assert price[0] >= outcome.cost.bits
 
 
 def test_linear_networks_give_up_bits_to_fit_the_budget():
@@ -262,7 +264,8 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
         ({"execution": Execution(dask="tcp://127.0.0.1:9")}, "a Dask scheduler"),
     ],
 )
-def test_bad_input_is_named_before_the_work(tmp_path, options, said):
+def test_bad_input_is_named_before_the_work(tmp_path, monkeypatch, options, said):
+    monkeypatch.setattr("tinybayes.data.dask.PATIENCE", 1)
     if options.get("execution", Execution()).dask:
         pytest.importorskip("distributed")
     arguments = {"target": "target", "output": tmp_path / "x", "seconds": 5} | options

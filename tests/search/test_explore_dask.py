@@ -22,6 +22,7 @@ def cluster():
         yield made
 
 
+@pytest.mark.exhaustive
 def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
     with distributed.Client(cluster, set_as_default=False) as client:
         victims = list(client.run(os.getpid).values())
@@ -55,6 +56,7 @@ def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
     assert len({m["id"] for m in found.models}) == len(found.models)
 
 
+@pytest.mark.exhaustive
 def test_workers_without_the_package_are_named(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("tinybayes.search.workers.__version__", "999")
     execution = Execution(dask=cluster.scheduler_address)

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 import pytest
 from sklearn.datasets import load_iris
 
+from cases import exhaustive
 from tinybayes import TinybayesError
 from tinybayes.search import driver
 from tinybayes.search import explore as explore_module
@@ -65,8 +66,11 @@ class Unlucky(Workers):
         return super().submit(settings, effort)
 
 
-@pytest.mark.parametrize("problem", [MemoryError(), TinybayesError("the workers have another opinion")])
-@pytest.mark.parametrize(("family", "times", "found"), [("tree", 1, True), ("tree", 99, False), ("naive", 1, True)])
+@pytest.mark.parametrize("problem", [MemoryError(), *exhaustive(TinybayesError("the workers have another opinion"))])
+@pytest.mark.parametrize(
+    ("family", "times", "found"),
+    [("tree", 1, True), ("tree", 99, False), pytest.param("naive", 1, True, marks=pytest.mark.exhaustive)],
+)
 def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem, family, times, found):
     crews = []
 

@@ -88,6 +88,7 @@ def look(page, address, name, net, **more):
     page.shot(name, width, more.get("mobile", False))
 
 
+@pytest.mark.exhaustive
 def test_the_class_can_be_known_and_facts_forgotten(browser, served):
     address, place, front = served
     open_asking(browser, address)
@@ -117,6 +118,7 @@ def test_the_class_can_be_known_and_facts_forgotten(browser, served):
         answered(browser, lambda: browser.click("#ask-forget"))
 
 
+@pytest.mark.exhaustive
 def test_a_search_is_followed_and_stopped(browser, served, tmp_path):
     _, place, front = served
     kept = [{**m, "test_error": None, "confusion": None, "reliability": None} for m in front["models"] if m["file"]]
