@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from experiments.reproduce import name_of, reproduce
@@ -22,7 +21,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         run(options)
     except TinybayesError as problem:
-        sys.exit(f"error: {problem}")
+        parser.exit(2, f"error: {problem}\n")
 
 
 def run(options: argparse.Namespace) -> None:

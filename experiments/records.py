@@ -89,12 +89,12 @@ class Experiment:
         for sweep in self.tables:
             wanted = min(folds or sweep.n_folds, sweep.n_folds)
             runs = {key: run for key, run in self.runs.get(sweep.name, {}).items() if key[1] < wanted}
-            done = Counter(index for stage, _, index in runs if stage == 2)
+            done = Counter(run // sweep.seeds for stage, _, run in runs if stage == 2)
             errors, sizes = (sweep.means(runs, 2, field) for field in ("test_error", "parameters"))
             points += [
                 Point(sweep, sweep.setting(index), 100 * errors[index], sizes[index])
                 for index, count in sorted(done.items())
-                if count == wanted
+                if count == wanted * sweep.seeds
             ]
         return points
 
@@ -118,7 +118,7 @@ def merged(results: Iterable[Record]) -> dict[tuple[str, str], Record]:
     """
     rows: dict[tuple[str, str], Record] = {}
     for result in results:
-        row = rows.setdefault((result["data"], result.get("row", result["structure"])), {"runs": 0})
+        row = rows.setdefault((result["data"], result.get("row") or result["structure"]), {"runs": 0})
         row["runs"] += result["runs"]
         row["test"] = min(row.get("test", 100.0), 100 * result["best_on_test"]["error"])
         chosen = result.get("chosen_on_validation")

@@ -301,9 +301,10 @@ class TableSweep(Sweep):
 
     def train(self, rows: Rows, runs: Sequence[int], options: TrainingOptions) -> Iterator[tuple[Any, Record]]:
         """Train settings, and count the entries of their tables and their additions."""
-        data, spaces = rows.train, {}  # many settings share a search space
+        data = rows.train
         assert data.target is not None
-        configurations = [self._configuration(data, run // self.seeds, spaces) for run in runs]
+        spaces: dict[tuple[int, int], Candidates] = {}  # many settings share a search space
+        configurations = [self._configuration(data, run, spaces) for run in runs]
         results = train_tables(
             data,
             configurations,
@@ -320,10 +321,8 @@ class TableSweep(Sweep):
             # Every feature has the class as a parent.
             yield result, {"parameters": int(entries.sum()) + classes, "operations": len(states) * classes}
 
-    def _configuration(
-        self, data: Dataset, index: int, spaces: dict[tuple[int, int], Candidates]
-    ) -> TableConfiguration:
-        chosen = self.setting(index)
+    def _configuration(self, data: Dataset, run: int, spaces: dict[tuple[int, int], Candidates]) -> TableConfiguration:
+        chosen = self.setting(run // self.seeds)
         drawn = (0, 0) if self.structure in ("naive", "chow-liu") else (chosen["ordering"], chosen["subset"])
         if drawn not in spaces:
             spaces[drawn] = self._candidates(data, *drawn)
@@ -337,7 +336,7 @@ class TableSweep(Sweep):
             structure_noise=self.structure_noise,
             sharing=self.sharing,
             per_row=self.per_row,
-            seed=self.seed + index,
+            seed=self.seed + run,
         )
         if chosen["bits"] is not None:
             configuration = replace(configuration, number_format=Fixed(*chosen["bits"]))
@@ -469,8 +468,8 @@ class NetSweep(Sweep):
         if self.shifted and rows.image_shape is not None:
             data = with_moved(data, rows.image_shape)
         nets = [self.configuration(data, run, rows.image_shape) for run in runs]
-        sets = {"validation": rows.validation, "test": rows.test}
-        results = train_nets(data, nets, options, **sets, networks=rows.validation is None)
+        final = rows.validation is None
+        results = train_nets(data, nets, options, validation=rows.validation, test=rows.test, networks=final)
         for net, result in zip(nets, results, strict=False):
             costs: Record = {"hidden": list(net.hidden)}
             if result.net is not None:

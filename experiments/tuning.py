@@ -36,7 +36,7 @@ def main() -> None:
         grid = list(itertools.product((10, 30, 100, 300), (1, 3, 10, 30, 90), (3e-3, 1e-2, 3e-2), rates))
         settings = [dict(zip(COLUMNS[4:], values, strict=True)) for values in grid]
         epochs = max(10, math.ceil(100 * steps / len(rows)))
-        found = train_tables(
+        trained = train_tables(
             rows,
             [TableConfiguration(candidates=space, **setting) for setting in settings],
             TrainingOptions(epochs=epochs),
@@ -44,10 +44,10 @@ def main() -> None:
             test=test,
             networks=False,
         )
-        for values, result in zip(grid, found, strict=True):
+        for values, result in zip(grid, trained, strict=True):
             figures = [round(result.validation_error, 6), round(result.test_error, 6)]
             runs.append([name, structure, steps, epochs, *values, *figures])
-        print(name, structure, steps, min(r.validation_error for r in found), flush=True)
+        print(name, structure, steps, min(r.validation_error for r in trained), flush=True)
     columns = [*COLUMNS, "validation_error", "test_error"]
     report = {"device": find_device(None).device_kind, "columns": columns, "runs": runs}
     write_text(Path(__file__).parent / "tuning.json", json.dumps(report) + "\n")

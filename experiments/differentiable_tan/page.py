@@ -98,10 +98,10 @@ def errors_by_structure(table1: Experiment) -> str:
     rows = merged(report["results"])
     lines = []
     for data, row in sorted({*rows, *TABLE1}, key=lambda key: order(*key)):
-        found = rows.get((data, row), {})
+        numbers = rows.get((data, row), {})
         paper = f"{TABLE1[data, row]:.2f}" if (data, row) in TABLE1 else "not in the paper"
-        cells = (percent(found.get("test"), "not run"), paper, percent(found.get("validation"), "-"))
-        lines.append(line(data, label(row), f"{found.get('runs', 0):,}", *cells))
+        cells = (percent(numbers.get("test"), "not run"), paper, percent(numbers.get("validation"), "-"))
+        lines.append(line(data, label(row), f"{numbers.get('runs', 0):,}", *cells))
     closed = "; ".join(f"{data} {naive:.2f} and {tree:.2f}" for data, (naive, tree) in CLOSED_FORM.items())
     text = f"\nWith closed-form parameters the paper has, for naive Bayes and Chow-Liu: {closed}.\n"
     return TABLE + "".join(lines) + text + FINDINGS1 + made(report, table1.command)
@@ -123,7 +123,7 @@ def orderings(figure3: Experiment, docs: Path) -> str:
     picture = "figures/differentiable_tan_figure3.svg"
     plots.orderings_and_candidates(points, docs / picture)
     least = [
-        f"- {title}. " + "; ".join(f"{name}: {min(p.error for p in found):.2f}" for name, found in series.items())
+        f"- {title}. " + "; ".join(f"{name}: {min(p.error for p in inside):.2f}" for name, inside in series.items())
         for title, series in plots.figure3_series(points).items()
         if series
     ]

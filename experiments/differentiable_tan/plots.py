@@ -98,11 +98,11 @@ def figure3_series(points: Sequence[Point]) -> dict[str, dict[str, list[Point]]]
         "(c) satimage, TAN Subset, by ordering": ("satimage", "subset", by_number),
         "(d) letter, by subset; K = 2 dashed, 8 solid": ("letter", "subset", by_subset),
     }
-    found: dict[str, dict[str, list[Point]]] = {}
+    series: dict[str, dict[str, list[Point]]] = {}
     for title, (data, row, name) in panels.items():
         inside = [p for p in points if (p.sweep.data, p.row) == (data, row)]
-        found[title] = {key: [p for p in inside if name(p) == key] for key in sorted({name(p) for p in inside})}
-    return found
+        series[title] = {key: [p for p in inside if name(p) == key] for key in sorted({name(p) for p in inside})}
+    return series
 
 
 def _cloud(axes: Axes, points: Sequence[Point], name: str, colour: str, marker: str, *, hollow: bool) -> None:
@@ -122,7 +122,7 @@ def _cloud(axes: Axes, points: Sequence[Point], name: str, colour: str, marker: 
 
 def _legend_inside(axes: Axes) -> None:
     """Put a legend above the points, in room made for it; hollow and filled signs of a series share an entry."""
-    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.25 * (high - low))
-    axes.legend(found.values(), found.keys(), loc="upper center", ncols=3, fontsize=8, handlelength=1.6)
+    axes.legend(handles.values(), handles.keys(), loc="upper center", ncols=3, fontsize=8, handlelength=1.6)

@@ -35,8 +35,8 @@ def space(parent: np.ndarray, k: int | None, seed: int) -> Candidates:
         free = [i for i in range(len(parent)) if i not in order and (parent[i] < 0 or parent[i] in order)]
         order.append(int(generator.choice(free)))
     chosen: list[list[int]] = [[] for _ in parent]
-    for place, i in enumerate(order):
-        others = [j for j in generator.permutation(order[:place]).tolist() if j != parent[i]]
+    for position, i in enumerate(order):
+        others = [j for j in generator.permutation(order[:position]).tolist() if j != parent[i]]
         mixed = ([int(parent[i])] if parent[i] >= 0 else []) + others[: None if k is None else k - 1]
         chosen[i] = generator.permutation(np.array(mixed, dtype=int)).tolist()
     return candidates.among(chosen)
@@ -56,8 +56,8 @@ def main() -> None:
             TableConfiguration(candidates=space(tree, k, seed), lam=0.0, learning_rate=3e-2, seed=seed)
             for seed in range(SEEDS)
         ]
-        found = train_tables(rows, runs, TrainingOptions(epochs=options.epochs, batch_size=batch), networks=False)
-        agree = [int((np.array(result.parents) == tree).sum()) for result in found]
+        trained = train_tables(rows, runs, TrainingOptions(epochs=options.epochs, batch_size=batch), networks=False)
+        agree = [int((np.array(result.parents) == tree).sum()) for result in trained]
         results.append({"data": data, "features": len(tree), "candidates": k or "all", "agree": agree})
         print(results[-1], flush=True)
     report = {"command": " ".join(sys.argv), "epochs": options.epochs, "results": results}

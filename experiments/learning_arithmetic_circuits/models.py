@@ -57,20 +57,20 @@ def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, A
     return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
 
 
-def describe(found: Grown, split: Any) -> dict[str, Any]:
+def describe(grown: Grown, split: Any) -> dict[str, Any]:
     """Return what Table 4 tells of a model."""
-    parents = [len(cpd.parents) for cpd in found.net.cpds]
+    parents = [len(cpd.parents) for cpd in grown.net.cpds]
     return {
-        "valid": round(float(log_likelihood(found.net, split.valid.X).mean()), 5),
-        "test": round(float(log_likelihood(found.net, split.test.X).mean()), 5),
-        "edges": None if found.circuit is None else found.circuit.n_edges,
-        "leaves": sum(len(cpd.table) for cpd in found.net.cpds),
-        "splits": len(found.splits),
+        "valid": round(float(log_likelihood(grown.net, split.valid.X).mean()), 5),
+        "test": round(float(log_likelihood(grown.net, split.test.X).mean()), 5),
+        "edges": None if grown.circuit is None else grown.circuit.n_edges,
+        "leaves": sum(len(cpd.table) for cpd in grown.net.cpds),
+        "splits": len(grown.splits),
         "mean_parents": round(float(np.mean(parents)), 2),
         "most_parents": max(parents),
-        "seconds": round(found.growth.seconds, 2),
-        "complete": found.complete,
-        "score": round(found.growth.score, 3),
+        "seconds": round(grown.growth.seconds, 2),
+        "complete": grown.complete,
+        "score": round(grown.growth.score, 3),
     }
 
 
@@ -99,19 +99,19 @@ def table3(name: str, split: Any) -> dict[str, Any]:
 def grow(name: str, run: Run, limit: float) -> dict[str, Any]:
     """Learn one model, and say what it is like."""
     split = datasets.load(name)
-    found = learn(split.train, *run, limit)
+    grown = learn(split.train, *run, limit)
     keys = dict(zip(("learner", "edge_price", "parameter_price"), run, strict=True))
-    return {"data": name, **keys, **describe(found, split)}
+    return {"data": name, **keys, **describe(grown, split)}
 
 
 def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
     """Learn the best model of a learner again, check it, and compile its network alone."""
     split = datasets.load(name)
-    found = learn(split.train, best["learner"], best["edge_price"], best["parameter_price"], limit)
-    if found.circuit is not None:  # the circuit and the network must agree
-        both = log_evidence(found.circuit, split.test.X), log_likelihood(found.net, split.test.X)
+    grown = learn(split.train, best["learner"], best["edge_price"], best["parameter_price"], limit)
+    if grown.circuit is not None:  # the circuit and the network must agree
+        both = log_evidence(grown.circuit, split.test.X), log_likelihood(grown.net, split.test.X)
         assert np.abs(both[0] - both[1]).max() < 1e-8
-    return {**best, **compiled(found.net)}
+    return {**best, **compiled(grown.net)}
 
 
 def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -155,18 +155,18 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
     before = read_report(path) or {"provenance": [], "table4": []}
     kept = {tuple(r[key] for key in ("data", "learner", "edge_price", "parameter_price")): r for r in before["table4"]}
     best = [best_run(done, name, learner) for name in plan["data"] for learner in ("quick", "greedy", "trees")]
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    described: dict[tuple[str, str], dict[str, Any]] = {}
     jobs = []
     for run in filter(None, best):
         old = kept.get((run["data"], run["learner"], run["edge_price"], run["parameter_price"]))
         if old is not None and old["score"] == run["score"]:
-            found[run["data"], run["learner"]] = {**old, **run}
+            described[run["data"], run["learner"]] = {**old, **run}
         else:
             jobs.append((run["data"], run, plan["limit"]))
     for result in side_by_side(look_closer, jobs):
         print(result, flush=True)
-        found[result["data"], result["learner"]] = result
-    results = [found[run["data"], run["learner"]] for run in filter(None, best)]
+        described[result["data"], result["learner"]] = result
+    results = [described[run["data"], run["learner"]] for run in filter(None, best)]
     earlier = before["provenance"] if isinstance(before["provenance"], list) else [before["provenance"]]
     tables = [table3(name, datasets.load(name)) for name in plan["data"]]
     runs_made = [*earlier, provenance(time.monotonic() - began, packages=PACKAGES)] if grown or jobs else earlier

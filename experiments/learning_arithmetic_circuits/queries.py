@@ -32,9 +32,9 @@ def ask(model: Grown, queries: Queries, setting: str) -> np.ndarray:
     if setting == "exact":
         assert model.circuit is not None
         return np.asarray(conditional(model.circuit, queries.asked, queries.evidence, log=True))
-    found = gibbs(model.net, queries, **GIBBS_SETTINGS[setting]).log_probability
-    assert found is not None
-    return found.value
+    estimates = gibbs(model.net, queries, **GIBBS_SETTINGS[setting]).log_probability
+    assert estimates is not None
+    return estimates.value
 
 
 def per_variable(model: Grown, queries: Queries, setting: str) -> np.ndarray:
@@ -60,14 +60,14 @@ def measure(models: dict[str, Grown], queries: Queries, setting: str, count: int
     exact = per_variable(models["circuit"], queries, "exact")  # compiles, too
     first = Queries(queries.evidence[:count], queries.asked[:count])
     began = time.process_time()
-    found = per_variable(models["circuit" if setting == "exact" else "trees"], first, setting)
+    answers = per_variable(models["circuit" if setting == "exact" else "trees"], first, setting)
     cpu = time.process_time() - began
     result = {"setting": setting, "queries": count, "cpu_ms": round(1000 * cpu / count, 4)}
     if setting == "exact":
         result["alone_ms"] = round(single(models["circuit"], first, min(count, 200)), 4)
-        spread, centre = found, found.mean()
+        spread, centre = answers, answers.mean()
     else:
-        spread = found - exact[:count]
+        spread = answers - exact[:count]
         centre = exact.mean() + spread.mean()
     error = None if count < 2 else round(float(spread.std(ddof=1) / np.sqrt(count)), 5)
     return {**result, "accuracy": round(float(centre), 5), "error": error}
@@ -75,25 +75,25 @@ def measure(models: dict[str, Grown], queries: Queries, setting: str, count: int
 
 def circuit_of(name: str, data: Dataset, best: dict[str, Any], limit: float, keep: bool) -> Grown:
     """Learn the circuit; its splits are kept, so that a growth that the time ended is the same the next time."""
-    place = HERE / "results" / f"{name}-splits.npy"
+    path = HERE / "results" / f"{name}-splits.npy"
     prices = {"edge_price": best["edge_price"], "parameter_price": best["parameter_price"]}
     about = np.array([[round(1e6 * price) for price in prices.values()]])  # the first line says what they belong to
-    if place.exists() and (known := np.load(place))[:1].tolist() == about.tolist():
+    if path.exists() and (known := np.load(path))[:1].tolist() == about.tolist():
         return learn_circuit(data, **prices, splits=known[1:], max_edges=1, seconds=1e-9)  # no split more
-    found = learn(data, "quick", *prices.values(), limit)
+    grown = learn(data, "quick", *prices.values(), limit)
     if keep:
-        np.save(place, np.concatenate([about, found.splits]))
-    return found
+        np.save(path, np.concatenate([about, grown.splits]))
+    return grown
 
 
 def wanted(plan: dict[str, Any], name: str, full: bool) -> list[tuple[str, list[float], int]]:
     """List what is to be measured of a data set: setting, shares, number of queries; what is quick comes first."""
     counts = {**plan["full" if full else "counts"], **plan["full_of" if full else "counts_of"].get(name, {})}
-    found = []
+    jobs = []
     for setting, count in counts.items():
         shares = plan["shares"] if full else plan["few_shares"].get(setting, plan["shares"])
-        found += [(setting, share, count) for share in shares]
-    return found
+        jobs += [(setting, share, count) for share in shares]
+    return jobs
 
 
 def sum_up(store: Path, seconds: float, before: list[dict[str, Any]]) -> None:

@@ -9,8 +9,8 @@ Answer = tuple[bool, str] | None
 
 def _relearned(r: Record) -> Record | None:
     """Return the exactly relearned models, or those with normalised rows where there are none."""
-    found: Record | None = r["methods"].get("relearned") or r["methods"].get("relearned rows")
-    return found
+    relearned: Record | None = r["methods"].get("relearned") or r["methods"].get("relearned rows")
+    return relearned
 
 
 def less_error(r: Record) -> Answer:

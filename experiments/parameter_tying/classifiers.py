@@ -81,12 +81,12 @@ def classifier(data: str, structure: str, done: list[Record], epochs: int, again
     training = {"epochs": again, "batch_size": BATCH[data]}
     head = {"data": data, "structure": structure, "float": round(evaluate(net, test).error, 6)}
     for bits in sorted(set(BITS) - known):
-        began, found = time.perf_counter(), {}
+        began, ways = time.perf_counter(), {}
         for way, one in stored(net, rows, bits, setting, training):
             figures = {"error": evaluate(one, test).error, "training error": evaluate(one, rows).error}
-            found[way] = {key: round(value, 6) for key, value in figures.items()} | {"bits": model_cost(one).bits}
+            ways[way] = {key: round(value, 6) for key, value in figures.items()} | {"bits": model_cost(one).bits}
         seconds = round(time.perf_counter() - began, 1)
-        yield {**head, "bits an entry": bits, "seconds": seconds, "ways": found}
+        yield {**head, "bits an entry": bits, "seconds": seconds, "ways": ways}
 
 
 def circuits(data: str, done: list[Record]) -> Iterator[Record]:
@@ -105,11 +105,11 @@ def circuits(data: str, done: list[Record]) -> Iterator[Record]:
         rounded = [replace(circuit, table=form.encode(circuit.log_parameters), format=form) for form in forms]
         best = max(rounded, key=lambda one: mean_log(one, split.valid))
         tied = tie(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
-        found = {
+        ways = {
             way: {"test": round(mean_log(one, split.test), 5), "bits": model_cost(one).bits}
             for way, one in (("rounded", best), ("codebook", tied))
         }
-        yield {**head, "bits an entry": bits, "seconds": round(time.perf_counter() - began, 1), "ways": found}
+        yield {**head, "bits an entry": bits, "seconds": round(time.perf_counter() - began, 1), "ways": ways}
 
 
 def mean_log(circuit: Circuit, data: Dataset) -> float:

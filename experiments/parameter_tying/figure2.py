@@ -43,13 +43,13 @@ def models(true: BayesNet, plan: Record, levels: list[int]) -> list[tuple[int, s
     counts = LogLinear.from_bayes_net(true).counts(X)
     first, data = learned(true, counts, "known"), Dataset(true.variables, None, X)
     circuit = circuit_of(first)
-    found = []
+    tied_models = []
     for k in levels:
         tied = tie(first, k).model
-        found.append((k, "quantised", tied))
+        tied_models.append((k, "quantised", tied))
         again = relearn(tied, data, circuit=circuit, max_edges=MAX_RELEARN_EDGES if circuit else 1)
-        found.append((k, f"relearned, {again.method}", again.model))
-    return found
+        tied_models.append((k, f"relearned, {again.method}", again.model))
+    return tied_models
 
 
 def measure(model: BayesNet, method: str, plan: Record, truth: tuple[np.ndarray, ...], runs: int) -> Record:
@@ -104,8 +104,8 @@ def main() -> None:
             base = {"network": name, "levels": k, "model": kind, "log_acceptance": round(accepted, 1)}
             base["to_network"] = round(hellinger(exact, truth), 6)
             for method in plan["methods"]:
-                found = measure(model, method, plan, exact, 1 if options.quick else plan["runs"])
-                results.append({**base, **found})
+                measured = measure(model, method, plan, exact, 1 if options.quick else plan["runs"])
+                results.append({**base, **measured})
                 print(results[-1], flush=True)
         if not options.quick:  # networks that are done are kept, and not run again
             report["results"] += results

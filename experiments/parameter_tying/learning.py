@@ -85,8 +85,8 @@ class Judge:
             used = np.repeat(np.add.reduceat(expected, self.first), self.widths)
             row = np.exp(self.normalized(weights))
             p = np.where(used > 1e-12, expected / np.maximum(used, 1e-300), row)
-        found = {"error": round(float(np.abs(p - self.truth).mean()), 7)}
-        return found | {part: round(self.likelihood(weights, part) - log_z, 6) for part in self.counts}
+        figures = {"error": round(float(np.abs(p - self.truth).mean()), 7)}
+        return figures | {part: round(self.likelihood(weights, part) - log_z, 6) for part in self.counts}
 
     def likelihood(self, weights: np.ndarray, part: str) -> float:
         """Return the mean log-likelihood of rows but for ``log Z``."""
@@ -171,8 +171,8 @@ def main() -> None:
                         append(store, done, {"network": name, "zeros": "smoothed, exact", "set": number, **extra})
                     used = None
                 levels = [] if zeros == "tuned" else levels[::4] if options.quick else levels
-                found = one_set(true, zeros, number, levels, plan, used)
-                append(store, done, {"network": name, "zeros": zeros, "set": number, **found})
+                record = one_set(true, zeros, number, levels, plan, used)
+                append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
     if not options.quick:
         sum_up(plan, folder, done)
 

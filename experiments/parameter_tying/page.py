@@ -146,12 +146,12 @@ def table1(results: Sequence[Record]) -> str:
                 f"{r['mle']['max error']:.4g}",
             ]
             for method in METHODS:
-                found = r["methods"].get(method)
-                if found is None:
+                figures = r["methods"].get(method)
+                if figures is None:
                     cells += ["", ""]
                     continue
-                few = "" if found["path"][0]["sets"] == r["sets"] else f" ({found['path'][0]['sets']} sets)"
-                cells += [f"{found['chosen levels']:.0f}", f"{found['max error']:.4g}{few}"]
+                few = "" if figures["path"][0]["sets"] == r["sets"] else f" ({figures['path'][0]['sets']} sets)"
+                cells += [f"{figures['chosen levels']:.0f}", f"{figures['max error']:.4g}{few}"]
             lines.append(line(*cells))
     lines.append("\nThe paper's numbers, for its own networks:\n\n")
     lines.append(line("network", "rows", "true k", "estimated k", "MLE", "quantised", "relearned"))
@@ -174,9 +174,9 @@ def gains(results: Sequence[Record]) -> str:
             if r is known:
                 cells.append(f"{r['mle']['test']:.3f}")
             for method in ("relearned", "relearned rows"):
-                found = r["methods"].get(method)
+                figures = r["methods"].get(method)
                 # Some methods were run on fewer sets: what they gain on these is added to the mean of all.
-                cells.append("" if found is None else f"{r['mle']['test'] + found['chosen']['gain']:.3f}")
+                cells.append("" if figures is None else f"{r['mle']['test'] + figures['chosen']['gain']:.3f}")
         lines.append(line(*cells))
         own = smoothed["methods"].get("relearned rows")
         if tuned is not None and own is not None:
@@ -260,11 +260,11 @@ def classifiers(report: Record, experiments: Path, docs: Path) -> str:
 def _best_fixed(experiments: Path) -> dict[tuple[str, str, int], float]:
     """Return the least test errors of training through fixed point, of all settings of Figure 6."""
     figure6 = Experiment(experiments / "resource_efficient" / "figure6.toml")
-    found: dict[tuple[str, str, int], float] = {}
+    least: dict[tuple[str, str, int], float] = {}
     for point in figure6.points():
         key = (point.sweep.data, point.row, sum(point.setting["bits"]))
-        found[key] = min(point.error, found.get(key, 100.0))
-    return found
+        least[key] = min(point.error, least.get(key, 100.0))
+    return least
 
 
 def _won(results: Sequence[Record]) -> str:

@@ -70,7 +70,7 @@ def _claim(claim: str, results: Sequence[Record], kind: str, *, alike: bool) -> 
     for r in results:
         if r["model"].startswith(kind):
             cases.setdefault((r["network"], r["levels"]), {})[r["method"]] = r["hellinger"]
-    full = {key: found for key, found in cases.items() if {"tied, drawn", "mcsat", "gibbs"} <= set(found)}
+    full = {key: distances for key, distances in cases.items() if {"tied, drawn", "mcsat", "gibbs"} <= set(distances)}
     if alike:
         good = [key for key, f in full.items() if 0.5 <= f["tied, drawn"] / max(f["mcsat"], 1e-12) <= 2]
     else:
@@ -85,10 +85,10 @@ def _claim(claim: str, results: Sequence[Record], kind: str, *, alike: bool) -> 
 
 def _baselines(results: Sequence[Record]) -> str:
     """Say how forward sampling does, which needs no ties."""
-    found: dict[tuple[Any, ...], dict[str, float]] = {}
+    distances: dict[tuple[Any, ...], dict[str, float]] = {}
     for r in results:
-        found.setdefault((r["network"], r["levels"], r["model"]), {})[r["method"]] = r["hellinger"]
-    both = [f for f in found.values() if {"forward", "tied, drawn"} <= set(f)]
+        distances.setdefault((r["network"], r["levels"], r["model"]), {})[r["method"]] = r["hellinger"]
+    both = [f for f in distances.values() if {"forward", "tied, drawn"} <= set(f)]
     ahead = sum(f["forward"] <= f["tied, drawn"] for f in both)
     return (
         "- Forward sampling, which the paper leaves out and which knows nothing of ties, is at least as good as drawing"

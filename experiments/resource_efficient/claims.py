@@ -31,8 +31,8 @@ class Results:
 
     def largest(self, data: str, row: str) -> float | None:
         """Return the test error at the largest budget."""
-        found = self.by_budget(data, row)
-        return found[max(found)].test if found else None
+        budgets = self.by_budget(data, row)
+        return budgets[max(budgets)].test if budgets else None
 
     def least(self, data: str, row: str) -> float | None:
         return min((c.test for c in self.by_budget(data, row).values()), default=None)
@@ -44,13 +44,13 @@ Claim = tuple[str, str, str, str]  # section, claim, verdict, numbers
 
 def claims(results: Results) -> list[Claim]:
     """Return all claims with a verdict: whether all, some or none of their answers are yes."""
-    found = []
+    answered = []
     for section, claim, ask in ASKED:
         given = list(ask(results))
         yes = sum(holds for holds, _ in given)
         verdict = "holds" if yes == len(given) else "holds partly" if yes else "does not hold"
-        found.append((section, claim, verdict if given else "not run", "; ".join(why for _, why in given)))
-    return found
+        answered.append((section, claim, verdict if given else "not run", "; ".join(why for _, why in given)))
+    return answered
 
 
 def bits_needed(r: Results) -> Iterator[Answer]:
@@ -113,17 +113,17 @@ def one_hot(r: Results) -> Iterator[Answer]:
 
 def _first_better(r: Results, data: str, row: str) -> tuple[int | None, float, Mapping[int, Chosen]]:
     """Return the least multiple from which on a network is better than naive Bayes at any width."""
-    found, naive = r.operations.get((data, row), {}), r.least(data, "naive")
-    if not found or naive is None:
+    budgets, naive = r.operations.get((data, row), {}), r.least(data, "naive")
+    if not budgets or naive is None:
         return None, float("nan"), {}
-    return next((m for m in sorted(found) if found[m].test < naive), None), naive, found
+    return next((m for m in sorted(budgets) if budgets[m].test < naive), None), naive, budgets
 
 
 def break_even(r: Results) -> Iterator[Answer]:
     for data, (low, high) in {"usps": (2, 4), "mnist": (4, 8)}.items():
-        first, naive, found = _first_better(r, data, "conv relu")
-        if found:
-            few = ", ".join(f"{found[m].test:.2f} at {m}x" for m in sorted(found)[:3])
+        first, naive, budgets = _first_better(r, data, "conv relu")
+        if budgets:
+            few = ", ".join(f"{budgets[m].test:.2f} at {m}x" for m in sorted(budgets)[:3])
             holds = first is not None and low <= first <= high
             yield holds, f"{data}: naive Bayes {naive:.2f}, CNN {few}: better from {first or 'no'}x on"
 
@@ -131,18 +131,18 @@ def break_even(r: Results) -> Iterator[Answer]:
 def break_even_sign(r: Results) -> Iterator[Answer]:
     for data in IMAGES:
         relu, _, _ = _first_better(r, data, "conv relu")
-        sign, _, found = _first_better(r, data, "conv sign")
-        if found and relu is not None:
+        sign, _, budgets = _first_better(r, data, "conv sign")
+        if budgets and relu is not None:
             yield sign is None or sign > relu, f"{data}: {sign or 'none'}x with the sign, {relu}x with ReLU"
 
 
 def best_multiple(r: Results) -> Iterator[Answer]:
     for data, wanted in (("usps", 64), ("mnist", 256)):
-        found = r.operations.get((data, "conv relu"), {})
-        if found:
-            best = min(found, key=lambda m: found[m].test)
-            series = ", ".join(f"{found[m].test:.2f}" for m in sorted(found))
-            yield best >= wanted, f"{data}: best at {best}x ({series} at {min(found)}x to {max(found)}x)"
+        budgets = r.operations.get((data, "conv relu"), {})
+        if budgets:
+            best = min(budgets, key=lambda m: budgets[m].test)
+            series = ", ".join(f"{budgets[m].test:.2f}" for m in sorted(budgets))
+            yield best >= wanted, f"{data}: best at {best}x ({series} at {min(budgets)}x to {max(budgets)}x)"
 
 
 def trees(r: Results) -> Iterator[Answer]:

@@ -180,8 +180,8 @@ def limit_rows(problem: Problem, pieces: np.ndarray) -> tuple[sp.csr_matrix, np.
     count, start = problem.parameters, problem.parameters + problem.rows
     which, left = np.nonzero(pieces)
     value = np.exp(-left * problem.step)
-    slope, place = value * np.expm1(-problem.step), np.arange(len(which))
-    entries = np.r_[slope, -np.ones(len(which))], (np.r_[place, place], np.r_[which, start + which])
+    slope, number = value * np.expm1(-problem.step), np.arange(len(which))
+    entries = np.r_[slope, -np.ones(len(which))], (np.r_[number, number], np.r_[which, start + which])
     above = sp.csr_matrix(entries, (len(which), start + count))
     entries = np.ones(count), (problem.group, start + np.arange(count))
     totals = sp.csr_matrix(entries, (len(problem.limit), start + count))
@@ -214,10 +214,10 @@ class Relaxed:
         left = envelope(problem, k)[0].astype(np.int64)
         over = np.flatnonzero((sums(problem, k) > problem.limit * (1 + CLOSE))[problem.group])
         new = over[~self.pieces[over, left[over]]]
-        found = bool((pairs & ~self.pairs).any() or len(new))
+        grew = bool((pairs & ~self.pairs).any() or len(new))
         self.pairs |= pairs
         self.pieces[new, left[new]] = True
-        return found
+        return grew
 
 
 def relax(problem: Problem, seconds: float) -> Relaxed | None:
@@ -233,11 +233,11 @@ def relax(problem: Problem, seconds: float) -> Relaxed | None:
     while (left := seconds - (time.perf_counter() - began)) > 0:
         cost, matrix, ends, low, high = state.program(problem)
         bounds = np.column_stack([low, high])
-        found = linprog(cost, matrix, ends, bounds=bounds, method="highs-ipm", options={"time_limit": left})
-        if found.status != 0:
+        solved = linprog(cost, matrix, ends, bounds=bounds, method="highs-ipm", options={"time_limit": left})
+        if solved.status != 0:
             break
-        state.k, slack = np.split(found.x[: problem.parameters + problem.rows], [problem.parameters])
-        state.bound, state.rounds = found.fun * problem.step / problem.rows, state.rounds + 1
+        state.k, slack = np.split(solved.x[: problem.parameters + problem.rows], [problem.parameters])
+        state.bound, state.rounds = solved.fun * problem.step / problem.rows, state.rounds + 1
         more = state.add(problem, state.k, slack)
         near = loss(problem, state.k) <= state.bound * (1 + CLOSE)
         if not more or (near and (sums(problem, state.k) <= problem.limit * (1 + 10 * CLOSE)).all()):
@@ -273,12 +273,12 @@ def near(problem: Problem, state: Relaxed, seconds: float) -> tuple[np.ndarray |
     while not proven and (rest := seconds - (time.perf_counter() - began)) > 0:
         rows, wanted = margin_rows(problem, state.pairs, count + n)
         program = sp.vstack([limits, rows]).tocsr(), np.r_[ends, wanted]
-        found = _milp(problem, np.r_[np.zeros(count), np.ones(n)], program, bounds, rest)
-        if found.x is None:
+        solved = _milp(problem, np.r_[np.zeros(count), np.ones(n)], program, bounds, rest)
+        if solved.x is None:
             break
-        k = np.round(found.x[:count])
+        k = np.round(solved.x[:count])
         best = k if best is None or loss(problem, k) < loss(problem, best) else best
-        proven = found.status == 0 and not state.add(problem, k, found.x[count:])
+        proven = solved.status == 0 and not state.add(problem, k, solved.x[count:])
     return best, proven
 
 
@@ -288,15 +288,15 @@ def full(problem: Problem, state: Relaxed, seconds: float) -> tuple[np.ndarray |
     best, bound, began = None, state.bound, time.perf_counter()
     while (rest := seconds - (time.perf_counter() - began)) > 0:
         cost, matrix, ends, low, high = state.program(problem)
-        found = _milp(problem, cost, (matrix, ends), Bounds(low, high), rest)
-        if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
-            bound = max(bound, found.mip_dual_bound * problem.step / n)
-        if found.x is None:
+        solved = _milp(problem, cost, (matrix, ends), Bounds(low, high), rest)
+        if solved.mip_dual_bound is not None and np.isfinite(solved.mip_dual_bound):
+            bound = max(bound, solved.mip_dual_bound * problem.step / n)
+        if solved.x is None:
             break
-        real = np.round(found.x[:count])
+        real = np.round(solved.x[:count])
         k = rounded(problem, real)
         best = k if best is None or loss(problem, k) < loss(problem, best) else best
-        if not state.add(problem, real, found.x[count : count + n]):
+        if not state.add(problem, real, solved.x[count : count + n]):
             break
     return best, bound
 
@@ -328,15 +328,15 @@ def solve(problem: Problem, test: Dataset, limits: dict[str, float]) -> Record:
             else:
                 tables[step], bound = full(problem, state, limits[step])
             seconds[step] = time.perf_counter() - at
-    found: Record = {"rounds": rounds, "bound": round(state.bound, 6), "proven near": proven}
+    record: Record = {"rounds": rounds, "bound": round(state.bound, 6), "proven near": proven}
     for step, k in tables.items():
         if k is not None:
-            found[step] = {"loss": round(loss(problem, k), 6), "error": round(error(k, test), 6)}
-            found[step] |= {"seconds": round(seconds[step], 1)} if step in seconds else {}
+            record[step] = {"loss": round(loss(problem, k), 6), "error": round(error(k, test), 6)}
+            record[step] |= {"seconds": round(seconds[step], 1)} if step in seconds else {}
     best = min((k for step, k in tables.items() if step != "relaxed" and k is not None), key=lambda k: loss(problem, k))
     least = loss(problem, best)
     gap = (least - bound) / least if least > 0 else 0.0
-    return found | {
+    return record | {
         "bound": round(bound, 6),
         "loss": round(least, 6),
         "gap": round(max(0.0, gap), 5),
@@ -366,10 +366,10 @@ def run(key: Record, limits: dict[str, float], training: Record) -> Record:
     wanted = key["rows"] or len(everything)
     rows = everything.rows(np.sort(np.random.default_rng(0).permutation(len(everything))[:wanted]))
     form = Fixed(key["integer"], key["bits"] - key["integer"])
-    found = key | {"used": len(rows), "limits": limits} | solve(Problem(rows, form, key["gamma"]), test, limits)
+    record = key | {"used": len(rows), "limits": limits} | solve(Problem(rows, form, key["gamma"]), test, limits)
     setting = {name: value for name, value in training.items() if name != "batch"}
     batch = min(training["batch"], max(1, len(rows) // 10))
-    return found | {"ours, same rows": ours(rows, test, form, setting, batch)}
+    return record | {"ours, same rows": ours(rows, test, form, setting, batch)}
 
 
 def main() -> None:

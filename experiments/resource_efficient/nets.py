@@ -44,13 +44,13 @@ class Nets(Experiment):
 
     def table(self) -> Table:
         """Return what was best within each budget, for all sweeps of which final runs are there."""
-        found: Table = {}
+        rows: Table = {}
         for sweep, done in self._final():
-            row = found.setdefault((sweep.data, sweep.title), {})
+            row = rows.setdefault((sweep.data, sweep.title), {})
             for result in sweep.summary(done)["rows"]:
                 best, chosen = result["best_on_test"], result["chosen_on_validation"]
                 row[result["budget"]] = Chosen(100 * best["error"], 100 * chosen["error"], best)
-        return found
+        return rows
 
     def models(self) -> list[Model]:
         """Return all final runs: each is a network of integers with a price."""
@@ -63,7 +63,7 @@ class Nets(Experiment):
 
     def short(self, data: str, row: str) -> list[Model]:
         """Return the short runs of dense networks, priced from their widths."""
-        found = []
+        models = []
         for sweep in self._nets():
             if (sweep.data, sweep.row) != (data, row):
                 continue
@@ -71,8 +71,8 @@ class Nets(Experiment):
                 setting = sweep.setting(run // sweep.seeds)
                 if stage == 1 and sweep.kind == "dense":
                     price = dense_price(data, record["hidden"], setting["bits"], batch_norm=setting["batch_norm"])
-                    found.append(Model(data, row, *price, 100 * record["test_error"]))
-        return found
+                    models.append(Model(data, row, *price, 100 * record["test_error"]))
+        return models
 
     def _nets(self) -> list[NetSweep]:
         return [sweep for sweep in self.sweeps if isinstance(sweep, NetSweep)]
@@ -109,10 +109,10 @@ def bayes(points: Iterable[Point]) -> tuple[Table, list[Model]]:
 def front(models: Sequence[Model]) -> list[Model]:
     """Return the models that no other one beats in bits, operations and error at once; of equals the first."""
     prices = np.array([(m.bits, m.operations, m.error) for m in models]).reshape(-1, 3)
-    found = []
+    best = []
     for i, price in enumerate(prices):
         no_worse, better = (prices <= price).all(axis=1), (prices < price).any(axis=1)
         equal = no_worse & ~better
         if not (no_worse & better).any() and not equal[:i].any():
-            found.append(models[i])
-    return sorted(found, key=lambda m: (m.operations, m.bits, m.error))
+            best.append(models[i])
+    return sorted(best, key=lambda m: (m.operations, m.bits, m.error))

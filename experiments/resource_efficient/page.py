@@ -65,9 +65,9 @@ def price_of_size(figure5: Experiment, others: Sequence[Experiment], docs: Path)
     plots.sizes(points, naive, docs / picture)
     lines = []
     for data in DATA:
-        found = [(p.parameters / naive[data], p.error) for p in points if p.sweep.data == data]
-        least = [min((e for size, e in found if size <= limit), default=None) for limit in (*SIZES, float("inf"))]
-        lines.append(line(data, *(percent(error, "-") for error in least)) if found else "")
+        sizes = [(p.parameters / naive[data], p.error) for p in points if p.sweep.data == data]
+        least = [min((e for size, e in sizes if size <= limit), default=None) for limit in (*SIZES, float("inf"))]
+        lines.append(line(data, *(percent(error, "-") for error in least)) if sizes else "")
     heads = " | ".join(f"{size:g}x" for size in SIZES)
     text = FIGURE5.format(picture=picture, run=trained_on(points), heads=heads, rules="---:|" * len(SIZES))
     return text + "".join(lines) + made(read_report(figure5.report), figure5.command)

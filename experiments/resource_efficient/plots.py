@@ -66,9 +66,9 @@ def sizes(points: Sequence[Point], naive: Mapping[str, float], path: Path) -> No
             ("(d)", "mnist", grid[2:, 1]),
         ):
             axes = figure.add_subplot(cell)
-            found = [(p.parameters / naive[data], p.error) for p in points if p.sweep.data == data]
-            best = pareto(found)
-            axes.plot(*columns(found), "o", ms=3.5, color=GREY, alpha=0.45, mew=0, label="all runs")
+            pairs = [(p.parameters / naive[data], p.error) for p in points if p.sweep.data == data]
+            best = pareto(pairs)
+            axes.plot(*columns(pairs), "o", ms=3.5, color=GREY, alpha=0.45, mew=0, label="all runs")
             axes.plot(
                 *columns(best), "o-", ds="steps-post", ms=4.5, lw=1.3, color=BLUE, label="no smaller one is as good"
             )

@@ -60,8 +60,13 @@ def main() -> None:
             0
         ].net
         assert net is not None  # a tree is always a network
-        found = {"data": data, "structure": structure, "setting": setting, "float": round(evaluate(net, test).error, 6)}
-        results.append({**found, "rounded": [rounded(net, test, bits) for bits in BITS]})
+        result = {
+            "data": data,
+            "structure": structure,
+            "setting": setting,
+            "float": round(evaluate(net, test).error, 6),
+        }
+        results.append({**result, "rounded": [rounded(net, test, bits) for bits in BITS]})
         print(results[-1], flush=True)
     report = {"command": " ".join(sys.argv), "epochs": options.epochs, "results": results}
     write_report(options.output, {"provenance": provenance(time.perf_counter() - began), **report})

@@ -124,5 +124,7 @@ def test_the_command_runs_sweeps_and_writes_the_page(tmp_path, capsys):
     assert np.all([m["bits"] == 32 * r["parameters"] for m, r in zip(page["models"], finals, strict=True)])
     main([str(path), "--quick", "-o", str(tmp_path / "out"), "--json"])
     assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "out" / "f-quick.json").read_text())
-    with pytest.raises(SystemExit, match="one of the sweeps a"):
+    with pytest.raises(SystemExit, match="2"):
         main([str(path), "--only", "zzz"])
+    assert "error:" in (message := capsys.readouterr().err)
+    assert "one of the sweeps a" in message
