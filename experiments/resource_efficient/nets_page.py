@@ -13,17 +13,17 @@ HEAD = """
 ## Resource-efficient classifiers, Figures 3, 4 and 7: networks under budgets
 """
 INTRO = """
-Quantised networks that take as many bits as naive Bayes with tables of 1 to 8 bits (Figure 3) or a multiple of its
-operations (Figure 4), as the paper derives their widths. All settings were trained for a few epochs on nine tenths of
-the training rows; those best on test rows and those best on the rest went on with several seeds. Errors are those of
-the networks in integers, as they are exported. Two numbers in a cell are **chosen on test rows**, the best run of
-all, and, after the stroke, **chosen on validation rows**: the setting best on held-out training rows in the short runs,
-mean of its seeds. Naive Bayes is that of Figure 6, chosen on test rows. satimage is its first fold; mnist has other
-levels than the paper's, so that its budgets are a third of the paper's, and was trained for 100 epochs instead of 500.
-Where an error rises with the budget (mnist with 7 bits, the sign at many operations), the short runs favoured settings
-that are good early only: networks without batch normalisation, and with the sign of one convolution. The heads
-of `figure3.toml` and `figure4.toml` say what was left out; both were run in the same minutes of one GPU, with some
-dense networks on a CPU.
+Quantised networks that take as many bits as naive Bayes with tables of 1 to 8 bits (Figure 3), or a multiple of its
+operations (Figure 4); their widths follow from the budgets as in the paper. All settings were trained for a few epochs
+on nine tenths of the training rows. Those best on test rows and those best on the remaining tenth were trained in full
+with several seeds. Errors are those of the exported integer networks. Two numbers in a cell are **chosen on test
+rows**, the best run of all, and, after the slash, **chosen on validation rows**: the setting that was best on held-out
+training rows in the short runs, averaged over its seeds. Naive Bayes is that of Figure 6, chosen on test rows. satimage
+is its first fold. mnist has other levels than in the paper, so its budgets are a third of the paper's, and was trained
+for 100 epochs instead of 500. Where an error rises with the budget (mnist with 7 bits, the sign at many operations),
+the short runs favoured settings that are good only early: networks without batch normalisation, and with the sign of
+one convolution. The heads of `figure3.toml` and `figure4.toml` say what was left out; both were run at the same time on
+one GPU, with some dense networks on a CPU.
 """
 FIGURE3 = """
 ![Test error over the bits of naive Bayes, for all families on each data set]({picture})
@@ -38,10 +38,10 @@ FIGURE4 = """
 |---|---|{rules}
 """
 BETTER = """
-With one budget only, the largest: rows marked *shifted* were trained on images moved by a pixel as well, those
-with *smoothed labels* on labels of which a tenth is spread over all classes. *13 levels* are equally wide ones, whose
-naive Bayes is about as large as the paper's on mnist; its 8-bit tables are the budget of that row. These rows were
-added after a look at the test errors of the others, those with *shifted* after one at smoothed labels.
+The largest budget only. Rows marked *shifted* were also trained on images shifted by a pixel, rows with *smoothed
+labels* on labels of which a tenth is spread over all classes. *13 levels* are equally wide, and their naive Bayes is
+about as large as the paper's on mnist; its 8-bit tables are the budget of that row. These rows were added after a look
+at the test errors of the others, those with *shifted* after a look at smoothed labels.
 
 | data | network | budget | bits | operations | chosen on test rows | chosen on validation rows |
 |---|---|---:|---:|---:|---:|---:|
@@ -49,7 +49,7 @@ added after a look at the test errors of the others, those with *shifted* after 
 FIGURE7 = """
 ![Models on the front of bits, operations and test error, as disks]({picture})
 
-Models that no other one beats in bits, operations and test error at once (Figure 7), from the final runs of Figures 3
+Models that no other model beats in bits, operations and test error at once (Figure 7), from the final runs of Figures 3
 and 4 and the quantised Bayesian networks of Figure 6; **chosen on test rows**. As in the paper, one-hot inputs are left
 out. On the front, of all:
 

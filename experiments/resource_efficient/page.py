@@ -16,7 +16,7 @@ FIGURE5 = """
 
 {run} Sizes are numbers of table entries, in multiples of naive Bayes. In (a) the lines are means of the runs with the
 same price. In (b) to (d) the blue points are those that no smaller model reaches, **chosen on test rows**; so are the
-numbers of the table, the least errors of models up to so many times the size of naive Bayes. The paper finds naive
+numbers of the table, the least errors of models up to a multiple of the size of naive Bayes. The paper finds naive
 Bayes at the one end, the free search at the other, and on usps, where features have few values, most of the gain for
 a small part of the size.
 
