@@ -141,7 +141,7 @@ def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
     Returns
     -------
     rows, log_probability
-        The complete rows, and the log-probability of each; of equally probable ones any.
+        The complete rows, and the log-probability of each. Ties are broken arbitrarily.
 
     Raises
     ------

@@ -143,7 +143,7 @@ class _Compiler:
     def __init__(self, net: BayesNet, plan: Estimate, max_edges: int, share_equal: bool) -> None:
         self.net, self.plan, self.max_edges, self.share_equal = net, plan, max_edges, share_equal
         n = len(net.nodes)
-        self.level = np.empty(n, np.int64)  # what is eliminated first is deepest
+        self.level = np.empty(n, np.int64)  # the variable eliminated first is deepest
         self.level[list(plan.order)] = np.arange(n - 1, -1, -1)
         self.cards = np.empty(n, np.int64)
         self.cards[self.level] = [node.cardinality for node in net.nodes]
@@ -181,7 +181,7 @@ class _Compiler:
         return self._finish(done)
 
     def _check_hope(self, buckets: Sequence[Sequence[_Factor]]) -> None:
-        """Raise when what is left to do is certain to make the circuit too large."""
+        """Raise when the remaining factors are certain to make the circuit too large."""
         if self.plan.edges <= self.max_edges:
             return
         factors = [factor for bucket in buckets for factor in bucket]
@@ -246,7 +246,7 @@ class _Compiler:
         return np.asarray(made).reshape(refs.shape)
 
     def _tree_factor(self, node: int, rows: np.ndarray) -> _Factor:
-        """Return the diagram of a decision tree, from its leaves up: a test chooses among what is below it."""
+        """Return the diagram of a decision tree, from its leaves up: a test chooses among its subtrees."""
         tree = self.net.cpds[node].tree
         assert tree is not None
         store = _Factor(0, _NOTHING)

@@ -70,16 +70,16 @@ def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 
         orders = [tuple(int(node) for node in order)]
         if sorted(orders[0]) != list(range(len(cards))):
             raise error("every variable once, by index", f"{orders[0][:10]}", where="order")
-    found = [_price(net.structure.families, cards, chosen) for chosen in orders]
-    first = min(found, key=lambda plan: plan.edges)
-    return [first, *(plan for plan in found if plan is not first)]
+    plans = [_price(net.structure.families, cards, chosen) for chosen in orders]
+    first = min(plans, key=lambda plan: plan.edges)
+    return [first, *(plan for plan in plans if plan is not first)]
 
 
 def _price(families: Sequence[Sequence[int]], cards: Sequence[int], order: tuple[int, ...]) -> Estimate:
-    place = {node: k for k, node in enumerate(order)}
+    rank = {node: k for k, node in enumerate(order)}
     buckets: list[list[frozenset[int]]] = [[] for _ in order]
     for family in families:
-        buckets[min(place[v] for v in family)].append(frozenset(family))
+        buckets[min(rank[v] for v in family)].append(frozenset(family))
     # Every entry of a table may be multiplied by the indicators of its family, and every variable ends in the root.
     edges = len(order) + sum((1 + len(family)) * math.prod(cards[v] for v in family) for family in families)
     width, largest = 0, 1
@@ -90,7 +90,7 @@ def _price(families: Sequence[Sequence[int]], cards: Sequence[int], order: tuple
         edges += size * max(2 * len(buckets[k]) - 1, 1)
         width, largest = max(width, len(clique) - 1), max(largest, size)
         if rest := clique - {node}:
-            buckets[min(place[v] for v in rest)].append(rest)
+            buckets[min(rank[v] for v in rest)].append(rest)
     return Estimate(order, width, largest, edges)
 
 
@@ -168,11 +168,11 @@ def _orders(net: BayesNet, heuristic: str, most: int) -> list[tuple[int, ...]]:
         beside[np.ix_(family, family)] = True
     np.fill_diagonal(beside, False)
     arrays = (np.array(cards, dtype=np.float64), _depths(net), np.array(weighted), np.array(noise))
-    found, sizes = greedy_orders(beside, *arrays, math.log(1.5), _SEED)
+    candidates, sizes = greedy_orders(beside, *arrays, math.log(1.5), _SEED)
     orders: dict[tuple[int, ...], None] = {}
     for t in np.argsort(sizes, kind="stable"):
         if np.isfinite(sizes[t]) and len(orders) < most:
-            orders[tuple(found[t].tolist())] = None
+            orders[tuple(candidates[t].tolist())] = None
     return list(orders)
 
 
@@ -186,12 +186,12 @@ def _depths(net: BayesNet) -> np.ndarray:
         if cpd.tree is None:
             continue
         below = np.zeros(len(cpd.tree.split))
-        for place, parent in enumerate(cpd.tree.split.tolist()):
+        for test, parent in enumerate(cpd.tree.split.tolist()):
             if parent >= 0:
-                first = int(cpd.tree.first[place])
+                first = int(cpd.tree.first[test])
                 ways = cpd.tree.children[first : first + net.nodes[parent].cardinality]
-                below[ways] = np.maximum(below[ways], below[place] + 1)
-                depths[parent] = max(depths[parent], below[place] + 1)
+                below[ways] = np.maximum(below[ways], below[test] + 1)
+                depths[parent] = max(depths[parent], below[test] + 1)
     return depths
 
 

@@ -60,8 +60,8 @@ class Explanation:
 
     def strongest(self, count: int) -> tuple[Contribution, ...]:
         """Return the contributions that say most, in either direction; those of zero are left out."""
-        said = [item for item in self.contributions if item.log_odds != 0]
-        return tuple(sorted(said, key=lambda item: -abs(item.log_odds))[:count])
+        said = [one for one in self.contributions if one.log_odds != 0]
+        return tuple(sorted(said, key=lambda one: -abs(one.log_odds))[:count])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in plain values."""
@@ -129,12 +129,12 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
     return Explanation(states[label], states[other], float(odds[-1]), contributions, float(odds.sum()))
 
 
-def brief(found: Explanation, count: int) -> dict[str, Any]:
+def brief(explanation: Explanation, count: int) -> dict[str, Any]:
     """Return what a page shows of an explanation, in plain values.
 
     Parameters
     ----------
-    found
+    explanation
         The explanation.
     count
         How many contributions are kept, the strongest first.
@@ -145,15 +145,15 @@ def brief(found: Explanation, count: int) -> dict[str, Any]:
         As `Explanation.to_dict` with the states as text; ``others`` says how many more features have their say, and
         ``rest`` what those say together. What is infinite is None: it always speaks for the label.
     """
-    kept = found.strongest(count)
-    spoken = sum(item.log_odds != 0 for item in found.contributions)
-    rest = sum(item.log_odds for item in found.strongest(spoken)[count:])
+    kept = explanation.strongest(count)
+    spoken = sum(one.log_odds != 0 for one in explanation.contributions)
+    rest = sum(one.log_odds for one in explanation.strongest(spoken)[count:])
     return {
-        "label": str(found.label),
-        "against": str(found.against),
-        "prior": _finite(found.prior),
-        "contributions": [vars(item) | {"log_odds": _finite(item.log_odds)} for item in kept],
-        "total": _finite(found.total),
+        "label": str(explanation.label),
+        "against": str(explanation.against),
+        "prior": _finite(explanation.prior),
+        "contributions": [vars(one) | {"log_odds": _finite(one.log_odds)} for one in kept],
+        "total": _finite(explanation.total),
         "others": spoken - len(kept),
         "rest": _finite(rest),
     }

@@ -46,7 +46,7 @@ def query_frames(
     frames
         Batches of evidence.
     query, evidence
-        Codes of what is asked for, and of what is known besides, for all rows.
+        Codes of the query, and of evidence that is common to all rows.
     posterior
         Give the posterior of every state of every variable.
 

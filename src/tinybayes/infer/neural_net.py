@@ -66,9 +66,9 @@ def activate(layer: Layer, sums: np.ndarray) -> np.ndarray:
         return np.where(total >= 0, 1.0, -1.0)
     assert layer.multiplier is not None
     half = 1 << (layer.after - 1) if layer.after else 0
-    found = np.maximum(total, 0).astype(np.int64) >> layer.before
-    found = (found * layer.multiplier + half) >> layer.after
-    return np.minimum(found, PEAK).astype(np.float64)
+    scaled = np.maximum(total, 0).astype(np.int64) >> layer.before
+    scaled = (scaled * layer.multiplier + half) >> layer.after
+    return np.minimum(scaled, PEAK).astype(np.float64)
 
 
 def _checked(net: NeuralNet, X: np.ndarray) -> np.ndarray:

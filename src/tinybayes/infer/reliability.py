@@ -47,8 +47,8 @@ def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
         label = posterior.argmax(axis=1)
         confidence, right = posterior.max(axis=1), label == known.y[rows]
         np.add.at(confusion, (known.y[rows], label), weight[rows])
-        place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-        np.add.at(bins, place, weight[rows, None] * np.column_stack([confidence, right, np.ones(len(label))]))
+        which_bin = np.minimum((confidence * BINS).astype(int), BINS - 1)
+        np.add.at(bins, which_bin, weight[rows, None] * np.column_stack([confidence, right, np.ones(len(label))]))
     used = bins[bins[:, 2] > 0]
     reliability = np.column_stack([used[:, :2] / used[:, 2:], used[:, 2]])
     return {"confusion": confusion.tolist(), "reliability": reliability.tolist()}
@@ -72,14 +72,14 @@ def explained_rows(model: Classifier, dataset: Dataset) -> list[dict[str, Any]]:
     target = model.target
     if not isinstance(model, BayesNet) or target is None or target.cardinality < 2 or dataset.y is None:
         return []
-    places = np.flatnonzero(dataset.y >= 0)[:BLOCK]
-    scores = class_scores(model, dataset.X[places])
+    labelled = np.flatnonzero(dataset.y >= 0)[:BLOCK]
+    scores = class_scores(model, dataset.X[labelled])
     possible = np.isfinite(scores).any(axis=1)
-    places, scores = places[possible], scores[possible]
-    right = scores.argmax(axis=1) == dataset.y[places]
+    labelled, scores = labelled[possible], scores[possible]
+    right = scores.argmax(axis=1) == dataset.y[labelled]
     second, first = np.sort(scores, axis=1)[:, -2:].T
     order = [*np.flatnonzero(right)[:1], *np.flatnonzero(~right)[:1], *np.argsort(first - second, kind="stable")[:3]]
-    rows = [int(places[i]) for i in dict.fromkeys(order)][:EXAMPLES]
+    rows = [int(labelled[i]) for i in dict.fromkeys(order)][:EXAMPLES]
     return [
         {"row": row, "truth": str(target.states[dataset.y[row]]), **brief(explain(model, dataset.X[row]), STRONGEST)}
         for row in rows

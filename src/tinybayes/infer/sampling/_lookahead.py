@@ -47,7 +47,7 @@ def barren(problem: Problem) -> list[int]:
     for number, scope in enumerate(problem.scopes):
         for v in scope:
             uses[v].add(number)
-    found: list[int] = []
+    unused: list[int] = []
     waiting = [v for v, mine in enumerate(uses) if len(mine) == 1]
     while waiting:
         v = waiting.pop()
@@ -60,12 +60,12 @@ def barren(problem: Problem) -> list[int]:
             sums = np.exp(problem.logs[number]).reshape(shape).sum(axis=scope.index(v))
         if not 0 < sums.max() < np.inf or sums.max() - sums.min() > _NEARLY * sums.max():
             continue
-        found.append(v)
+        unused.append(v)
         for u in scope:
             uses[u].discard(number)
             if u != v and len(uses[u]) == 1:
                 waiting.append(u)
-    return found
+    return unused
 
 
 def rest_order(problem: Problem, first: Sequence[int]) -> tuple[int, ...]:
@@ -101,11 +101,11 @@ def passed(problem: Problem, units: Units) -> tuple[np.ndarray, np.ndarray, floa
 def exact(problem: Problem, units: Units) -> tuple[np.ndarray, float]:
     """Return the exact marginals of the open variables, and the logarithm of the sum over all assignments."""
     tables, joint, root = passed(problem, units)
-    plan, found = units.plan, np.zeros(int(problem.first_state[-1]))
+    plan, sums = units.plan, np.zeros(int(problem.first_state[-1]))
     digits = np.zeros(int(np.diff(plan.first_axis).max(initial=1)), dtype=np.int64)
-    marginalize(plan, units.variable, problem.first_state, joint, tables, digits, found)
-    totals = np.add.reduceat(found, problem.first_state[:-1]) if len(found) else found
-    return found / np.repeat(totals, problem.states), root
+    marginalize(plan, units.variable, problem.first_state, joint, tables, digits, sums)
+    totals = np.add.reduceat(sums, problem.first_state[:-1]) if len(sums) else sums
+    return sums / np.repeat(totals, problem.states), root
 
 
 def with_messages(
@@ -141,11 +141,11 @@ def without_messages(
     reject: bool = False,
 ) -> Proposal:
     """Make the plain proposal: a variable is drawn from the product of the factors that it completes."""
-    place = {v: k for k, v in enumerate(order)}
+    rank = {v: k for k, v in enumerate(order)}
     tables: list[list[Table]] = [[] for _ in problem.free]
     scale = problem.constant
     for scope, logs in zip(problem.scopes, problem.logs, strict=True):
-        v = max(scope, key=lambda u: place[u])
+        v = max(scope, key=lambda u: rank[u])
         table, constant = _row_table(scope, logs, v, problem.states)
         tables[v].append(table)
         scale += constant
@@ -231,9 +231,9 @@ def make_sampler(
 
 def _matters(order: Sequence[int], tables: list[list[Table]]) -> set[int]:
     """Return the variables on which the weight depends, directly or through what is drawn after them."""
-    found: set[int] = set()
+    relevant: set[int] = set()
     for v in reversed(order):
         weighs = len(tables[v]) > 1 or any(table.log_message is not None for table in tables[v])
-        if weighs or v in found:
-            found.update(u for table in tables[v] for u in table.context)
-    return found
+        if weighs or v in relevant:
+            relevant.update(u for table in tables[v] for u in table.context)
+    return relevant

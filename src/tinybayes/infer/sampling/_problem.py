@@ -69,10 +69,10 @@ class Problem:
     def spread(self, values: np.ndarray, fixed: float) -> tuple[np.ndarray, ...]:
         """Put values of the states of open variables where they are in the model; others get `fixed` or zero."""
         out = []
-        place = {v: k for k, v in enumerate(self.free)}
+        index = {v: k for k, v in enumerate(self.free)}
         for v, card in enumerate(self.cards):
             array = np.zeros(card)
-            at = place.get(v)
+            at = index.get(v)
             array[self.domains[v]] = fixed if at is None else values[self.first_state[at] : self.first_state[at + 1]]
             out.append(array)
         return tuple(out)
@@ -102,7 +102,7 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
             raise error(f"{len(variables)} integer codes, one for each variable", got, where="evidence")
         evidence = {v: int(code) for v, code in enumerate(row) if code != -1}
     names = {variable.name: v for v, variable in enumerate(variables)}
-    found: dict[int, int] = {}
+    states: dict[int, int] = {}
     for key, value in evidence.items():
         v = names.get(key) if isinstance(key, str) else key if isinstance(key, int | np.integer) else None
         if v is None or not 0 <= v < len(variables):
@@ -116,9 +116,9 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
         else:
             shown = ", ".join(map(str, variable.states[:8])) + (", ..." if variable.cardinality > 8 else "")
             raise error(f"a state of {variable.name!r} ({shown})", repr(value), where="evidence")
-        if found.setdefault(int(v), code) != code:
+        if states.setdefault(int(v), code) != code:
             raise error(f"one state of {variable.name!r}", "two", where="evidence")
-    return found
+    return states
 
 
 def impossible(where: str = "evidence") -> TinybayesError:
@@ -151,13 +151,13 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
     domains = tuple(np.flatnonzero(part) for part in np.split(domain, np.cumsum(cards)[:-1]))
     free = tuple(v for v, left in enumerate(domains) if len(left) > 1)
     less = {v for v, left in enumerate(domains) if len(left) < cards[v]}
-    place = {v: k for k, v in enumerate(free)}
+    index = {v: k for k, v in enumerate(free)}
     ties = np.append(model.classes, -1)
     weights = np.append(model.weights, 0.0)[ties]
     scopes, features, constant = [], [], 0.0
     for factor, table in zip(model.factors, tables, strict=True):
         scope = factor.scope
-        left = tuple(place[v] for v in scope if v in place)
+        left = tuple(index[v] for v in scope if v in index)
         if not less.isdisjoint(scope):
             table = table.reshape([cards[v] for v in scope])[np.ix_(*(domains[v] for v in scope))].reshape(-1)
             same = table if apart else ties[table]

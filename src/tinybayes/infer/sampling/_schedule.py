@@ -98,20 +98,20 @@ def make_units(
     barren
         Variables whose messages are nearly constant; they are not passed on, and belong to the weights.
     """
-    place = {v: k for k, v in enumerate(order)}
+    rank = {v: k for k, v in enumerate(order)}
     sizes = cards.tolist()
     made = _Maker(list(scopes), sizes)
     waiting: list[list[int]] = [[] for _ in order]
     for table, scope in enumerate(scopes):
         if scope:
-            waiting[min(place[v] for v in scope)].append(table)
+            waiting[min(rank[v] for v in scope)].append(table)
     for k, v in enumerate(order):
         parts = [waiting[k]] if limit == math.inf else _parts(waiting[k], made.scopes, v, sizes, limit)
         for members in parts:
-            context = sorted({u for t in members for u in made.scopes[t]} - {v}, key=place.__getitem__)
+            context = sorted({u for t in members for u in made.scopes[t]} - {v}, key=rank.__getitem__)
             message = made.add(v, tuple(context), members, 1.0 / len(parts))
             if context and v not in barren:
-                waiting[place[context[0]]].append(message)
+                waiting[rank[context[0]]].append(message)
     return made.units(len(scopes))
 
 

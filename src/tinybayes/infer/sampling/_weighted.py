@@ -63,19 +63,19 @@ class Proposal:
     def work(self) -> int:
         """Table entries that a sample looks at."""
         tables = np.diff(self.sampler.first_table)
-        found = int((tables * self.sampler.states).sum()) + len(tables)
+        operations = int((tables * self.sampler.states).sum()) + len(tables)
         if len(self.values):
             uses = np.diff(self.shape.first_use)[self.sampler.variable]
-            found += int((uses * self.sampler.states)[~self.sampler.average].sum()) + len(self.shape.scope)
-        return found
+            operations += int((uses * self.sampler.states)[~self.sampler.average].sum()) + len(self.shape.scope)
+        return operations
 
     def draw(self, count: int, key: np.ndarray, sums: Weighted) -> None:
         """Draw samples and add them to the sums."""
         net = self.sampler
         x, chance = np.zeros(len(net.first_state) - 1, dtype=np.int32), np.zeros(int(net.first_state[-1]))
-        places, smoothed = np.zeros(len(self.shape.first_entry), dtype=np.int64), np.zeros(len(x), dtype=np.bool_)
+        entries, smoothed = np.zeros(len(self.shape.first_entry), dtype=np.int64), np.zeros(len(x), dtype=np.bool_)
         random = np.zeros(1, dtype=np.uint64)
-        draw_weighted(net, self.shape, self.values, count, key, x, chance, random, places, smoothed, sums)
+        draw_weighted(net, self.shape, self.values, count, key, x, chance, random, entries, smoothed, sums)
 
 
 def empty(size: int) -> Weighted:
@@ -114,10 +114,10 @@ def rows(proposal: Proposal, count: int, seed: int) -> tuple[np.ndarray, np.ndar
     """Return samples of the open variables, and the logarithms of their weights."""
     net = proposal.sampler
     variables = len(net.first_state) - 1
-    found, logs = np.zeros((count, variables), dtype=np.int32), np.empty(count)
+    drawn, logs = np.zeros((count, variables), dtype=np.int32), np.empty(count)
     state = np.zeros(variables, dtype=np.int32), np.zeros(int(net.first_state[-1])), np.zeros(1, dtype=np.uint64)
-    draw_rows(net, np.array([seed, 2**32], dtype=np.uint64), *state, found, logs)
-    return found, logs + proposal.log_scale
+    draw_rows(net, np.array([seed, 2**32], dtype=np.uint64), *state, drawn, logs)
+    return drawn, logs + proposal.log_scale
 
 
 def run(

@@ -26,8 +26,8 @@ def forward(
     """
     problem = restrict(model, {}, closed=False)
     turned = open_order(model, problem) or elimination_order(problem.scopes, problem.states)[::-1]
-    place = {v: k for k, v in enumerate(problem.free)}
-    seen = {place[v]: state for v, state in known.items() if v in place}
+    index = {v: k for k, v in enumerate(problem.free)}
+    seen = {index[v]: state for v, state in known.items() if v in index}
     proposal = without_messages(problem, turned, average=False, known=seen, reject=reject)
     method = "forward" if reject else "lw"
     return run(model.variables, problem, proposal, budget, seed, method, progress)
@@ -35,8 +35,8 @@ def forward(
 
 def open_order(model: LogLinear, problem: Problem) -> tuple[int, ...] | None:
     """Return the order of `drawing_order` for the open variables of a problem."""
-    order, place = drawing_order(model), {v: k for k, v in enumerate(problem.free)}
-    return None if order is None else tuple(place[v] for v in order if v in place)
+    order, index = drawing_order(model), {v: k for k, v in enumerate(problem.free)}
+    return None if order is None else tuple(index[v] for v in order if v in index)
 
 
 def drawing_order(model: LogLinear) -> tuple[int, ...] | None:

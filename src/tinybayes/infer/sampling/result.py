@@ -117,22 +117,22 @@ class Budget:
         return math.inf if self.seconds is None else self.seconds - self.spent
 
 
-def hellinger(found: Sequence[np.ndarray], truth: Sequence[np.ndarray], over: Sequence[int] | None = None) -> float:
+def hellinger(estimate: Sequence[np.ndarray], truth: Sequence[np.ndarray], over: Sequence[int] | None = None) -> float:
     """Return the mean Hellinger distance between two lists of distributions.
 
     The distance of two distributions is ``sqrt(sum (sqrt p - sqrt q)^2 / 2)``, from 0 to 1.
 
     Parameters
     ----------
-    found, truth
+    estimate, truth
         A distribution for each variable.
     over
         The variables to average over, such as those that were not observed; None takes all.
     """
-    shapes = [[len(part) for part in parts] for parts in (found, truth)]
+    shapes = [[len(part) for part in parts] for parts in (estimate, truth)]
     if shapes[0] != shapes[1]:
         got = f"{len(truth)} with {sum(shapes[1])} states"
-        raise error(f"{len(found)} distributions with {sum(shapes[0])} states", got, where="truth")
-    chosen = range(len(found)) if over is None else over
-    parts = [0.5 * ((np.sqrt(found[v]) - np.sqrt(truth[v])) ** 2).sum() for v in chosen]
+        raise error(f"{len(estimate)} distributions with {sum(shapes[0])} states", got, where="truth")
+    chosen = range(len(estimate)) if over is None else over
+    parts = [0.5 * ((np.sqrt(estimate[v]) - np.sqrt(truth[v])) ** 2).sum() for v in chosen]
     return float(np.sqrt(parts).mean()) if parts else 0.0

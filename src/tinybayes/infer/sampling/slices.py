@@ -82,7 +82,7 @@ class Slices:
     def marginals(self) -> np.ndarray:
         """Return the exact probability of each state of each open variable."""
         problem = self.problem
-        found, chance = np.zeros(int(problem.first_state[-1])), self.chances
+        probabilities, chance = np.zeros(int(problem.first_state[-1])), self.chances
         for k in range(len(self.order) - 1, -1, -1):
             layer = self.layers[k]
             before = self.layers[k - 1].count if k else np.ones(1)
@@ -90,9 +90,9 @@ class Slices:
             flow = chance[layer.target] * part / np.bincount(layer.target, part)[layer.target]
             begin = int(problem.first_state[self.order[k]])
             states = int(problem.states[self.order[k]])
-            found[begin : begin + states] = np.bincount(layer.state, flow, states)
+            probabilities[begin : begin + states] = np.bincount(layer.state, flow, states)
             chance = np.bincount(layer.source, flow, len(before))
-        return found
+        return probabilities
 
     def draw(self, count: int, key: np.ndarray, sums: Weighted) -> None:
         """Draw samples and add them to the sums."""
@@ -172,7 +172,7 @@ class _Lattice:
             classes = self.problem.classes[f][at]
             keep &= ~np.isneginf(self.problem.logs[f][at])
             vector = self._plus(vector, np.where(keep, classes, -1))
-        stays = [place for place, u in enumerate(names) if self.last[self.place[u]] > k]
+        stays = [axis for axis, u in enumerate(names) if self.last[self.place[u]] > k]
         return self._merge(values[keep][:, stays], vector[keep], source[keep], state[keep], [names[p] for p in stays])
 
     def _plus(self, vector: np.ndarray, classes: np.ndarray) -> np.ndarray:

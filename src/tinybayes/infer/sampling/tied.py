@@ -183,10 +183,10 @@ def _exact(
     units = _whole(problem)
     if units.entries > room:
         return None
-    found, root = exact(problem, units)
-    zeros = problem.spread(np.zeros_like(found), 0.0)
+    posterior, root = exact(problem, units)
+    zeros = problem.spread(np.zeros_like(posterior), 0.0)
     notes = () if method == "exact" else ("the tables fitted: the answer is exact, and nothing was drawn",)
-    probabilities = problem.spread(found, 1.0)
+    probabilities = problem.spread(posterior, 1.0)
     return Marginals(variables, probabilities, zeros, math.inf, root, 0.0, 0, budget.spent, 0.0, method, True, notes)
 
 

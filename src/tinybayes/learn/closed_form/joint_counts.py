@@ -86,9 +86,9 @@ class Blocks:
     def table(self, counts: np.ndarray, family: Sequence[int]) -> np.ndarray:
         """Read the table of a family off the counts: one axis for each of its nodes, without missing values."""
         if tuple(family) in self.large:
-            place = self.large.index(tuple(family))
-            begin, end = self.large_offset[place : place + 2]
-            return counts[begin:end].reshape(self.shapes[place])
+            number = self.large.index(tuple(family))
+            begin, end = self.large_offset[number : number + 2]
+            return counts[begin:end].reshape(self.shapes[number])
         home = self._home(family)
         assert home is not None
         axes = (*self.blocks[home], len(self.states))

@@ -54,14 +54,14 @@ class Pairs:
         counts, many, features = np.zeros(self.offset[-1]), len(self.pairs), len(self.states)
         layout = table_layout(self.shapes, self.families, features, self.offset[:-1])
         first, second = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T.copy()
-        places = self.offset[:many], self.offset[many : many + features]
+        offsets = self.offset[:many], self.offset[many : many + features]
         states, classes = np.array(self.states, dtype=np.int64), self.classes or 1
         for X, y, weight in pieces:
             if y is None and self.classes is not None:
                 raise error("class codes to learn from", "rows without a class", where="data")
             labels = np.zeros(X.shape[1], dtype=np.int8) if y is None else y
             if weight is None and X.dtype == np.int8:
-                add_pairs(X, labels, states, classes, first, second, *places, counts)
+                add_pairs(X, labels, states, classes, first, second, *offsets, counts)
                 counts[self.offset[-2] :] += np.bincount(labels[labels >= 0], minlength=classes)
             else:
                 add_counts(X.T, labels, weight, 0, len(self.families), *layout, counts)
@@ -74,8 +74,8 @@ class Pairs:
     def table(self, counts: np.ndarray, family: Sequence[int]) -> np.ndarray:
         """Read the table of a family off the counts."""
         stored = self._sorted(family)
-        place = self.families.index(stored)
-        table = counts[self.offset[place] : self.offset[place + 1]].reshape(self.shapes[place])
+        number = self.families.index(stored)
+        table = counts[self.offset[number] : self.offset[number + 1]].reshape(self.shapes[number])
         if self.classes is None:
             table, stored = table[..., 0], stored[:-1]
         return np.ascontiguousarray(table.transpose([stored.index(node) for node in family]))
