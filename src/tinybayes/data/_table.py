@@ -42,23 +42,13 @@ DAMAGE = (
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A large table as Arrow batches, in pieces that can be read at the same time.
+    """A large table as Arrow batches, in pieces that can be read at the same time."""
 
-    Parameters
-    ----------
-    schema
-        The names and types of the columns.
-    rows
-        The number of rows of each piece.
-    read
-        Called with the number of a piece and the names of columns; returns the batches.
-    bounds
-        The smallest and the largest value of columns of integers, where the source tells.
-    """
-
-    schema: pa.Schema
-    rows: tuple[int, ...]
+    schema: pa.Schema  # the names and types of the columns
+    rows: tuple[int, ...]  # the number of rows of each piece
+    # Called with the number of a piece and the names of columns; returns the batches.
     read: Callable[[int, Sequence[str]], Iterator[pa.Table]] = field(repr=False)
+    # The smallest and the largest value of columns of integers, where the source tells.
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def spread(self, work: Callable[[Iterator[int]], Result]) -> list[Result]:
@@ -85,28 +75,16 @@ class Pieces:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that can be read any number of times, in batches of rows.
+    """A table that can be read any number of times, in batches of rows."""
 
-    Parameters
-    ----------
-    name
-        What messages call it: the path of a file, else the kind of object.
-    columns
-        The names of the columns.
-    source
-        Called for each reading; returns the frames, all with these columns in this order.
-    declared
-        The values of the columns whose source declares them: nominal attributes of ARFF, categories of pandas,
-        dictionaries of Arrow. Such a column is categorical, with these categories in every batch.
-    pieces
-        A faster way to read the same rows, where the source has one.
-    """
-
-    name: str
-    columns: tuple[str, ...]
+    name: str  # what messages call it: the path of a file, else the kind of object
+    columns: tuple[str, ...]  # the names of the columns
+    # Called for each reading; returns the frames, all with these columns in this order.
     source: Callable[[], Iterable[pd.DataFrame]] = field(repr=False)
+    # The values of the columns whose source declares them: nominal attributes of ARFF, categories of pandas,
+    # dictionaries of Arrow. Such a column is categorical, with these categories in every batch.
     declared: Mapping[str, tuple[State, ...]] = field(default_factory=dict)
-    pieces: Pieces | None = None
+    pieces: Pieces | None = None  # a faster way to read the same rows, where the source has one
 
     def batches(self) -> Iterator[pd.DataFrame]:
         """Start a fresh reading."""

@@ -37,25 +37,13 @@ Count = Callable[[Iterable[Columns]], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class DaskTable:
-    """A Dask frame seen through variables, for every learner that needs no more than counts.
+    """A Dask frame seen through variables, for every learner that needs no more than counts."""
 
-    Parameters
-    ----------
-    frame
-        The Dask frame.
-    variables, target
-        The features and the class.
-    weight
-        Name of a column of row weights.
-    client
-        Where to compute; None for Dask's own choice.
-    """
-
-    frame: Any = field(repr=False)
-    variables: tuple[Variable, ...]
+    frame: Any = field(repr=False)  # the Dask frame
+    variables: tuple[Variable, ...]  # the features and the class
     target: Variable | None = None
-    weight: str | None = None
-    client: "Client | None" = None
+    weight: str | None = None  # name of a column of row weights
+    client: "Client | None" = None  # where to compute; None for Dask's own choice
 
     @property
     def nodes(self) -> tuple[Variable, ...]:
