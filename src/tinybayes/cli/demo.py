@@ -29,7 +29,7 @@ def demo(
     frame, classes = datasets.load_raw("digits")
     frame["digit"] = classes
     if not as_json:
-        say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside to judge by.")
+        say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside for the test.")
         say(announcement(time))
     command = f"tinybayes demo --time {time} --budget {budget} --seed {seed} -o {output}"
     with search_progress(watched_live() and not as_json) as report:

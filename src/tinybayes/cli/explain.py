@@ -35,12 +35,12 @@ def explain(
         remedy = f"name one: tinybayes convert {model} OUT.tb --target NAME"
         raise error("a model with a class variable", "one without", where=str(model), remedy=remedy)
     other = None if against is None else net.target.states[state_code(net.target, against)]
-    found = explain_row(net, _row(net, table, row), against=other)
+    explanation = explain_row(net, _row(net, table, row), against=other)
     if as_json:
-        print_json({"row": row, **found.to_dict()})
+        print_json({"row": row, **explanation.to_dict()})
         return
-    show(explanation_table(found, net.target, limit=limit))
-    if any(item.value == "missing" for item in found.contributions):
+    show(explanation_table(explanation, net.target, limit=limit))
+    if any(part.value == "missing" for part in explanation.contributions):
         say("Missing values contribute nothing: they are summed out.")
     say(suggest("export", model, "--to", "c", "-o", "firmware"))
 
@@ -53,7 +53,7 @@ def _row(net: "Classifier", table: Path, row: int) -> "np.ndarray":
     seen = 0
     for batch in EncodedTable(as_table(table), net.variables):
         if row <= seen + len(batch):
-            found: np.ndarray = batch.X[row - seen - 1]
-            return found
+            codes: np.ndarray = batch.X[row - seen - 1]
+            return codes
         seen += len(batch)
     raise error(f"a row from 1 to {seen:,}", row, where="--row")

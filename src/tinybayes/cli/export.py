@@ -58,22 +58,27 @@ def export(
         raise error("--to c", to, where="--measure", remedy="only C is built for emulated boards")
     if output.exists() and not output.is_dir():
         raise error("a directory", str(output), where="--output", remedy="name another")
-    found = read_classifier(model)
-    options = _circuit_options(found, query, arithmetic)
+    classifier = read_classifier(model)
+    options = _circuit_options(classifier, query, arithmetic)
     chosen = _name_of(model) if name is None else name
-    files = make(found, to, name=chosen, raw=raw, note=_note(model), **options)
-    boards = _measure(found, files, chosen, query) if measured else []
+    files = make(classifier, to, name=chosen, raw=raw, note=_note(model), **options)
+    boards = _measure(classifier, files, chosen, query) if measured else []
     write_files(files, output)
     page = _note_boards(model, [_figures(b) for b in boards]) if boards else None
     if as_json:
         sizes = {file: len(content) for file, content in files.items()}
-        figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": model_cost(found).to_dict()}
+        figures: dict[str, Any] = {
+            "target": to,
+            "name": chosen,
+            "files": sizes,
+            "cost": model_cost(classifier).to_dict(),
+        }
         print_json({**figures, **({"boards": [_figures(b) for b in boards]} if measured else {})}, output)
         return
     show(_table(files))
-    say(f"Price: {model_cost(found)}.")
+    say(f"Price: {model_cost(classifier)}.")
     if boards:
-        show(_board_table(boards, model_cost(found)))
+        show(_board_table(boards, model_cost(classifier)))
     if page is not None:
         say(f"These figures are in {page}, too.")
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
@@ -110,10 +115,10 @@ def _note(path: Path) -> str:
     if path.suffix != ".tb":
         return ""
     metadata = load_metadata(path)
-    places = [metadata, *(part for part in metadata.values() if isinstance(part, dict))]
+    parts = [metadata, *(part for part in metadata.values() if isinstance(part, dict))]
     for key, said in ERRORS.items():
-        for place in places:
-            value = place.get(key)
+        for part in parts:
+            value = part.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return f"{said}: {100 * value:.2f} %."
     return ""

@@ -55,22 +55,22 @@ def infer(
         expected = f"{len(variables)} variables with {states} states, as in {model.name}"
         raise error(expected, f"{len(exact)} with {sum(map(len, exact))}", where=str(truth))
     with sampling_progress(watched_live() and not as_json, seconds, samples) as progress:
-        found = marginals(asked, known, method=method, seconds=seconds, samples=samples, seed=seed, progress=progress)
+        result = marginals(asked, known, method=method, seconds=seconds, samples=samples, seed=seed, progress=progress)
     distance = None
     if exact is not None:
-        distance = hellinger(found.probabilities, exact, [v for v in range(len(exact)) if v not in known])
+        distance = hellinger(result.probabilities, exact, [v for v in range(len(exact)) if v not in known])
     if output is not None:
-        write_marginals(found.probabilities, output)
+        write_marginals(result.probabilities, output)
     if as_json:
-        print_json(_figures(found, distance, output is None), output)
+        print_json(_figures(result, distance, output is None), output)
         return
     if output is None:
-        typer.echo(format_marginals(found.probabilities), nl=False)
-    for line in _lines(found, distance):
+        typer.echo(format_marginals(result.probabilities), nl=False)
+    for line in _lines(result, distance):
         remark(line)
     if output is not None:
         remark(f"Wrote {output}.")
-    if seconds is not None and not found.exact:
+    if seconds is not None and not result.exact:
         remark(f"More time, less error: {suggest('infer', model, '--seconds', f'{10 * seconds:g}')}")
 
 
@@ -97,28 +97,28 @@ def _case(path: Path | None) -> dict[int, int]:
     return cases[0]
 
 
-def _figures(found: "Marginals", distance: float | None, listed: bool) -> dict[str, object]:
+def _figures(result: "Marginals", distance: float | None, listed: bool) -> dict[str, object]:
     names = ("method", "exact", "samples", "seconds", "effective", "log_z", "log_z_error", "zero", "notes")
-    values: dict[str, object] = {name: getattr(found, name) for name in names}
-    values |= {"largest_error": found.largest_error, "hellinger": distance}
+    values: dict[str, object] = {name: getattr(result, name) for name in names}
+    values |= {"largest_error": result.largest_error, "hellinger": distance}
     if listed:
-        pairs = zip(found.variables, found.probabilities, strict=True)
+        pairs = zip(result.variables, result.probabilities, strict=True)
         values["marginals"] = {variable.name: part.tolist() for variable, part in pairs}
     return values
 
 
-def _lines(found: "Marginals", distance: float | None) -> list[str]:
-    took = f"{found.seconds:.3g} s"
-    if found.exact:
-        lines = [f"Exact ({found.method}), {took}."]
+def _lines(result: "Marginals", distance: float | None) -> list[str]:
+    took = f"{result.seconds:.3g} s"
+    if result.exact:
+        lines = [f"Exact ({result.method}), {took}."]
     else:
-        effective = f"worth {found.effective:,.0f} independent ones"
-        lines = [f"{found.method}: {found.samples:,} samples in {took}, {effective}."]
-        lines.append(f"Largest standard error: {found.largest_error:.3g}.")
-    if found.log_z is not None:
-        spread = f" (standard error {found.log_z_error:.3g})" if found.log_z_error else ""
-        lines.append(f"log Z given the evidence: {found.log_z:.10g}{spread}.")
-    lines += [f"Note: {note}." for note in found.notes]
+        effective = f"worth {result.effective:,.0f} independent ones"
+        lines = [f"{result.method}: {result.samples:,} samples in {took}, {effective}."]
+        lines.append(f"Largest standard error: {result.largest_error:.3g}.")
+    if result.log_z is not None:
+        spread = f" (standard error {result.log_z_error:.3g})" if result.log_z_error else ""
+        lines.append(f"log Z given the evidence: {result.log_z:.10g}{spread}.")
+    lines += [f"Note: {note}." for note in result.notes]
     if distance is not None:
         lines.append(f"Mean Hellinger distance over the variables not observed: {distance:.3g}.")
     return lines

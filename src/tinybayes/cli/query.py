@@ -1,12 +1,15 @@
 """The command that asks a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tinybayes.cli._console import Json, ModelFile, print_json, remark, say, show, suggest, watched
 from tinybayes.errors import error
+
+if TYPE_CHECKING:
+    from tinybayes.infer.ask import Answer
 
 
 def query(
@@ -58,17 +61,21 @@ def query(
         elif output is not None:
             say(f"Wrote {rows:,} answers to {output}.")
         return
-    told = ask_codes(circuit, wanted, known, posterior=marginals)
+    answer = ask_codes(circuit, wanted, known, posterior=marginals)
     if as_json:
-        print_json({"query": text, **told.to_dict(circuit)})
+        print_json({"query": text, **answer.to_dict(circuit)})
         return
-    if told.probability is not None:
-        say(f"P({text.strip()}) = {told.probability:.10g}", always=True)
-    else:
-        known_text = text.strip().removeprefix("|").strip() or "nothing known"
-        say(f"log P({known_text}) = {told.log_evidence:.10g}", always=True)
-    if told.posterior is not None:
-        show(posterior_table(circuit, known, told.posterior, limit=limit))
+    _tell(answer, text)
+    if answer.posterior is not None:
+        show(posterior_table(circuit, known, answer.posterior, limit=limit))
     else:
         given = text.partition("|")[2].strip()
         remark(suggest("query", model, *([f"| {given}"] if given else []), "--marginals"))
+
+
+def _tell(answer: "Answer", text: str) -> None:
+    if answer.probability is not None:
+        say(f"P({text.strip()}) = {answer.probability:.10g}", always=True)
+    else:
+        known_text = text.strip().removeprefix("|").strip() or "nothing known"
+        say(f"log P({known_text}) = {answer.log_evidence:.10g}", always=True)

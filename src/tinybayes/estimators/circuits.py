@@ -222,13 +222,13 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
     def _row(self, values: Mapping[Any, Any], where: str) -> np.ndarray:
         """Encode the values of some columns; the others are -1."""
         variables = self.circuit_.variables
-        place = {variable.name: i for i, variable in enumerate(variables)}
+        position = {variable.name: i for i, variable in enumerate(variables)}
         row = np.full(len(variables), -1)
         for name, value in values.items():
             number = isinstance(name, int | np.integer) and 0 <= name < len(variables)
-            i = int(name) if number else place.get(str(name), -1)
+            i = int(name) if number else position.get(str(name), -1)
             if i < 0:
-                known = ", ".join(list(place)[:10]) + (", ..." if len(place) > 10 else "")
+                known = ", ".join(list(position)[:10]) + (", ..." if len(position) > 10 else "")
                 raise error(f"one of the columns {known}", repr(name), where=where)
             row[i] = state_code(variables[i], str(value))
         return row

@@ -38,6 +38,13 @@ class Budget:
         return within_bits and (self.operations is None or operations <= self.operations)
 
 
+def as_budget(budget: Budget | str | None) -> Budget:
+    """Return a budget from itself, from a size, or from None: no limit."""
+    if isinstance(budget, Budget):
+        return budget
+    return Budget(None if budget is None else parse_size(budget))
+
+
 def parse_size(text: str, where: str = "budget") -> int:
     """Return the bits of a size such as 4kB; a number without a unit is bytes."""
     match = re.fullmatch(rf"\s*({NUMBER})\s*([a-zA-Z]*)\s*", text)

@@ -19,7 +19,7 @@ from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.options import check_options, documented, option
-from tinybayes.search.budget import Budget, parse_size
+from tinybayes.search.budget import Budget, as_budget
 from tinybayes.search.conclude import Exploration, conclude, heading
 from tinybayes.search.driver import Search
 from tinybayes.search.families import Family, parse_families
@@ -96,10 +96,8 @@ def explore(
         Names, separated by commas, out of `tinybayes.search.families.FAMILIES`; by default all that suit the table.
     image_shape
         Rows and columns, when the features are pixels; square images are recognised.
-    drop
-        Columns to leave out.
-    seed
-        Of the split and of everything drawn at random.
+    drop, seed
+        Columns to leave out; seed of the split and of everything drawn at random.
     execution
         Workers and storage; by default this process and a journal in `output`.
     report
@@ -107,14 +105,12 @@ def explore(
         the finished runs is made.
     """
     began, execution = time.monotonic(), execution or Execution()
-    if not isinstance(budget, Budget):
-        budget = Budget(None if budget is None else parse_size(budget))
+    budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
     views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)
     chosen = parse_families(families, views)
     _check_budget(budget, chosen, views)
-    directory = Path(output)
-    _make(directory)
+    directory = _made(Path(output))
     meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
     store = Store(directory, execution.storage, meaning, budget, seed)
     crew = _crew(views, execution)
@@ -168,12 +164,14 @@ def _crew(views: Views, execution: Execution) -> Workers:
     return Processes(views, count) if count > 1 else Workers(views)
 
 
-def _make(directory: Path) -> None:
+def _made(directory: Path) -> Path:
+    """Make a directory, and try to write to it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with atomic_path(directory / ".probe") as probe:
             probe.write_bytes(b"")
         (directory / ".probe").unlink()
+        return directory
     except OSError as problem:
         raise error("a directory to write to", problem.strerror or problem, where=str(directory)) from problem
 

@@ -202,10 +202,10 @@ class Store:
                 )
                 self.study.add_trial(trial)
             holders: dict[str, list[optuna.trial.FrozenTrial]] = {key: [] for key in keys}
-            for found in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.COMPLETE)):
-                key = found.user_attrs.get("claim") or found.user_attrs.get("run", {}).get("key")
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.COMPLETE)):
+                key = trial.user_attrs.get("claim") or trial.user_attrs.get("run", {}).get("key")
                 if key in holders:
-                    holders[key].append(found)
+                    holders[key].append(trial)
             return [self._won(holders[key]) for key in keys]
 
     def _won(self, holders: Sequence[optuna.trial.FrozenTrial]) -> int | None:

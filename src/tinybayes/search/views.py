@@ -1,7 +1,7 @@
-"""A table made ready for a search: rows to learn from, to choose by and to judge by, coded in more than one way.
+"""A table prepared for a search: training, validation and test rows, in more than one encoding.
 
-Bayesian networks want few states a feature and get MDLP's cut points; neural networks and trees take numbers, and get
-them as fine codes. All cut points are found on the rows to learn from.
+Bayesian networks need few states a feature and get MDLP's cut points; neural networks and trees read numbers, as fine
+codes. All cut points are found on the training rows.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ VIEWS = ("mdlp", "coarse", "fine")
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One coding of the table: the rows that the search may see, and the test rows."""
+    """One encoding of the table: the rows that the search may see, and the test rows."""
 
     seen: Dataset
     test: Dataset
@@ -35,9 +35,9 @@ class Views:
     Parameters
     ----------
     by_name
-        The codings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``.
+        The encodings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``.
     train, valid
-        Which of the seen rows are learned from while searching, and which are chosen by.
+        Indices of the training and of the validation rows among the seen ones.
     image_shape
         Rows and columns, when the features are pixels.
     """
@@ -48,7 +48,7 @@ class Views:
     image_shape: tuple[int, int] | None
 
     def rows(self, name: str, *, all_seen: bool = False) -> tuple[Dataset, Dataset]:
-        """Return the rows to learn from and those to choose by; with `all_seen` everything but the test rows."""
+        """Return training and validation rows; with `all_seen` the training rows are all but the test rows."""
         seen = self.by_name[name].seen
         return (seen, seen.rows(self.valid)) if all_seen else (seen.rows(self.train), seen.rows(self.valid))
 
@@ -78,12 +78,12 @@ def make_views(
     frame, target
         The table, and the name of its class column.
     test
-        Rows to judge by; without them a share of `frame` is set aside.
+        Test rows; without them a share of `frame` is set aside.
     test_fraction, valid_fraction
-        Shares set aside for judging, and of the rest for choosing; of the latter by default a fifth, and up to a third
-        of a small table, since few rows choose badly. In the end all of them are learned from.
+        Shares of the test rows, and of the validation rows in the rest: by default a fifth, and up to a third of a small
+        table, since few rows choose badly. The final models are trained on all but the test rows.
     image_shape
-        Of pixels; by default found out by itself, when neighbours are alike.
+        Of pixels; by default a square is recognised, when neighbours are alike.
     max_states, seed
         A text column with more states is refused; seed of the split.
     """
@@ -113,7 +113,7 @@ def make_views(
             for part in (frame, test)
         ]
         by_name[name] = View(*parts)
-    shape = image_shape or _found_image(by_name["fine"].seen)
+    shape = image_shape or _square_image(by_name["fine"].seen)
     if shape is not None and shape[0] * shape[1] != len(features):
         raise error(f"an image of {len(features)} pixels", shape, where="image_shape")
     return Views(by_name, np.flatnonzero(~chosen), np.flatnonzero(chosen), shape)
@@ -143,7 +143,7 @@ def _variables(
 
 
 def _finer(column: pd.Series, variable: Variable) -> Variable:
-    """Give integers of a small range a state each."""
+    """Give each integer of a small range a state."""
     if variable.edges is None or not pd.api.types.is_numeric_dtype(column):
         return variable
     values = column.dropna().to_numpy(dtype=float)
@@ -153,7 +153,7 @@ def _finer(column: pd.Series, variable: Variable) -> Variable:
     return Variable.from_edges(variable.name, np.arange(low + 1, high + 1).tolist())
 
 
-def _found_image(data: Dataset) -> tuple[int, int] | None:
+def _square_image(data: Dataset) -> tuple[int, int] | None:
     """Tell whether features are the pixels of a square image: neighbours are far more alike than others."""
     side = int(np.sqrt(len(data.variables)))
     if side < 6 or side * side != len(data.variables) or any(v.edges is None for v in data.variables):
@@ -162,8 +162,8 @@ def _found_image(data: Dataset) -> tuple[int, int] | None:
     X = X - X.mean(axis=0)
     norm = np.sqrt((X**2).sum(axis=0))
     correlation = np.abs((X.T @ X) / np.maximum(np.outer(norm, norm), 1e-12))
-    place = np.arange(side * side)
-    right, below = place[place % side < side - 1], place[: side * (side - 1)]
+    pixel = np.arange(side * side)
+    right, below = pixel[pixel % side < side - 1], pixel[: side * (side - 1)]
     near = np.concatenate([correlation[right, right + 1], correlation[below, below + side]])
     alive = norm > 0
     near = near[np.concatenate([alive[right] & alive[right + 1], alive[below] & alive[below + side]])]

@@ -18,10 +18,6 @@ class Circuits(Listed):
         """Wide tables take too long."""
         return len(views.by_name["mdlp"].seen.variables) <= MOST_FEATURES
 
-    def settings(self) -> list[Setting]:
-        """Try some prices of an edge."""
-        return [{"family": self.name, "view": "mdlp", "edge_price": price, "levels": 16} for price in (3.0, 1.0, 0.3)]
-
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
         """Grow a circuit from the complete rows, and tie it."""
         from tinybayes.compress import tie
@@ -33,9 +29,10 @@ class Circuits(Listed):
         assert grown.circuit is not None
         return learned(setting, tie(grown.circuit, setting["levels"]).model)
 
-    def describe(self, setting: Setting) -> str:
-        """Name the price."""
-        return f"circuit, edge price {setting['edge_price']:g}"
 
-
-CIRCUIT = Circuits("circuit", "circuit")
+CIRCUIT = Circuits(
+    "circuit",
+    "circuit",
+    {"view": ("mdlp",), "edge_price": (3.0, 1.0, 0.3), "levels": (16,)},
+    "circuit, edge price {edge_price:g}",
+)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -73,7 +74,7 @@ def posteriors_of(model: Model) -> Callable[[np.ndarray], np.ndarray]:
     return lambda X: normalize_scores(class_scores(model, X))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family(ABC):
     """A family of models.
 
@@ -98,8 +99,7 @@ class Family(ABC):
 
     def smallest_bits(self, views: Views) -> int:
         """Return the fewest bits that a deployable model of the family takes."""
-        coarse = views.by_name["coarse"].seen
-        return naive_entries(coarse)
+        return naive_entries(views.by_name["coarse"].seen)
 
     def shape(self, setting: Setting) -> str:
         """Return a text that is equal for settings that can be trained at once."""
@@ -118,12 +118,28 @@ class Family(ABC):
         """Train settings of one shape; those that cannot be trained are left out."""
 
 
+@dataclass(frozen=True, eq=False)
 class Listed(Family):
-    """A family that is quick to learn: its settings are listed, and each is learned alone."""
+    """A family that is quick to learn: all settings of a grid are tried, and each is learned alone.
 
-    @abstractmethod
+    Parameters
+    ----------
+    grid
+        The values to try, by name.
+    words
+        How a setting is described.
+    """
+
+    grid: dict[str, tuple[Any, ...]]
+    words: str
+
     def settings(self) -> list[Setting]:
         """Return the settings to try."""
+        return [{"family": self.name, **dict(zip(self.grid, v, strict=True))} for v in product(*self.grid.values())]
+
+    def describe(self, setting: Setting) -> str:
+        """Fill the setting into the words."""
+        return self.words.format(**setting)
 
     @abstractmethod
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
@@ -139,11 +155,19 @@ class Listed(Family):
         return results
 
 
+@dataclass(frozen=True, eq=False)
 class Sampled(Family):
-    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape."""
+    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape.
+
+    Parameters
+    ----------
+    shaping
+        The hyper-parameters that make up the shape.
+    """
+
+    shaping: tuple[str, ...]
 
     sampled = True
-    shaping: ClassVar[tuple[str, ...]]  # the hyper-parameters that make up the shape
 
     @abstractmethod
     def space(self, views: Views) -> "dict[str, BaseDistribution]":

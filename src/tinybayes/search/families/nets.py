@@ -4,7 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tinybayes.cost.neural_net import layer_sizes, layers_cost
 from tinybayes.learn.training.net_sizes import smallest_bits
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNIT_BITS = 48  # of a hidden unit: a bias of 32 bits and a multiplier of 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nets(Sampled):
     """Quantised networks with batch normalisation.
 
@@ -108,8 +108,6 @@ class Nets(Sampled):
 class Dense(Nets):
     """Fully connected networks; without hidden layers it is logistic regression."""
 
-    shaping: ClassVar[tuple[str, ...]] = ("layers", "size", "activation", "inputs")
-
     def image(self, views: Views) -> None:
         """There is none."""
 
@@ -137,8 +135,6 @@ class Dense(Nets):
 class Conv(Nets):
     """Convolutional networks, for images."""
 
-    shaping: ClassVar[tuple[str, ...]] = ("layers", "size", "activation")
-
     def possible(self, views: Views) -> bool:
         """Ask for an image."""
         return views.image_shape is not None
@@ -156,5 +152,5 @@ class Conv(Nets):
         return self.price([1], 1, views, scaled=False)[0]
 
 
-DENSE = Dense("dense", "neural net", narrowest=16, sizes=5, layers=(0, 2))
-CONV = Conv("conv", "convolutional net", narrowest=4, sizes=3, layers=(1, 2))
+DENSE = Dense("dense", "neural net", ("layers", "size", "activation", "inputs"), narrowest=16, sizes=5, layers=(0, 2))
+CONV = Conv("conv", "convolutional net", ("layers", "size", "activation"), narrowest=4, sizes=3, layers=(1, 2))

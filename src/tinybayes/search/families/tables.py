@@ -1,20 +1,15 @@
 """Bayesian networks trained by gradient through tables of a few bits: naive Bayes, Chow-Liu trees, learned trees."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from tinybayes.learn.closed_form.chow_liu import chow_liu
+from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training.options import TableOptions
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import (
-    Sampled,
-    Setting,
-    distributions,
-    hyper_parameters,
-    in_bits,
-    naive_entries,
-)
+from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits, naive_entries
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
@@ -23,24 +18,42 @@ if TYPE_CHECKING:
     from tinybayes.learn.training.candidates import Candidates
 
 
+@dataclass(frozen=True, eq=False)
 class Tables(Sampled):
-    """Networks whose tables are trained; the families differ in the parents that a feature may have."""
+    """Networks whose tables are trained.
 
-    shaping: ClassVar[tuple[str, ...]] = ("view",)
+    Parameters
+    ----------
+    candidates
+        From training rows and a setting to the parents that each feature may have.
+    least
+        Features that the table must have.
+    more
+        Hyper-parameters of the tables that are drawn beside those that all have.
+    choices
+        From the number of features to further choices, each of which has a shape of its own.
+    """
 
-    @abstractmethod
-    def candidates(self, rows: Dataset, setting: Setting) -> "Candidates":
-        """Return the parents that each feature may have."""
+    candidates: "Callable[[Dataset, Setting], Candidates]"
+    least: int = 1
+    more: tuple[str, ...] = ()
+    choices: Callable[[int], dict[str, Sequence[Any]]] = lambda features: {}
+
+    def possible(self, views: Views) -> bool:
+        """Tell whether there are enough features."""
+        return len(views.by_name["mdlp"].seen.variables) >= self.least
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
-        """Draw the number format, the loss, the learning rate and the coding of the table."""
+        """Draw the number format, the loss, the learning rate and the encoding of the table."""
         from optuna.distributions import CategoricalDistribution, IntDistribution
 
+        choices = {"view": ["mdlp", "coarse"], **self.choices(len(views.by_name["mdlp"].seen.variables))}
         return {
             "bits": IntDistribution(1, 8),
             "integer": IntDistribution(1, 6),
             **distributions(TableOptions, "lam", "gamma", "learning_rate"),
-            "view": CategoricalDistribution(["mdlp", "coarse"]),
+            **{name: CategoricalDistribution(values) for name, values in choices.items()},
+            **distributions(TableOptions, *self.more),
         }
 
     def first_guess(self, views: Views, budget: Budget) -> Setting:
@@ -73,65 +86,45 @@ class Tables(Sampled):
         return train_tables(rows, runs, **options)
 
 
-class Naive(Tables):
-    """Naive Bayes."""
+def _naive(rows: Dataset, setting: Setting) -> "Candidates":
+    from tinybayes.learn.training.candidates import fixed
 
-    def candidates(self, rows: Dataset, setting: Setting) -> "Candidates":
-        """Fix the structure."""
-        from tinybayes.learn.closed_form.structures import naive_bayes
-        from tinybayes.learn.training.candidates import fixed
-
-        return fixed(naive_bayes(rows))
+    return fixed(naive_bayes(rows))
 
 
-class Tan(Tables):
-    """Chow-Liu trees."""
+def _tree(rows: Dataset, setting: Setting) -> "Candidates":
+    from tinybayes.learn.training.candidates import fixed
 
-    shaping: ClassVar[tuple[str, ...]] = ("view", "sharing")
-
-    def possible(self, views: Views) -> bool:
-        """Ask for two features."""
-        return len(views.by_name["mdlp"].seen.variables) > 1
-
-    def space(self, views: Views) -> "dict[str, BaseDistribution]":
-        """Draw structure noise and sharing, too."""
-        from optuna.distributions import CategoricalDistribution
-
-        sharing = CategoricalDistribution([0.0, 1.0])  # whether: it makes another shape
-        return super().space(views) | {"sharing": sharing} | distributions(TableOptions, "structure_noise")
-
-    def candidates(self, rows: Dataset, setting: Setting) -> "Candidates":
-        """Fix the structure."""
-        from tinybayes.learn.closed_form.chow_liu import chow_liu
-        from tinybayes.learn.training.candidates import fixed
-
-        return fixed(chow_liu(rows))
+    return fixed(chow_liu(rows))
 
 
-class Subset(Tables):
-    """Trees that are learned together with the tables, among random candidate parents."""
+def _subset(rows: Dataset, setting: Setting) -> "Candidates":
+    from tinybayes.learn.training.candidates import subset
 
-    shaping: ClassVar[tuple[str, ...]] = ("view", "n_candidates")
-
-    def possible(self, views: Views) -> bool:
-        """Ask for two features."""
-        return len(views.by_name["mdlp"].seen.variables) > 1
-
-    def space(self, views: Views) -> "dict[str, BaseDistribution]":
-        """Draw the number of candidates and the price of a table entry, too."""
-        from optuna.distributions import CategoricalDistribution
-
-        most = min(8, len(views.by_name["mdlp"].seen.variables) - 1)
-        candidates = CategoricalDistribution(sorted({min(4, most), most}))
-        return super().space(views) | {"n_candidates": candidates} | distributions(TableOptions, "size_penalty")
-
-    def candidates(self, rows: Dataset, setting: Setting) -> "Candidates":
-        """Draw candidates."""
-        from tinybayes.learn.training.candidates import subset
-
-        return subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"])
+    return subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"])
 
 
-NAIVE = Naive("naive", "naive Bayes")
-TAN = Tan("tan", "tree-augmented")
-SUBSET = Subset("subset", "tree-augmented, structure learned")
+def _numbers_of_candidates(features: int) -> dict[str, Sequence[Any]]:
+    most = min(8, features - 1)
+    return {"n_candidates": sorted({min(4, most), most})}
+
+
+NAIVE = Tables("naive", "naive Bayes", ("view",), _naive)
+TAN = Tables(
+    "tan",
+    "tree-augmented",
+    ("view", "sharing"),
+    _tree,
+    2,
+    ("structure_noise",),
+    lambda features: {"sharing": [0.0, 1.0]},
+)
+SUBSET = Tables(
+    "subset",
+    "tree-augmented, structure learned",
+    ("view", "n_candidates"),
+    _subset,
+    least=2,
+    more=("size_penalty",),
+    choices=_numbers_of_candidates,
+)

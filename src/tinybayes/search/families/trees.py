@@ -1,7 +1,7 @@
 """Decision trees and forests of scikit-learn, as baselines: priced, so that one sees where they win; not deployed."""
 
-from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,65 +10,41 @@ from tinybayes.model import Cost, Dataset
 from tinybayes.search.families.family import Learned, Listed, Setting
 
 
+@dataclass(frozen=True, eq=False)
 class Baseline(Listed):
-    """Trees that vote."""
+    """Trees that vote.
+
+    Parameters
+    ----------
+    make
+        From a setting to a classifier of scikit-learn.
+    """
+
+    make: Callable[[Setting], Any]
 
     deployable = False
-
-    @abstractmethod
-    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
-        """Return a fitted classifier of scikit-learn, and its trees."""
 
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
         """Fit on the rows with a class, and price the trees."""
         assert rows.y is not None
         rows = rows.rows(rows.y >= 0)
-        assert rows.y is not None
         assert rows.target is not None
-        classifier, trees = self.fit(rows.X, rows.y, setting)
+        classifier = self.make(setting).fit(rows.X, rows.y)
+        trees = getattr(classifier, "estimators_", [classifier])
         cost = sum((tree_cost(tree.tree_, rows) for tree in trees), Cost())
         return Learned(setting, None, cost, _posteriors(classifier, rows.target.cardinality))
 
 
-class Tree(Baseline):
-    """One decision tree."""
+def _tree(setting: Setting) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
 
-    def settings(self) -> list[Setting]:
-        """Try some numbers of leaves."""
-        return [{"family": self.name, "leaves": leaves} for leaves in (8, 16, 32, 64, 128, 256, 512)]
-
-    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
-        """Fit a tree."""
-        from sklearn.tree import DecisionTreeClassifier
-
-        tree = DecisionTreeClassifier(max_leaf_nodes=setting["leaves"], random_state=0).fit(X, y)
-        return tree, [tree]
-
-    def describe(self, setting: Setting) -> str:
-        """Name the leaves."""
-        return f"decision tree, {setting['leaves']} leaves"
+    return DecisionTreeClassifier(max_leaf_nodes=setting["leaves"], random_state=0)
 
 
-class Forest(Baseline):
-    """A random forest."""
+def _forest(setting: Setting) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
 
-    def settings(self) -> list[Setting]:
-        """Try some numbers of trees and leaves."""
-        sizes = [(trees, leaves) for trees in (5, 10, 30) for leaves in (32, 128, 512)]
-        return [{"family": self.name, "trees": trees, "leaves": leaves} for trees, leaves in sizes]
-
-    def fit(self, X: np.ndarray, y: np.ndarray, setting: Setting) -> tuple[Any, list[Any]]:
-        """Fit a forest."""
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(
-            setting["trees"], max_leaf_nodes=setting["leaves"], random_state=0, n_jobs=1
-        ).fit(X, y)
-        return forest, forest.estimators_
-
-    def describe(self, setting: Setting) -> str:
-        """Name trees and leaves."""
-        return f"{setting['trees']} trees of {setting['leaves']} leaves"
+    return RandomForestClassifier(setting["trees"], max_leaf_nodes=setting["leaves"], random_state=0, n_jobs=1)
 
 
 def _posteriors(classifier: Any, classes: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -101,5 +77,12 @@ def _width(count: int) -> int:
     return max(1, (count - 1).bit_length())
 
 
-TREE = Tree("tree", "decision tree")
-FOREST = Forest("forest", "random forest")
+LEAVES = (8, 16, 32, 64, 128, 256, 512)
+TREE = Baseline("tree", "decision tree", {"leaves": LEAVES}, "decision tree, {leaves} leaves", _tree)
+FOREST = Baseline(
+    "forest",
+    "random forest",
+    {"trees": (5, 10, 30), "leaves": (32, 128, 512)},
+    "{trees} trees of {leaves} leaves",
+    _forest,
+)
