@@ -80,7 +80,7 @@ def make_views(
     test
         Test rows; without them a share of `frame` is set aside.
     test_fraction, valid_fraction
-        Shares of the test rows, and of the validation rows in the rest: by default a fifth, and up to a third of a small
+        Shares of the test rows, and of the validation rows in the rest: by default a fifth, up to a third of a small
         table, since few rows choose badly. The final models are trained on all but the test rows.
     image_shape
         Of pixels; by default a square is recognised, when neighbours are alike.
