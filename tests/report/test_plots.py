@@ -9,7 +9,7 @@ from cases import exhaustive
 from cli_host import fails, run
 from explored import digits, write_explored
 from tinybayes import TinybayesError, save
-from tinybayes.report.front import FAMILIES, read_front
+from tinybayes.report.front import TITLES, read_front
 from tinybayes.report.plots import draw_bits, draw_front, plot
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
@@ -40,7 +40,7 @@ def test_the_front_shows_all_models_and_their_families(explored):
     expected = sorted((m["bits"], 100 * m["validation_error"]) for m in models)
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
     names = {text.get_text() for text in axes.get_legend().get_texts()}
-    assert names == {FAMILIES[m["family"]] for m in models}
+    assert names == {TITLES[m["family"]] for m in models}
 
 
 def test_bits_shows_the_least_error_of_each_family(explored):
