@@ -31,7 +31,7 @@ def process(*arguments, cwd, **environment):
 def test_help_tells_the_story_in_one_screen(tmp_path):
     shown = run("--help", cwd=tmp_path).stdout
     assert len(shown.splitlines()) < 50
-    places = [shown.index(f"─ {panel} ─") for panel in ("Learn", "Ask", "Ship", "See", "Reproduce")]
+    places = [shown.index(f"─ {panel} ─") for panel in ("Learn", "Ask", "Ship", "See")]
     assert places == sorted(places)
     assert shown.index("learned under a price") < shown.index("1. demo") < shown.index("3. Or query") < places[0]
     for name in NAMES:
