@@ -102,7 +102,7 @@ def test_the_code_has_no_float_no_memory_of_its_own_and_needs_only_stdint():
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         assert not re.search(r"\b(float|double|malloc|memset|int64_t|uint64_t)\b", code)
         assert set(re.findall(r"#include .*", code)) == {'#include "model.h"', "#include <stdint.h>"}
-        assert not re.search(r"^static (?!const|void|MODEL_APART void)", code, flags=re.MULTILINE)
+        assert not re.search(r"^static (?!const|void|MODEL_NOINLINE void)", code, flags=re.MULTILINE)
 
 
 @given(
@@ -131,7 +131,7 @@ def test_banks_hold_every_unit_once_and_lanes_never_overflow(units, bits, peak, 
 
 def test_functions_are_shared_by_layers():
     text = to_c(neural_net((8, 8, 8), bits=4, states=[17] * 8, classes=8))["model.c"]
-    assert len(re.findall(r"^static MODEL_APART void add\d", text, flags=re.MULTILINE)) <= 2
+    assert len(re.findall(r"^static MODEL_NOINLINE void add\d", text, flags=re.MULTILINE)) <= 2
 
 
 def test_stages_have_no_negative_number():

@@ -67,7 +67,7 @@ def test_a_dialect_decides_how_functions_and_their_tables_are_written():
     public = Function("g", "int", ("int x",), ("return x;",), "Doc.", public=True)
     assert public.text(C) == "int net_g(int x)\n{\n    return x;\n}\n"
     assert public.text(CPP) == "inline int g(int x)\n{\n    return x;\n}\n"
-    assert Function("g", "int", (), (), apart=True).head(C) == "static NET_APART int g()"
+    assert Function("g", "int", (), (), noinline=True).head(C) == "static NET_NOINLINE int g()"
 
 
 def shape(program: Program) -> list[tuple[object, ...]]:

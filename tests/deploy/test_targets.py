@@ -163,7 +163,7 @@ def test_circuits_are_written_in_c_only(target):
 
 def test_unknown_targets_and_names_that_one_language_keeps():
     net = classifier("naive", Fixed(3, 1))
-    with pytest.raises(TinybayesError, match=r"target: expected one of c, cpp, arduino.*got 'rust'"):
+    with pytest.raises(TinybayesError, match=r"to: expected one of c, cpp, arduino.*got 'rust'"):
         export(net, "rust")
     with pytest.raises(TinybayesError, match="expected a name that does not begin with arduino"):
         export(net, "arduino", name="arduino_model")

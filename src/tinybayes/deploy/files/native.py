@@ -57,7 +57,7 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
     model
         The model.
     path
-        The file, by custom ``*.tb``. It is replaced only when the new one is complete.
+        The file, usually ``*.tb``. It is replaced only when the new one is complete.
     metadata
         A JSON object to keep beside the model, such as how it was trained.
     """
@@ -69,7 +69,7 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
         raise error("a JSON object", short(metadata), where="metadata")
     dumps(metadata, "metadata")  # raises here, so that the message does not blame the model
     content, tensors = _KINDS[kind].pack(model)
-    # "checksum" sorts first, so the first 64 zeros of the file are its own, whatever names come later.
+    # "checksum" sorts first, so the first 64 zeros of the file are its own, whichever names follow.
     blank = _BLANK.decode()
     document = {"checksum": blank, "kind": kind, "metadata": metadata, "model": content, "version": VERSION}
     data = bytearray(safetensors_bytes(tensors, {"tinybayes": dumps(document, "model")}))
@@ -122,7 +122,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
 
 
 def _read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, bytes]:
-    """Read a whole file and, apart, the JSON of its header."""
+    """Read a file; return its bytes and the JSON of its header."""
     where = str(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

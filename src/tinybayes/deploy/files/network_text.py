@@ -31,7 +31,7 @@ MAX_ENTRIES = 2**24
 """Most probabilities of a network, read or written: a line of text can ask for a table of any size."""
 
 TOLERANCE = 1e-3 + 1e-9
-"""How far the sum of a row may be from one: files round. The hair lets 1.001 pass in any order of adding."""
+"""How far the sum of a row may be from one: files round. The 1e-9 lets 1.001 pass in any order of summation."""
 
 Where = Callable[[int], str]
 
@@ -122,14 +122,14 @@ _UNSAFE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 
 
 def quote(text: str) -> str:
-    r"""Put a name in double quotes; ``\" \\ \n \r \t`` and ``\uXXXX`` stand for what would break it."""
+    r"""Put a name in double quotes; ``\" \\ \n \r \t`` and ``\uXXXX`` escape the characters that would break it."""
     back = {value: f"\\{letter}" for letter, value in _ESCAPES.items()}
     body = _UNSAFE.sub(lambda match: back.get(match[0]) or f"\\u{ord(match[0]):04x}", text)
     return f'"{body}"'
 
 
 def unquote(token: str) -> str:
-    """Return the name that a token stands for, in quotes or not; other backslashes stay what they are."""
+    """Return the name of a token, in quotes or not; other backslashes are kept."""
     if not token.startswith('"'):
         return token
     return _ESCAPE.sub(lambda match: _ESCAPES[match[1]] if match[1] else chr(int(match[2], 16)), token[1:-1])
@@ -196,7 +196,7 @@ def make_variable(name: str, texts: Sequence[str], properties: dict[str, str], w
 
 
 def split_words(text: str, count: int, fail: Callable[[str, str], TinybayesError]) -> list[str]:
-    """Split the text of so many probabilities; `fail` makes the error of another number of words."""
+    """Split the text of `count` probabilities; `fail` makes the error of another number of words."""
     words = text.split(None, count)  # no more pieces than can be right: this bounds the memory
     if len(words) != count:
         raise fail(f"{count} probabilities", f"{len(words)}" if len(words) < count else "more")
@@ -297,7 +297,7 @@ def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
             remedy="quantised tables are not normalised: write with normalize=True (--normalize), which changes the "
             "model, or save it in the package's own format",
         )
-    return np.minimum(logs, 0)  # a row of rounded values may exceed one by a hair
+    return np.minimum(logs, 0)  # a row of rounded values may slightly exceed one
 
 
 def _tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:

@@ -9,11 +9,11 @@ from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
 INFINITY = "#ifndef INFINITY\n#define INFINITY (1e30F * 1e30F)\n#endif\n\n"
-APART = """/* A loop that is not inlined into others has all registers for itself. */
+NOINLINE = """/* A loop that is not inlined has all registers for itself. */
 #ifdef __GNUC__
-#define {apart} __attribute__((noinline))
+#define {noinline} __attribute__((noinline))
 #else
-#define {apart}
+#define {noinline}
 #endif
 
 """
@@ -76,6 +76,6 @@ def source(program: Program, dialect: Dialect, begin: str = "") -> str:
     """Write the source file; `begin` comes before the program."""
     out = comment(*program.facts, CLOSING) + f'#include "{dialect.name}.h"\n\n{begin}'
     out += INFINITY if program.infinities else ""
-    out += APART.format(apart=dialect.macro("apart")) if program.apart else ""
+    out += NOINLINE.format(noinline=dialect.macro("noinline")) if program.noinline else ""
     out += f"{program.types}\n" if program.types else ""
     return out + "\n".join(function.text(dialect) for function in program.functions)

@@ -103,7 +103,7 @@ def _predict_raw(face: Interface, dialect: Dialect) -> Function:
 def _enumerations(plan: Plan, dialect: Dialect) -> tuple[Enumeration, ...]:
     """Name the features, the classes, and the states of features that have names for them."""
     name, target = dialect.name, plan.target
-    names = Names({dialect.macro(word) for word in ("h", "hpp", "features", "classes", "apart")})
+    names = Names({dialect.macro(word) for word in ("h", "hpp", "features", "classes", "noinline")})
     enumerations = []
     if plan.variables:
         members = tuple(names.make(name, v.name) for v in plan.variables)

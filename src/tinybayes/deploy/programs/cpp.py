@@ -3,7 +3,7 @@
 The tables are constants inside inline functions, so that all translation units of a program share one copy.
 """
 
-from tinybayes.deploy.programs.c import APART
+from tinybayes.deploy.programs.c import NOINLINE
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.program import Dialect, Interface, Program, comment
@@ -46,15 +46,15 @@ def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float"
     """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", local_tables=True)
     program = classifier_program(net, dialect, raw, note)
-    face, guard, apart = program.interface, dialect.macro("hpp"), dialect.macro("apart")
+    face, guard, noinline = program.interface, dialect.macro("hpp"), dialect.macro("noinline")
     assert face is not None
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if program.infinities else "")
     out += f"#include <cstddef>\n#include <cstdint>\n\nnamespace {name} {{\n\n{_types(program, face)}"
     out += "".join(enumeration.text() for enumeration in program.enumerations) + "namespace detail {\n\n"
-    out += APART.format(apart=apart) if program.apart else ""
+    out += NOINLINE.format(noinline=noinline) if program.noinline else ""
     out += "".join(f"{function.text(dialect)}\n" for function in program.functions)
-    out += (f"#undef {apart}\n\n" if program.apart else "") + "}\n\n"
+    out += (f"#undef {noinline}\n\n" if program.noinline else "") + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
     out += (FUNCTIONS + (FROM_RAW if face.value else "")).format(**docs)
     return {f"{name}.hpp": f"{out}}}\n\n#endif\n"}

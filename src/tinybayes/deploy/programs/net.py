@@ -35,7 +35,7 @@ class Entry:
     loop
         Heads of the loops, from the outer to the inner one; each has one counter.
     lines
-        Lines that set ``x``, unless it is always one, and whatever `row` needs.
+        Lines that set ``x``, unless it is always one, and what `row` needs.
     row
         The number of the row, as an expression.
     arrays, before
@@ -177,7 +177,7 @@ class _Layer:
         return declare, clear, [*first, *self._loop(adds, early, chunk), *takes], chunk > 0
 
     def _loop(self, adds: list[str], early: list[str], chunk: int) -> list[str]:
-        """Write the loop over rows; after so many of them the lanes are emptied."""
+        """Write the loop over rows; after every `chunk` of them the lanes are emptied."""
         unknown = self.entry.total is None
         lines = adds + (["total += x;"] if unknown else [])
         if chunk:
@@ -189,7 +189,7 @@ class _Layer:
         return (["n = 0;"] if chunk else []) + lines
 
     def _banks(self) -> list[Bank]:
-        """Cut the units of a layer; bounds are those of the terms, of which each adds one row at most."""
+        """Cut the units of a layer; the bounds are those of the terms, since a term adds at most one row."""
         largest = self.stage.codes.max(axis=1).astype(np.int64) * self.stage.peaks
         if self.number == 0 and not self.layer.convolution:
             largest = np.array([largest[term.rows].max() for term in terms(self.plan.net)])
@@ -281,7 +281,7 @@ class _Layer:
 
 
 def terms(net: NeuralNet) -> list[Term]:
-    """Join columns of consecutive states of a feature, of which at most one is seen."""
+    """Join columns of consecutive states of a feature, since a row has at most one of them."""
     joined: list[Term] = []
     for i, (feature, state) in enumerate(zip(net.inputs.feature.tolist(), net.inputs.state.tolist(), strict=True)):
         last = joined[-1] if joined else Term(-1, 0)
@@ -310,7 +310,7 @@ def first_entry(net: NeuralNet, stage: Stage) -> Entry:
     states = (Array("states", narrow([t.states for t in columns])), Array("low", narrow([t.low for t in columns])))
     lines = [
         f"uint32_t r = first[i], x = {x};",
-        "if (states[i]) { /* one of so many states, from low on, or none of them */",
+        "if (states[i]) { /* one of the states from low on, or none */",
         "    r += x - low[i];",
         "    x = x - low[i] < states[i];",
         "}",

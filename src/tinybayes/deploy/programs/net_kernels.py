@@ -64,7 +64,7 @@ class Kernel:
         return f"uint{self.shape.width}_t"
 
     def add(self, dialect: Dialect) -> Function:
-        """Make the function that adds a row; it is kept apart, since loops around it would take its registers."""
+        """Make the function that adds a row; it is not inlined, since loops around it would take its registers."""
         shape = self.shape
         mask = sum((2**self.bits - 1) << lane * shape.lane for lane in range(shape.lanes))
         lines = ["const uint32_t w = *words++;"]
@@ -78,7 +78,7 @@ class Kernel:
         words = dialect.pointer(self.word)
         parameters = (f"{words}words", "unsigned count", *(("uint32_t x",) if self.times else ()), "uint32_t *a")
         body = (f"{words}end = words + count;", "do {", *indent(lines), "} while (words < end);")
-        return Function("add", "void", parameters, body, apart=True)
+        return Function("add", "void", parameters, body, noinline=True)
 
     def take(self, *, more: bool) -> Function:
         """Make the function that empties the lanes: into sums, or with `more`, on top of them."""
@@ -111,7 +111,7 @@ def net_banks(units: int, bits: int, largest: np.ndarray, *, times: bool) -> lis
     descending = np.cumsum(np.sort(largest)[::-1])
     for width in (32, 16):
         for lane in range(bits, width // 2 + 1):
-            fit = int(np.searchsorted(descending, 2**lane))  # so many terms stay in their lanes, whichever they are
+            fit = int(np.searchsorted(descending, 2**lane))  # this many terms stay in their lanes, in any order
             if fit == terms or fit >= 2:
                 shapes.append(Shape(width, lane, lane // bits, 0 if fit == terms else fit))
     best: tuple[float, list[tuple[Shape, int]]] = (np.inf, [])

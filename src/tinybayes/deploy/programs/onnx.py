@@ -123,7 +123,7 @@ def _table_scores(graph: Graph, plan: TablePlan, x: str) -> None:
         parts.append(_sum(graph, plan, "table", terms.terms, terms.rows, x))
     if terms.common:
         parts.append(_sum(graph, plan, "common", terms.common, terms.entries, x))
-    if not terms.terms:  # the number of rows is to be that of x
+    if not terms.terms:  # the result must have the number of rows of x
         zero = graph.total(graph.add("Mul", x, graph.constant("zero", 0)), 1, keep=True)
         parts.append(graph.cast(zero, kind))
     total = parts[0]

@@ -90,7 +90,7 @@ class Function:
         The tables that only this function reads.
     public
         Whether users call it.
-    apart
+    noinline
         Whether it must not be inlined: a loop of its own has all registers for itself.
     """
 
@@ -101,14 +101,14 @@ class Function:
     doc: str = ""
     arrays: tuple[Array, ...] = ()
     public: bool = False
-    apart: bool = False
+    noinline: bool = False
 
     def head(self, dialect: Dialect) -> str:
         """Write everything before the body."""
-        apart = f"{dialect.macro('apart')} " if self.apart else ""
+        noinline = f"{dialect.macro('noinline')} " if self.noinline else ""
         kind = "" if self.public and dialect.prefix else f"{dialect.helper} "
         prefix = dialect.prefix if self.public else ""
-        return f"{kind}{apart}{self.returns} {prefix}{self.name}({', '.join(self.parameters)})"
+        return f"{kind}{noinline}{self.returns} {prefix}{self.name}({', '.join(self.parameters)})"
 
     def text(self, dialect: Dialect) -> str:
         """Write the definition, with its tables."""
@@ -219,9 +219,9 @@ class Program:
         return any(a.values.dtype.kind == "f" and bool(np.isneginf(a.values).any()) for a in self.arrays)
 
     @property
-    def apart(self) -> bool:
+    def noinline(self) -> bool:
         """Whether some function must not be inlined."""
-        return any(function.apart for function in self.functions)
+        return any(function.noinline for function in self.functions)
 
 
 def type_name(dtype: np.dtype) -> str:

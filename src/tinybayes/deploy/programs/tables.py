@@ -190,7 +190,7 @@ class _Arithmetic:
     """How packed codes are added up."""
 
     kind: str  # of a sum
-    levels: bool  # whether a code stands for the level of a codebook, instead of for itself
+    levels: bool  # whether a code is the number of a level, instead of a value
     start: np.ndarray
 
     @property
