@@ -33,13 +33,22 @@ class Variables(Protocol):
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """A table seen through variables: each iteration yields its batches as data sets."""
+    """A table seen through variables: each iteration yields its batches as data sets.
 
-    table: Table  # where the rows come from
-    # The features and the class; a table without the class column yields data sets without `y`.
+    Parameters
+    ----------
+    table
+        Where the rows come from.
+    variables, target
+        The features and the class; a table without the class column yields data sets without `y`.
+    weight
+        Name of a column of row weights.
+    """
+
+    table: Table
     variables: tuple[Variable, ...]
     target: Variable | None = None
-    weight: str | None = None  # name of a column of row weights
+    weight: str | None = None
 
     @property
     def nodes(self) -> tuple[Variable, ...]:
