@@ -23,15 +23,24 @@ class Way(NamedTuple):
     axis: np.ndarray  # the variables of the context, then the variable
 
 
+class Violations(NamedTuple):
+    """Where an assignment stands in each factor, and the factors that it violates."""
+
+    cell: np.ndarray  # (factors,) the entry of the assignment
+    listed: np.ndarray  # (factors,) the violated factors, ``size[0]`` of them
+    position: np.ndarray  # (factors,) of a violated factor in the list
+    size: np.ndarray  # (1,)
+
+
 @plain
 def go_back(plan, way, joint, first_state, x, chance, random):
     """Draw a solution after `count_up`; `chance` holds what each value was drawn from."""
     for u in range(len(way.variable) - 1, -1, -1):
         v, states = way.variable[u], plan.states[u]
-        place = np.int64(0)
+        row = np.int64(0)
         for a in range(way.first_axis[u], way.first_axis[u + 1] - 1):
-            place = place * plan.axis_card[a] + x[way.axis[a]]
-        at, begin = plan.first_joint[u] + place * states, first_state[v]
+            row = row * plan.axis_card[a] + x[way.axis[a]]
+        at, begin = plan.first_joint[u] + row * states, first_state[v]
         for s in range(states):
             chance[begin + s] = joint[at + s]
         x[v] = pick(chance, begin, states, 1.0, random)
@@ -63,13 +72,13 @@ def mcsat_exact(shape, plan, way, logs, tables, joint, digits, x, chance, random
 
 
 @plain
-def mcsat_walk(shape, logs, tables, x, trial, work, random, flips, noise, walk, cold, sweeps, total, failed):
+def mcsat_walk(shape, logs, tables, x, trial, broken, random, flips, noise, walk, cold, sweeps, total, failed):
     """Do sweeps of MC-SAT with SampleSAT; where it finds no solution the chain stays where it is."""
     for _ in range(sweeps):
         _thresholds(shape, logs, x, tables, random)
         for v in range(len(x)):
             trial[v] = np.int32(uniform(random) * shape.states[v])
-        if _sample_sat(shape, tables, trial, work, random, flips, noise, walk, cold):
+        if _sample_sat(shape, tables, trial, broken, random, flips, noise, walk, cold):
             for v in range(len(x)):
                 x[v] = trial[v]
         else:
@@ -79,70 +88,69 @@ def mcsat_walk(shape, logs, tables, x, trial, work, random, flips, noise, walk, 
 
 
 @inlined
-def _change(shape, tables, work, v, old, new):
+def _change(shape, tables, broken, v, old, new):
     """Return by how much the number of violated constraints grows when a variable changes."""
     delta = 0
-    places = work[0]
     for k in range(shape.first_use[v], shape.first_use[v + 1]):
         f = shape.use[k]
-        now = places[f]
+        now = broken.cell[f]
         delta += np.int64(tables[now]) - np.int64(tables[now + (new - old) * shape.use_stride[k]])
     return delta
 
 
 @inlined
-def _set(shape, tables, work, x, v, new):
+def _set(shape, tables, broken, x, v, new):
     """Change a variable; keep the list of violated constraints."""
-    places, listed, where, count = work
+    cell, listed, position, size = broken
     step = new - x[v]
     x[v] = new
     for k in range(shape.first_use[v], shape.first_use[v + 1]):
         f = shape.use[k]
-        before = tables[places[f]]
-        places[f] += step * shape.use_stride[k]
-        after = tables[places[f]]
+        before = tables[cell[f]]
+        cell[f] += step * shape.use_stride[k]
+        after = tables[cell[f]]
         if before > after:
-            where[f] = count[0]
-            listed[count[0]] = f
-            count[0] += 1
+            position[f] = size[0]
+            listed[size[0]] = f
+            size[0] += 1
         elif before < after:
-            count[0] -= 1
-            last = listed[count[0]]
-            listed[where[f]] = last
-            where[last] = where[f]
+            size[0] -= 1
+            last = listed[size[0]]
+            listed[position[f]] = last
+            position[last] = position[f]
 
 
 @plain
-def _sample_sat(shape, tables, x, work, random, flips, noise, walk, cold):
+def _sample_sat(shape, tables, x, broken, random, flips, noise, walk, cold):
     """Look for a solution from `x`; return whether one was found within `flips` steps.
 
     With the chance `walk` a step repairs a violated constraint: with the chance `noise` by a random change, else by the
     one that violates the fewest. Other steps are those of simulated annealing at the inverse temperature `cold`, and so
     are those for a while after the first solution, among solutions.
     """
-    places, listed, where, count = work
-    count[0] = 0
+    cell, listed, position, size = broken
+    size[0] = 0
     for f in range(len(shape.first_entry) - 1):
         at = shape.first_entry[f]
         for k in range(shape.first_scope[f], shape.first_scope[f + 1]):
             at += shape.stride[k] * x[shape.scope[k]]
-        places[f] = at
+        cell[f] = at
         if tables[at] == 0.0:
-            where[f] = count[0]
-            listed[count[0]] = f
-            count[0] += 1
+            position[f] = size[0]
+            listed[size[0]] = f
+            size[0] += 1
     n = len(x)
     for _ in range(flips):
-        if count[0] == 0:
+        if size[0] == 0:
             break
         if uniform(random) >= walk:
             v = np.int64(uniform(random) * n)
             new = _other(shape, x, v, random)
-            delta = _change(shape, tables, work, v, x[v], new)
+            delta = _change(shape, tables, broken, v, x[v], new)
             if delta <= 0 or uniform(random) < np.exp(-cold * delta):
-                _set(shape, tables, work, x, v, new)
+                _set(shape, tables, broken, x, v, new)
             continue
-        f = listed[np.int64(uniform(random) * count[0])]
+        f = listed[np.int64(uniform(random) * size[0])]
         begin, width = shape.first_scope[f], shape.first_scope[f + 1] - shape.first_scope[f]
         v = shape.scope[begin + np.int64(uniform(random) * width)]
         new = _other(shape, x, v, random)
@@ -152,17 +160,17 @@ def _sample_sat(shape, tables, x, work, random, flips, noise, walk, cold):
                 u = shape.scope[k]
                 for s in range(shape.states[u]):
                     if s != x[u]:
-                        delta = _change(shape, tables, work, u, x[u], s)
+                        delta = _change(shape, tables, broken, u, x[u], s)
                         if delta < least:
                             least, v, new = delta, u, s
-        _set(shape, tables, work, x, v, new)
-    if count[0] > 0:
+        _set(shape, tables, broken, x, v, new)
+    if size[0] > 0:
         return False
     for _ in range(n):
         v = np.int64(uniform(random) * n)
         new = _other(shape, x, v, random)
-        if _change(shape, tables, work, v, x[v], new) <= 0:
-            _set(shape, tables, work, x, v, new)
+        if _change(shape, tables, broken, v, x[v], new) <= 0:
+            _set(shape, tables, broken, x, v, new)
     return True
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from tinybayes._kernels import plain
 from tinybayes._kernels.gibbs_chain import inlined, mix, uniform
 
+REFERENCE, TOTAL, SQUARES, IMPOSSIBLE = 0, 1, 2, 3  # indices in `Weighted.weights`
+
 
 class Sampler(NamedTuple):
     """Variables in the order in which they are drawn, and the tables that their chances are the product of.
@@ -127,14 +129,14 @@ def _draw(net, x, chance, random):
 @inlined
 def _rescale(sums, log_weight):
     """Make a larger weight the reference."""
-    factor = np.exp(sums.weights[0] - log_weight) if sums.weights[0] > -np.inf else 0.0
-    sums.weights[1] *= factor
-    sums.weights[2] *= factor * factor
+    factor = np.exp(sums.weights[REFERENCE] - log_weight) if sums.weights[REFERENCE] > -np.inf else 0.0
+    sums.weights[TOTAL] *= factor
+    sums.weights[SQUARES] *= factor * factor
     for s in range(len(sums.first)):
         sums.first[s] *= factor
         sums.second[s] *= factor * factor
         sums.third[s] *= factor * factor
-    sums.weights[0] = log_weight
+    sums.weights[REFERENCE] = log_weight
 
 
 @plain
@@ -172,14 +174,14 @@ def draw_weighted(net, shape, values, count, seed, x, chance, random, places, sm
     for _ in range(count):
         log_weight = _draw(net, x, chance, random)
         if log_weight == -np.inf:
-            sums.weights[3] += 1.0
+            sums.weights[IMPOSSIBLE] += 1.0
             continue
-        if log_weight > sums.weights[0]:
+        if log_weight > sums.weights[REFERENCE]:
             _rescale(sums, log_weight)
-        weight = np.exp(log_weight - sums.weights[0])
+        weight = np.exp(log_weight - sums.weights[REFERENCE])
         square = weight * weight
-        sums.weights[1] += weight
-        sums.weights[2] += square
+        sums.weights[TOTAL] += weight
+        sums.weights[SQUARES] += square
         if len(values) > 0:
             _smooth(net, shape, values, places, x, chance, smoothed)
         for k in range(len(net.variable)):

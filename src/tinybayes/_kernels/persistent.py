@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.gibbs_chain import uniform
 
 
 class Factors(NamedTuple):
@@ -16,17 +17,6 @@ class Factors(NamedTuple):
     factor: np.ndarray
     stride: np.ndarray  # the distance of two neighbouring states of the variable in that factor's entries
     cards: np.ndarray  # (variables,)
-
-
-@jit
-def _uniform(state, chain):
-    """Draw from [0, 1) by one step of splitmix64."""
-    state[chain] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[chain]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @jit
@@ -58,7 +48,7 @@ def sweep_chains(factors, weights, X, random, sweeps, counts):
                 for state in range(cards[v]):
                     total += np.exp(scores[state] - top)
                     scores[state] = total
-                drawn, new = _uniform(random, chain) * total, 0
+                drawn, new = uniform(random[chain : chain + 1]) * total, 0
                 while new < cards[v] - 1 and scores[new] <= drawn:
                     new += 1
                 if new != now:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinybayes._kernels import plain
-from tinybayes._kernels.draws import start_stream
+from tinybayes._kernels.draws import REFERENCE, SQUARES, TOTAL, start_stream
 from tinybayes._kernels.gibbs_chain import uniform
 
 
@@ -30,11 +30,11 @@ def draw_slices(last, first_edge, source, state, upto, variables, first_state, c
                     begin = middle
             x[variables[k]] = state[begin]
             node = source[begin]
-        sums.weights[0] = 0.0
-        sums.weights[1] += 1.0
-        sums.weights[2] += 1.0
+        sums.weights[REFERENCE] = 0.0
+        sums.weights[TOTAL] += 1.0
+        sums.weights[SQUARES] += 1.0
         for v in range(len(variables)):
-            place = first_state[v] + x[v]
-            sums.first[place] += 1.0
-            sums.second[place] += 1.0
-            sums.third[place] += 1.0
+            drawn = first_state[v] + x[v]
+            sums.first[drawn] += 1.0
+            sums.second[drawn] += 1.0
+            sums.third[drawn] += 1.0

@@ -10,7 +10,17 @@ from typing import Protocol
 
 import numpy as np
 
-from tinybayes._kernels.draws import Sampler, Shape, Weighted, draw_rows, draw_weighted
+from tinybayes._kernels.draws import (
+    IMPOSSIBLE,
+    REFERENCE,
+    SQUARES,
+    TOTAL,
+    Sampler,
+    Shape,
+    Weighted,
+    draw_rows,
+    draw_weighted,
+)
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.infer.sampling._problem import Problem
@@ -85,11 +95,12 @@ def empty(size: int) -> Weighted:
 
 def merge(total: Weighted, part: Weighted) -> Weighted:
     """Add up two sums, whose references may differ."""
-    top = max(total.weights[0], part.weights[0])
-    a, b = (math.exp(sums.weights[0] - top) if sums.weights[0] > -math.inf else 0.0 for sums in (total, part))
-    weights = np.array([top, 0.0, 0.0, total.weights[3] + part.weights[3]])
-    weights[1] = a * total.weights[1] + b * part.weights[1]
-    weights[2] = a * a * total.weights[2] + b * b * part.weights[2]
+    references = (total.weights[REFERENCE], part.weights[REFERENCE])
+    top = max(references)
+    a, b = (math.exp(reference - top) if reference > -math.inf else 0.0 for reference in references)
+    weights = np.array([top, 0.0, 0.0, total.weights[IMPOSSIBLE] + part.weights[IMPOSSIBLE]])
+    weights[TOTAL] = a * total.weights[TOTAL] + b * part.weights[TOTAL]
+    weights[SQUARES] = a * a * total.weights[SQUARES] + b * b * part.weights[SQUARES]
     return Weighted(
         weights,
         a * total.first + b * part.first,
@@ -146,10 +157,10 @@ def run(
         now = time.perf_counter()
         rate = sum(counts) / max(now - start, 1e-6)
         done, blocks = done + sum(counts), blocks + len(counts)
-        if progress is not None and total.weights[1] > 0 and now - lately >= _ROUND:
+        if progress is not None and total.weights[TOTAL] > 0 and now - lately >= _ROUND:
             lately = now
             progress(report())
-    if not total.weights[1] > 0:
+    if not total.weights[TOTAL] > 0:
         raise error(
             "a sample with a weight above zero",
             f"none among {done:,}",

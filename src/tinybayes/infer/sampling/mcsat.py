@@ -8,7 +8,7 @@ nothing.
 
 import numpy as np
 
-from tinybayes._kernels.constraints import mcsat_exact, mcsat_walk
+from tinybayes._kernels.constraints import Violations, mcsat_exact, mcsat_walk
 from tinybayes._kernels.draws import start_stream
 from tinybayes.errors import error
 from tinybayes.infer.sampling._chains import chain_count, run_chains
@@ -87,13 +87,13 @@ class _Chain:
         start_stream(np.array([*seed, 7], dtype=np.uint64), self.random)
         self.logs = np.concatenate([np.empty(0), *problem.logs])
         self.failed = np.zeros(1, dtype=np.int64)
-        factors = len(problem.scopes)
+        factors = max(len(problem.scopes), 1)
         if units is not None:
             self.way, self.digits = way_of(units), digits_of(units)
             self.tables, self.joint = np.zeros(units.tables), np.empty(units.entries)
         else:
             self.tables = np.zeros(len(self.logs))
-            self.places = tuple(np.zeros(max(size, 1), dtype=np.int64) for size in (factors, factors, factors, 1))
+            self.violations = Violations(*(np.zeros(size, dtype=np.int64) for size in (factors, factors, factors, 1)))
         self.chance = np.zeros(int(problem.first_state[-1]))
 
     def advance(self, sweeps: int) -> np.ndarray:
@@ -113,6 +113,6 @@ class _Chain:
         else:
             flips = FLIPS * max(1, len(self.x) // 100)
             trial = np.zeros(len(self.x), dtype=np.int32)
-            state = (self.tables, self.x, trial, self.places, self.random)
+            state = (self.tables, self.x, trial, self.violations, self.random)
             mcsat_walk(self.shape, self.logs, *state, flips, _NOISE, _WALK, _COLD, sweeps, total, self.failed)
         return total

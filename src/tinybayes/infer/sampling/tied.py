@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes._kernels.draws import Weighted
+from tinybayes._kernels.draws import SQUARES, TOTAL, Weighted
 from tinybayes.errors import error
 from tinybayes.infer.sampling._lookahead import barren, exact, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling._problem import Problem
@@ -123,7 +123,8 @@ def _best(
         if bound is not None:
             units = make_units(problem.scopes, problem.states, order, 2.0**bound, alone)
             proposal = with_messages(problem, units, order, alone, prune=prune)
-        weight, square = _pilot(problem, proposal, seed).weights[1:3]
+        weights = _pilot(problem, proposal, seed).weights
+        weight, square = weights[TOTAL], weights[SQUARES]
         even = weight**2 / square if square > 0 else 0.0
         if even / proposal.work >= most:
             best, most = proposal, even / proposal.work
@@ -147,10 +148,10 @@ def _averaged(problem: Problem, proposal: Proposal, seed: int) -> Proposal:
     other, spread = smoothed(problem, proposal), []
     for each in (proposal, other):
         total = _pilot(problem, each, seed)
-        if not total.weights[1] > 0:
+        if not total.weights[TOTAL] > 0:
             return proposal
-        p = total.first / total.weights[1]
-        spread.append(float((total.third - 2 * p * total.second + p * p * total.weights[2]).sum()))
+        p = total.first / total.weights[TOTAL]
+        spread.append(float((total.third - 2 * p * total.second + p * p * total.weights[SQUARES]).sum()))
     return other if spread[0] * proposal.work > spread[1] * other.work else proposal
 
 
