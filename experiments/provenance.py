@@ -19,7 +19,7 @@ def provenance(seconds: float, *, packages: tuple[str, ...] = ("jax", "numpy")) 
     """Return when, with what and on what machine a result was made; without JAX the device is the processor."""
     device = "cpu"
     if "jax" in packages:
-        from tinybayes.learn.training.tables import find_device
+        from tinybayes.learn.training.engine import find_device
 
         used = find_device(None)
         device = f"{used.platform} {used.device_kind}"

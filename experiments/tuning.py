@@ -16,8 +16,9 @@ from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.training import candidates
+from tinybayes.learn.training.engine import find_device
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, find_device, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
 COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rate", "structure_rate"]
 

@@ -13,7 +13,7 @@ from tinybayes import load
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn import HybridOptions
 from tinybayes.learn import classifier as by_name
-from tinybayes.learn.training import gradient
+from tinybayes.learn.training import engine
 
 FIT = ("fit", "iris.csv", "--target", "species", "-o", "m.tb")
 HYBRID = (*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "2")
@@ -157,7 +157,7 @@ def test_images_on_the_command_line(tmp_path):
 def interrupted(monkeypatch):
     """Ctrl-C during the second compiled call of every training."""
     calls = []
-    run_epochs = gradient.run_epochs
+    run_epochs = engine.run_epochs
 
     def press(*arguments, **options):
         calls.append(arguments)
@@ -165,7 +165,7 @@ def interrupted(monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return run_epochs(*arguments, **options)
 
-    monkeypatch.setattr(gradient, "run_epochs", press)
+    monkeypatch.setattr(engine, "run_epochs", press)
     return calls
 
 

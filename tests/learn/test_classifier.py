@@ -11,7 +11,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
 from tinybayes.learn.classifier import hold_out
-from tinybayes.learn.training import _epochs
+from tinybayes.learn.training import engine
 from tinybayes.learn.training import tables as driver
 from tinybayes.model import Fixed
 
@@ -47,7 +47,7 @@ def test_early_stopping_returns_the_epoch_with_the_fewest_errors(calls, monkeypa
     assert len(held_out) == 90
     np.testing.assert_array_equal(rows.X, kept.X)
     # The same training, measured after every epoch.
-    monkeypatch.setattr(_epochs, "SECONDS_A_CALL", 0.0)
+    monkeypatch.setattr(engine, "SECONDS_A_CALL", 0.0)
     (whole,) = driver.train_tables(rows, [run], replace(options, keep_best=False), **others)
     assert [epoch for epoch, _ in whole.history] == list(range(1, 13))
     errors = [error for _, error in whole.history]
@@ -61,7 +61,7 @@ def test_early_stopping_does_not_depend_on_the_speed_of_the_machine(structure, m
     data = easy(rows=200)
     nets = []
     for seconds in (0.0, 1e9):
-        monkeypatch.setattr(_epochs, "SECONDS_A_CALL", seconds)
+        monkeypatch.setattr(engine, "SECONDS_A_CALL", seconds)
         nets.append(learn(data, structure, epochs=450, batch_size=180, early_stopping=True))
     assert nets[0] == nets[1]
 

@@ -12,7 +12,8 @@ from tinybayes.compress import tie
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import learn_classifier
-from tinybayes.learn.training.codebook import _layout, _rows, learn_codebook
+from tinybayes.learn.training import engine
+from tinybayes.learn.training.codebook import _layout, _lines, learn_codebook
 from tinybayes.learn.training.options import CodebookOptions
 from tinybayes.model import Codebook, Dataset, Fixed, Float, Variable
 
@@ -26,20 +27,17 @@ def test_the_layout_gives_the_scores_of_the_network(seed):
     rng = np.random.default_rng(seed)
     net = zoo.random_net(rng, 3, formats=(Float(64),))
     X = np.stack([rng.integers(0, v.cardinality, 7) for v in net.variables], axis=1)
-    data = Dataset(net.variables, net.target, X, rng.integers(0, net.target.cardinality, 7))
-    where, (y, weight) = _rows(net, data)
-    scores = flat(net)[np.asarray(_layout(net))][np.asarray(where)].sum(axis=1)
+    scores = flat(net)[_layout(net)][_lines(net, X)].sum(axis=1)
     assert scores == pytest.approx(oracle.class_scores(net, X), abs=1e-9)
-    assert np.array_equal(y, data.y)
-    assert np.array_equal(weight, np.ones(7))
 
 
 def test_missing_values_and_classes_are_left_out():
     net = zoo.tan()
     data = Dataset(net.variables, net.target, np.array([[-1, 1], [0, -1], [1, 2]]), np.array([0, 1, -1]))
-    where, (y, _) = _rows(net, data)
-    assert (np.asarray(where) >= 2**30).tolist() == [[True, True, False], [False, True, False]]
-    assert np.asarray(y).tolist() == [0, 1]
+    rows = engine.to_rows(data, lambda X: _lines(net, X))
+    assert (np.asarray(rows.X) >= 2**30).tolist() == [[True, True, False], [False, True, False]]
+    assert np.asarray(rows.y).tolist() == [0, 1]
+    assert np.asarray(rows.weight).tolist() == [1, 1]
 
 
 def noisy_rows(rows=400):

@@ -12,11 +12,14 @@ from strategies import easy, random_data
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate, integer_scores
 from tinybayes.learn import chow_liu, naive_bayes
-from tinybayes.learn.training import candidates, gradient
-from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training import table_steps as steps
+from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.losses import hybrid
+from tinybayes.learn.training.optimizer import adam as optimizer_step
+from tinybayes.learn.training.optimizer import start
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, table_space, train_tables
 from tinybayes.model import Dataset, Fixed, Float
 
 CONFIGURATION = {"lam": 5.0, "gamma": 2.0, "eta": 4.0, "learning_rate": 0.01}
@@ -27,12 +30,12 @@ def states_of(data):
 
 
 def hyper(**changes):
-    values = dict.fromkeys(gradient.Hyper._fields, 0.0) | CONFIGURATION | {"scale": 1.0, "limit": 1.0} | changes
-    return gradient.Hyper(**{name: jnp.asarray(value) for name, value in values.items()})
+    values = dict.fromkeys(steps.Hyper._fields, 0.0) | CONFIGURATION | {"scale": 1.0, "limit": 1.0} | changes
+    return steps.Hyper(**{name: jnp.asarray(value) for name, value in values.items()})
 
 
 def rows_of(data):
-    return gradient.Rows(jnp.asarray(data.X, jnp.int32), jnp.asarray(data.y, jnp.int32), jnp.ones(len(data)))
+    return Rows(jnp.asarray(data.X, jnp.int32), jnp.asarray(data.y, jnp.int32), jnp.ones(len(data)))
 
 
 @pytest.mark.parametrize("per_row", [False, True])
@@ -43,7 +46,7 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
         data = random_data(seed, rows=12)
         found = candidates.subset(4, 3, seed=seed)
         space = table_space(found, states_of(data), 3)
-        state = gradient.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
+        state = steps.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask = jnp.asarray(found.allowed)
         draws = (12 if per_row else 1, *mask.shape)
@@ -58,7 +61,7 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
             soft = jax.nn.softmax(z / tau, axis=2)
             hard = jax.nn.one_hot(jnp.argmax(z, axis=2), mask.shape[1])
             choice = jnp.broadcast_to(hard + soft - jax.lax.stop_gradient(soft), (12, *mask.shape))
-            cell = gradient.cells(rows.X, space, theta.shape)
+            cell = steps.cells(rows.X, space, theta.shape)
             entries = theta.reshape(-1, 3)[cell]
             scores = prior + jnp.einsum("bik,bikc->bc", choice, entries)
             p = jax.nn.softmax(jnp.where(mask, logits, -jnp.inf), axis=1)
@@ -67,7 +70,9 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
 
         values = state.theta.value, state.prior.value, state.logits.value
         wanted = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(*values)
-        after = gradient.train_step(state, rows, space, mask, h, jnp.asarray(0.0), jnp.asarray(tau), False, per_row)
+        after = steps.TableSteps(False, per_row).step(
+            state, steps.Tables(space, mask, h), rows, steps.Schedule(jnp.asarray(0.0), jnp.asarray(tau))
+        )
         for moments, gradient_ in zip((after.theta, after.prior, after.logits), wanted, strict=True):
             # The first moment of Adam after one step is a tenth of the gradient.
             exists = moments.value > -1e29
@@ -96,9 +101,9 @@ def adam(value, slope, rate, steps):
 
 
 def test_the_optimiser_is_adam():
-    moments = gradient.Moments(*(jnp.asarray(x) for x in (2.0, 0.0, 0.0)))
+    moments = start(jnp.asarray(2.0))
     for t in range(1, 30):
-        moments = gradient._adam(moments, 2 * moments.value, jnp.asarray(0.1), jnp.asarray(t))
+        moments = optimizer_step(moments, 2 * moments.value, jnp.asarray(0.1), jnp.asarray(t))
     assert float(moments.value) == pytest.approx(adam(2.0, lambda x: 2 * x, 0.1, 29), rel=1e-4)
 
 

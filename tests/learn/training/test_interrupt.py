@@ -9,8 +9,7 @@ from test_arborescence import acyclic
 from test_gradient import CONFIGURATION
 
 from strategies import easy
-from tinybayes.learn.training import _epochs, candidates
-from tinybayes.learn.training import tables as driver
+from tinybayes.learn.training import candidates, engine
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
@@ -22,7 +21,7 @@ def interrupt():
 @pytest.fixture
 def single_epochs(monkeypatch):
     """Every compiled call runs one epoch, however fast it is."""
-    monkeypatch.setattr(_epochs, "SECONDS_A_CALL", 0.0)
+    monkeypatch.setattr(engine, "SECONDS_A_CALL", 0.0)
 
 
 @pytest.mark.parametrize("when", [3, 4, 5])
@@ -45,8 +44,8 @@ def test_at_least_one_epoch_is_run(monkeypatch):
     """An interrupt while the arrays are made leaves no network of random numbers."""
     data = easy(rows=200)
     seen = []
-    to_rows = driver.arrays.to_rows
-    monkeypatch.setattr(driver.arrays, "to_rows", lambda rows: (interrupt(), to_rows(rows))[1])
+    to_rows = engine.to_rows
+    monkeypatch.setattr(engine, "to_rows", lambda rows: (interrupt(), to_rows(rows))[1])
     run = TableConfiguration(candidates=candidates.subset(6, 2), **CONFIGURATION)
     (found,) = train_tables(data, [run], TrainingOptions(epochs=50, batch_size=50), report=seen.append)
     assert [p.done for p in seen] == [1]

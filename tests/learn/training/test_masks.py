@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from test_candidates import chosen, is_ordered
 
 from tinybayes.learn.training import candidates
-from tinybayes.learn.training._tables import acyclic_mask, ordering_mask
-from tinybayes.learn.training.arborescence import best_parents
+from tinybayes.learn.training.arborescence import acyclic_mask, best_parents, ordering_mask
 from tinybayes.learn.training.candidates import Candidates
 
 

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from cases import exhaustive
 from tinybayes import Dataset, TinybayesError, Variable, predict_codes
-from tinybayes.learn.training import net_gradient as gradient
+from tinybayes.learn.training import net_steps as steps
+from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.net_inputs import columns
-from tinybayes.learn.training.nets import NetConfiguration, train_nets, trained_layers
+from tinybayes.learn.training.net_integers import trained_layers
+from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
 
 GENERATOR = np.random.default_rng(0)
@@ -36,22 +38,22 @@ def test_quantiser_is_equation_12(bits, seed):
     m = 2**bits - 1
     levels = 2 * np.arange(m + 1) / m - 1
     nearest = levels[np.abs(np.clip(w, -1, 1)[:, None] - levels).argmin(axis=1)]
-    found = np.asarray(gradient.quantize(jnp.asarray(w), jnp.asarray(float(m))))
+    found = np.asarray(steps.quantize(jnp.asarray(w), jnp.asarray(float(m))))
     np.testing.assert_allclose(found, nearest, atol=1e-5)
-    slope = jax.grad(lambda v: gradient.quantize(v, jnp.asarray(float(m))).sum())(jnp.asarray(w))
+    slope = jax.grad(lambda v: steps.quantize(v, jnp.asarray(float(m))).sum())(jnp.asarray(w))
     assert (np.asarray(slope) == 1).all()  # straight through, also where clipped
 
 
 def test_one_bit_is_the_sign_and_zero_is_positive():
-    found = gradient.quantize(jnp.asarray([-0.2, 0.0, 0.2]), jnp.asarray(1.0))
+    found = steps.quantize(jnp.asarray([-0.2, 0.0, 0.2]), jnp.asarray(1.0))
     assert np.asarray(found).tolist() == [-1.0, 1.0, 1.0]
 
 
 def test_stochastic_sign_has_its_probability_and_the_slope_of_tanh():
     a = jnp.full(20_000, 0.3)
     uniform = jax.random.uniform(jax.random.key(0), a.shape)
-    assert abs(float((gradient._sign(a, uniform) > 0).mean()) - 0.65) < 0.01
-    slope = jax.grad(lambda v: gradient._sign(v, jnp.asarray(0.5)))(0.3)
+    assert abs(float((steps._sign(a, uniform) > 0).mean()) - 0.65) < 0.01
+    slope = jax.grad(lambda v: steps._sign(v, jnp.asarray(0.5)))(0.3)
     assert slope == pytest.approx(1 - np.tanh(0.3) ** 2)
 
 
@@ -88,60 +90,61 @@ def reference_logits(layers, moving, x, activation, batch_norm):
 @pytest.mark.parametrize("activation", ["relu", "sign"])
 @pytest.mark.parametrize("batch_norm", [True, False])
 def test_forward_pass_is_numpys(inputs, activation, batch_norm):
-    spec = gradient.Spec(inputs, (4, 6) if len(inputs) == 1 else (3, 2), 3, activation, batch_norm)
-    hyper = gradient.Hyper(
+    spec = steps.NetSteps(inputs, (4, 6) if len(inputs) == 1 else (3, 2), 3, activation, batch_norm)
+    hyper = steps.Hyper(
         jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([float(u) for u in spec.hidden])
     )
-    state = gradient.initial_state(jax.random.key(1), spec, hyper)
+    state = steps.initial_state(jax.random.key(1), spec, hyper)
     moving = tuple(
-        gradient.Moving(jnp.asarray(GENERATOR.normal(size=u)), jnp.asarray(GENERATOR.uniform(0.5, 2, u)))
+        steps.Moving(jnp.asarray(GENERATOR.normal(size=u)), jnp.asarray(GENERATOR.uniform(0.5, 2, u)))
         for u in spec.hidden
     )
     x = GENERATOR.normal(size=(8, *inputs))
-    found, _ = gradient.logits(state.layers, moving, jnp.asarray(x), hyper, spec, None)
-    exact = jax.tree.map(lambda part: np.asarray(part, dtype=float), state.layers)
+    found, _ = steps.logits((state.layers.value, moving), jnp.asarray(x), hyper, spec, None)
+    exact = jax.tree.map(lambda part: np.asarray(part, dtype=float), state.layers.value)
     np.testing.assert_allclose(found, reference_logits(exact, moving, x, activation, batch_norm), atol=1e-4)
 
 
 def test_steps_are_those_of_optax():
-    spec = gradient.Spec((4,), (5,), 3, "relu", True)
-    hyper = gradient.Hyper(jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.1), jnp.asarray([5.0]))
-    state = gradient.initial_state(jax.random.key(0), spec, hyper)
-    rows = gradient.Rows(
+    spec = steps.NetSteps((4,), (5,), 3, "relu", True)
+    hyper = steps.Hyper(jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.1), jnp.asarray([5.0]))
+    state = steps.initial_state(jax.random.key(0), spec, hyper)
+    rows = Rows(
         jnp.asarray(GENERATOR.normal(size=(10, 4)), dtype=jnp.float32),
         jnp.asarray(GENERATOR.integers(0, 3, 10)),
         jnp.asarray(GENERATOR.uniform(0.5, 2, 10), dtype=jnp.float32),
     )
 
     def loss(layers, moving, step):
-        scores, new = gradient.logits(layers, moving, rows.X, hyper, spec, (jax.random.key(9), step))
+        scores, new = steps.logits((layers, moving), rows.X, hyper, spec, (jax.random.key(9), step))
         target = 0.9 * jax.nn.one_hot(rows.y, 3) + 0.1 / 3
         return (rows.weight * optax.softmax_cross_entropy(scores, target)).mean(), new
 
     adam = optax.adam(0.05, b1=0.9, b2=0.999, eps=1e-7, eps_root=0.0)
-    layers, moving, memory = state.layers, state.moving, adam.init(state.layers)
+    (layers, moving), memory = state.parameters, adam.init(state.layers.value)
     for step in range(5):
         slope, moving = jax.grad(loss, has_aux=True)(layers, moving, jnp.asarray(step))
         change, memory = adam.update(slope, memory)
         layers = optax.apply_updates(layers, change)
-        state = gradient.train_step(state, rows, hyper, jnp.asarray(0.05), spec)
-    for ours, theirs in zip(jax.tree.leaves(state.layers), jax.tree.leaves(layers), strict=True):
+        state = spec.step(state, hyper, rows, jnp.asarray(0.5))
+    for ours, theirs in zip(jax.tree.leaves(state.layers.value), jax.tree.leaves(layers), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-4)  # the place of epsilon differs, as in the reference
 
 
 def test_units_beyond_the_width_neither_count_nor_learn():
-    spec = gradient.Spec((4,), (8, 8), 3, "sign", True)
-    hyper = gradient.Hyper(jnp.asarray(3.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([5.0, 2.0]))
-    state = gradient.initial_state(jax.random.key(0), spec, hyper)
-    rows = gradient.Rows(jnp.asarray(GENERATOR.normal(size=(10, 4))), jnp.zeros(10, int), jnp.ones(10))
-    after = gradient.train_step(state, rows, hyper, jnp.asarray(0.05), spec)
+    spec = steps.NetSteps((4,), (8, 8), 3, "sign", True)
+    hyper = steps.Hyper(jnp.asarray(3.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([5.0, 2.0]))
+    state = steps.initial_state(jax.random.key(0), spec, hyper)
+    rows = Rows(jnp.asarray(GENERATOR.normal(size=(10, 4))), jnp.zeros(10, int), jnp.ones(10))
+    after = spec.step(state, hyper, rows, jnp.asarray(0.5))
     for number, width in enumerate((5, 2)):
-        before, now = state.layers[number + 1].w, after.layers[number + 1].w
+        before, now = state.layers.value[number + 1].w, after.layers.value[number + 1].w
         assert (before[width:] == now[width:]).all()
         assert (before[:width] != now[:width]).any()
-    far = state.layers[1]._replace(w=state.layers[1].w.at[:, 2:].set(99.0))
-    scores = gradient.logits(state.layers, state.moving, rows.X, hyper, spec, None)[0]
-    others = gradient.logits((state.layers[0], far, state.layers[2]), state.moving, rows.X, hyper, spec, None)[0]
+    first, second, last = state.layers.value
+    far = second._replace(w=second.w.at[:, 2:].set(99.0))
+    scores = spec.scores(state.parameters, hyper, rows.X)
+    others = spec.scores(((first, far, last), state.moving), hyper, rows.X)
     assert (scores == others).all()
 
 
@@ -182,10 +185,10 @@ def test_a_configuration_does_not_depend_on_its_company():
 
 
 def test_batch_normalisation_is_folded():
-    spec = gradient.Spec((3,), (2,), 2, "relu", True)
-    layer = gradient.Weights(np.ones((3, 2)), np.array([2.0, -1.0]), np.array([0.5, 0.25]))
-    last = gradient.Weights(np.ones((2, 2)), np.ones(2), np.array([3.0, 4.0]))
-    moving = [gradient.Moving(np.array([1.0, -1.0]), np.array([4.0, 9.0]))]
+    spec = steps.NetSteps((3,), (2,), 2, "relu", True)
+    layer = steps.Weights(np.ones((3, 2)), np.array([2.0, -1.0]), np.array([0.5, 0.25]))
+    last = steps.Weights(np.ones((2, 2)), np.ones(2), np.array([3.0, 4.0]))
+    moving = [steps.Moving(np.array([1.0, -1.0]), np.array([4.0, 9.0]))]
     first, second = trained_layers(spec, (2,), [layer, last], moving)
     total = GENERATOR.normal(size=(50, 2))
     wanted = layer.gamma * (total - moving[0].mean) / np.sqrt(moving[0].variance + 1e-3) + layer.beta

@@ -11,10 +11,9 @@ from test_gradient import CONFIGURATION, hyper, rows_of, states_of
 from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu, naive_bayes
-from tinybayes.learn.training import candidates, gradient
-from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training import candidates, table_steps
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, noisy, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, noisy, table_space, train_tables
 
 NOISE = 0.3
 DRAWS = 2000
@@ -28,14 +27,15 @@ def steps(run, data):
     """Take one step from the same start with each of many keys; return the states after it."""
     found = run.candidates
     space = table_space(found, states_of(data), data.target.cardinality)
-    start = gradient.initial_state(jax.random.key(0), space, int(states_of(data).max()), data.target.cardinality)
+    start = table_steps.initial_state(jax.random.key(0), space, int(states_of(data).max()), data.target.cardinality)
     preference = np.zeros(found.parent.shape) if run.preference is None else run.preference
     start = start._replace(logits=start.logits._replace(value=jnp.asarray(preference, jnp.float32)))
-    mask, h, tau = jnp.asarray(found.allowed), hyper(structure_noise=run.structure_noise), jnp.asarray(1.0)
+    mask, h = jnp.asarray(found.allowed), hyper(structure_noise=run.structure_noise)
+    schedule = table_steps.Schedule(jnp.asarray(0.0), jnp.asarray(1.0))
 
     def one(key):
         state = start._replace(key=key)
-        return gradient.train_step(state, rows_of(data), space, mask, h, jnp.asarray(0.0), tau, False, False)
+        return table_steps.TableSteps(False).step(state, table_steps.Tables(space, mask, h), rows_of(data), schedule)
 
     return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), DRAWS)), space
 

@@ -10,12 +10,11 @@ from cases import exhaustive
 from strategies import easy, random_data
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu
-from tinybayes.learn.training import candidates, gradient
-from tinybayes.learn.training._arrays import padded
-from tinybayes.learn.training._tables import table_space
+from tinybayes.learn.training import candidates
+from tinybayes.learn.training import table_steps as steps
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, padded, table_space, train_tables
 
 
 def written_out(start, rows, space, choices, h, rate, sharing):
@@ -26,7 +25,7 @@ def written_out(start, rows, space, choices, h, rate, sharing):
         return rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
 
     def loss(parts, choice):
-        cell = gradient.cells(rows.X, space, start.theta.value.shape)
+        cell = steps.cells(rows.X, space, start.theta.value.shape)
         chosen = jnp.take_along_axis(cell, choice[None, :, None], axis=2)[:, :, 0]
         scores = start.prior.value + tables(parts).reshape(-1, 3)[chosen].sum(axis=1)
         return hybrid(scores, rows.y, h.lam, h.gamma, h.eta, h.conditional)
@@ -53,14 +52,15 @@ def test_steps_equal_those_of_the_two_parts_written_out(seed, k):
         space = table_space(found, states_of(data), 3)
         space = padded(space, len(space.states) + 2)
         largest = int(states_of(data).max())
-        state = gradient.initial_state(jax.random.key(seed), space, largest, 3, spread=1.0, sharing=True)
+        state = steps.initial_state(jax.random.key(seed), space, largest, 3, spread=1.0, sharing=True)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask, rows, h = jnp.asarray(found.allowed), rows_of(data), hyper(sharing=0.5)
-        rate, tau, after, choices = jnp.asarray(0.02), jnp.asarray(1.0), state, []
+        fixed, schedule = steps.Tables(space, mask, h), steps.Schedule(jnp.asarray(2.0), jnp.asarray(1.0))
+        after, choices = state, []  # twice the learning rate of 0.01
         for _ in range(3):
             noise = jax.random.gumbel(jax.random.split(after.key, 3)[1], (1, *mask.shape))
             choices.append(jnp.argmax(jnp.where(mask, after.logits.value + noise, -jnp.inf), axis=2)[0])
-            after = gradient.train_step(after, rows, space, mask, h, rate, tau, False, False)
+            after = steps.TableSteps(False).step(after, fixed, rows, schedule)
             after = after._replace(prior=state.prior)  # the oracle leaves the prior alone
         wanted = written_out(state, rows, space, choices, h, 0.02, 0.5)
         exists = np.asarray(state.theta.value) > -1e29

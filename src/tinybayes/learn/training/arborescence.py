@@ -30,6 +30,46 @@ def best_parents(weight: np.ndarray) -> np.ndarray:
     return np.where(chosen[:n] == n, -1, chosen[:n])
 
 
+def acyclic_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Keep for each feature the one candidate that it has in the best acyclic choice."""
+    chosen = best_parents(_log_probabilities(logits, mask, parent))
+    return np.asarray(mask & (parent == chosen[:, None]))
+
+
+def ordering_mask(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Keep the candidates that come before their child in one ordering, so that every choice is acyclic.
+
+    The ordering agrees with the best acyclic choice. Where that leaves it open, the feature comes next that loses the
+    least: whose candidates before it already have the largest share of its probability.
+    """
+    weight = _log_probabilities(logits, mask, parent)
+    chosen = best_parents(weight)
+    share = np.exp(weight)
+    features = len(parent)
+    position = np.full(features + 1, features)
+    position[features] = -1  # no parent comes before all
+    kept = share[:, features].copy()
+    for rank in range(features):
+        free = (position[:features] == features) & (position[chosen] < features)
+        following = int(np.where(free, kept, -1.0).argmax())
+        position[following] = rank
+        kept += share[:, following]
+    return np.asarray(mask & (position[parent] < position[:features, None]))
+
+
+def _log_probabilities(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Return log p(parent of feature) of shape (features, features + 1); the last column is for no parent."""
+    features = len(parent)
+    z = np.where(mask, logits, -np.inf)
+    top = z.max(axis=1, keepdims=True)
+    log_p = z - top - np.log(np.exp(z - top).sum(axis=1, keepdims=True))
+    weight = np.full((features, features + 1), -np.inf)
+    for i in range(features):
+        for k in np.flatnonzero(mask[i]):
+            weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
+    return weight
+
+
 def _solve(weight: np.ndarray, root: int) -> np.ndarray:
     """Return the parent of each node but the root, whose entry is -1."""
     parent = weight.argmax(axis=1)

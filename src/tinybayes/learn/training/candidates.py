@@ -1,7 +1,7 @@
 """Which parents a feature may have: the search spaces of differentiable_tan, and those without an ordering.
 
 A `Candidates` holds for each feature its possible extra parents, -1 for none, padded where it has fewer. The training
-loop (`gradient.py`) sees it as arrays.
+steps (`table_steps.py`) see it as arrays.
 
 Choice 0 of every feature is "no extra parent". Structure noise replaces a drawn choice by it; for a fixed structure
 this is a search whose preference never changes, so one loop serves both.

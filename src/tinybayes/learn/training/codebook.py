@@ -7,9 +7,7 @@ its discriminative part only: the likelihood of tables that need not be normalis
 Fixed point is a codebook whose levels do not move, so this loop trains through both.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -17,34 +15,86 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.training import engine
 from tinybayes.learn.training.losses import conditional_loss, hybrid, large_margin
-from tinybayes.learn.training.options import CodebookOptions
+from tinybayes.learn.training.optimizer import Moments, adam, decay, start
+from tinybayes.learn.training.options import CodebookOptions, LossOptions, TrainingOptions
 from tinybayes.model import BayesNet, Codebook, Dataset
+from tinybayes.options import options_of
+
+__all__ = ["CodebookOptions", "learn_codebook"]
 
 Array = jax.Array
 _FAR = 1e6  # levels that pad the codebook lie above this, out of the way of all log-parameters
 _LEAST = 256  # levels of a padded codebook: one compiled program serves all smaller ones
-_EPOCHS = 10  # of a compiled call, between two looks at an interrupt
+_MISSING = 2**30  # a line past the end of the layout
 
 
-class Settings(NamedTuple):
-    """Of the loss and of the steps."""
+class Entries(NamedTuple):
+    """What training does not change: the first level of each entry, the layout of the tables, the hyper-parameters."""
 
-    lam: Array
-    gamma: Array
-    eta: Array
-    conditional: Array
+    codes: Array
+    layout: Array
+    loss: tuple[Array, ...]  # the fields of `LossOptions`
     rate: Array
     level_rate: Array
 
 
-class _State(NamedTuple):
-    """Log-parameters and levels, each with two Adam moments, and the number of steps."""
+class State(NamedTuple):
+    """What training changes: log-parameters and levels."""
 
-    theta: tuple[Array, Array, Array]
-    levels: tuple[Array, Array, Array]
+    theta: Moments
+    levels: Moments
     step: Array
+
+    @property
+    def parameters(self) -> tuple[Array, Array]:
+        """The values without their moments."""
+        return self.theta.value, self.levels.value
+
+
+@dataclass(frozen=True)
+class CodebookSteps:
+    """The steps that the engine takes; `reassign` lets entries move to other levels."""
+
+    reassign: bool
+
+    def schedule(self, progress: Array) -> Array:
+        """Return the factor of both rates."""
+        return decay(progress, 3.0)
+
+    def step(self, state: State, fixed: Entries, rows: engine.Rows, schedule: Array) -> State:
+        """Take one step on one mini-batch."""
+        lam, gamma, eta, conditional = fixed.loss
+
+        def loss(theta: Array, levels: Array) -> Array:
+            read = self._read(theta, levels, fixed)
+            through = jax.lax.stop_gradient(read) + theta - jax.lax.stop_gradient(theta)
+            own, scores = (_scores(values, fixed, rows.X) for values in (read, through))
+            margin = large_margin(own, rows.y, gamma, eta, rows.weight)
+            of_levels = lam * margin + conditional * conditional_loss(own, rows.y, rows.weight)
+            return of_levels + hybrid(scores, rows.y, lam, gamma, eta, conditional, rows.weight)
+
+        d_theta, d_levels = jax.grad(loss, argnums=(0, 1))(*state.parameters)
+        step = state.step + 1
+        theta = adam(state.theta, d_theta, fixed.rate * schedule, step)
+        return State(theta, adam(state.levels, d_levels, fixed.level_rate * schedule, step), step)
+
+    def scores(self, parameters: tuple[Array, Array], fixed: Entries, X: Array) -> Array:
+        """Return the class scores of rows."""
+        return _scores(self._read(*parameters, fixed), fixed, X)
+
+    def _read(self, theta: Array, levels: Array, fixed: Entries) -> Array:
+        """Return the level of each entry."""
+        if not self.reassign:
+            return levels[fixed.codes]
+        ordered = jnp.sort(levels)
+        return ordered[jnp.searchsorted((ordered[1:] + ordered[:-1]) / 2, theta)]
+
+
+def _scores(values: Array, fixed: Entries, lines: Array) -> Array:
+    """Add up the entries of each row for all classes."""
+    return values[fixed.layout].at[lines].get(mode="fill", fill_value=0.0).sum(axis=1)
 
 
 def learn_codebook(
@@ -74,33 +124,47 @@ def learn_codebook(
     """
     options = options or CodebookOptions()
     _check(net, book, data)
-    reassign, epochs = options.reassign, options.epochs
-    layout, where, rows = _layout(net), *_rows(net, data)
-    levels = np.array(book.values)
-    logs = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
-    codes = book.encode(logs).astype(np.int32)
-    padding = _FAR * (2.0 + np.arange(max(_LEAST - len(levels), 0)))
-    start = [np.clip(logs, levels[0] - 1.0, levels[-1] + 1.0), np.concatenate([levels, padding])]
-    moments = [tuple(jnp.asarray(v, jnp.float32) for v in (part, part * 0, part * 0)) for part in start]
-    state = _State(moments[0], moments[1], jnp.zeros((), jnp.int32))  # type: ignore[arg-type]
-    rates = options.learning_rate * reassign, options.learning_rate * options.move_levels
-    loss = options.lam, options.gamma, options.eta, options.conditional
-    settings = Settings(*(jnp.asarray(v, jnp.float32) for v in (*loss, *rates)))
-    with interruptible() as interrupted:
-        for first in range(0, epochs, _EPOCHS):
-            span = jnp.array([first, min(first + _EPOCHS, epochs), epochs])
-            state = _run(
-                state, jnp.asarray(codes), layout, where, *rows, settings, span, jax.random.key(options.seed),
-                batch=min(options.batch_size, len(rows[0])), reassign=reassign,
-            )  # fmt: skip
-            jax.block_until_ready(state)
-            if interrupted.is_set():
-                break
-    found = np.asarray(state.levels[0], dtype=np.float64)
-    values = np.sort(found[: len(levels)]) if reassign else found[: len(levels)]
-    new = Codebook(tuple(np.unique(values).tolist()))
-    theta = np.asarray(state.theta[0], dtype=np.float64)
-    return _stored(net, new, new.encode(theta) if reassign else new.encode(values[codes]))
+
+    def make(_: object) -> CodebookRun:
+        return CodebookRun(net, book, data, options, training)
+
+    training = TrainingOptions(epochs=max(1, options.epochs), batch_size=options.batch_size, shuffle_seed=options.seed)
+    if options.epochs == 0:
+        return make(None).results(True)[0]
+    return engine.train([options], training, shape=lambda _: None, floats=lambda _: 1, make=make)[0]
+
+
+class CodebookRun(engine.Run[BayesNet]):
+    """One codebook on its way through the epochs."""
+
+    def __init__(
+        self, net: BayesNet, book: Codebook, data: Dataset, options: CodebookOptions, training: TrainingOptions
+    ) -> None:
+        self.net, self.levels, self.reassign = net, np.array(book.values), options.reassign
+        levels = self.levels
+        logs = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
+        self.codes = book.encode(logs).astype(np.int32)
+        padding = _FAR * (2.0 + np.arange(max(_LEAST - len(levels), 0)))
+        values = np.clip(logs, levels[0] - 1.0, levels[-1] + 1.0), np.concatenate([levels, padding])
+        moments = [start(jnp.asarray(part, jnp.float32)) for part in values]
+        loss = tuple(jnp.asarray(getattr(options, name), jnp.float32) for name in options_of(LossOptions))
+        rates = [jnp.asarray(options.learning_rate * on, jnp.float32) for on in (options.reassign, options.move_levels)]
+        fixed = Entries(jnp.asarray(self.codes), jnp.asarray(_layout(net), jnp.int32), loss, rates[0], rates[1])
+        state = State(moments[0], moments[1], jnp.zeros((), jnp.int32))
+        state, fixed = jax.tree.map(lambda part: part[None], (state, fixed))  # the engine's axis of configurations
+        super().__init__(CodebookSteps(options.reassign), state, fixed, training, data)
+
+    def to_rows(self, data: Dataset) -> engine.Rows:
+        """Return rows as lines of the layout."""
+        return engine.to_rows(data, lambda X: _lines(self.net, X))
+
+    def results(self, complete: bool) -> list[BayesNet]:
+        """Return the network, all tables in the learned codebook."""
+        theta, levels = (np.asarray(part[0], dtype=np.float64) for part in self.states.parameters)
+        values = levels[: len(self.levels)]
+        values = np.sort(values) if self.reassign else values
+        book = Codebook(tuple(np.unique(values).tolist()))
+        return [_stored(self.net, book, book.encode(theta if self.reassign else values[self.codes]))]
 
 
 def _check(net: BayesNet, book: Codebook, data: Dataset) -> None:
@@ -117,109 +181,42 @@ def _check(net: BayesNet, book: Codebook, data: Dataset) -> None:
         raise error("rows with a class", "none", where="data")
 
 
-def _layout(net: BayesNet) -> Array:
+def _layout(net: BayesNet) -> np.ndarray:
     """Return for each context and value of each table (the class left out), and for each class, the entry it has.
 
     The class runs fastest, so that the entries of a row of data for all classes lie side by side.
     """
     assert net.target is not None
-    classes, last, start, found = net.target.cardinality, len(net.variables), 0, []
+    classes, last, first, lines = net.target.cardinality, len(net.variables), 0, []
     for node, cpd in enumerate(net.cpds):
         family = (*cpd.parents, node)
-        axes = [net.nodes[v].cardinality for v in family]
-        entries = start + np.arange(cpd.table.size).reshape(axes)
-        start += cpd.table.size
+        entries = first + np.arange(cpd.table.size).reshape([net.nodes[v].cardinality for v in family])
+        first += cpd.table.size
         if last in family:
             entries = np.moveaxis(entries, family.index(last), -1).reshape(-1, classes)
         else:
             entries = np.repeat(entries.reshape(-1, 1), classes, axis=1)
-        found.append(entries)
-    return jnp.asarray(np.concatenate(found), dtype=jnp.int32)
+        lines.append(entries)
+    return np.concatenate(lines)
 
 
-def _rows(net: BayesNet, data: Dataset) -> tuple[Array, tuple[Array, Array]]:
-    """Return for each row and table the line of the layout, past the end where a value is missing; classes, weights."""
-    assert data.y is not None
-    data = data.rows(data.y >= 0)
-    last, start, found = len(net.variables), 0, []
+def _lines(net: BayesNet, X: np.ndarray) -> np.ndarray:
+    """Return for each row and table the line of the layout, past the end where a value is missing."""
+    first, columns = 0, []
     for node, cpd in enumerate(net.cpds):
-        place, known, size = np.zeros(len(data), dtype=np.int64), np.ones(len(data), dtype=bool), 1
+        line, known, size = np.zeros(len(X), dtype=np.int64), np.ones(len(X), dtype=bool), 1
         for v in (*cpd.parents, node):
-            if v != last:
-                place = place * net.nodes[v].cardinality + data.X[:, v]
-                known &= data.X[:, v] >= 0
+            if v != len(net.variables):
+                line = line * net.nodes[v].cardinality + X[:, v]
+                known &= X[:, v] >= 0
                 size *= net.nodes[v].cardinality
-        found.append(np.where(known, start + place, 2**30))
-        start += size
-    weight = np.ones(len(data)) if data.weight is None else data.weight / data.weight.mean()
-    where = jnp.asarray(np.stack(found, axis=1), dtype=jnp.int32)
-    return where, (jnp.asarray(data.y, dtype=jnp.int32), jnp.asarray(weight, dtype=jnp.float32))
-
-
-@partial(jax.jit, static_argnames=("batch", "reassign"), donate_argnums=0)
-def _run(
-    state: _State,
-    codes: Array,
-    layout: Array,
-    where: Array,
-    y: Array,
-    weight: Array,
-    settings: Settings,
-    span: Array,
-    key: Array,
-    *,
-    batch: int,
-    reassign: bool,
-) -> _State:
-    """Train from epoch ``span[0]`` up to ``span[1]`` of ``span[2]``, in one compiled call."""
-    count = len(y)
-    steps = count // batch
-
-    def loss(theta: Array, levels: Array, index: Array) -> Array:
-        code = codes
-        if reassign:
-            ordered = jnp.sort(levels)
-            code = jnp.searchsorted((ordered[1:] + ordered[:-1]) / 2, theta)
-            levels = ordered
-        read = levels[code]
-        fixed = jax.lax.stop_gradient(read)
-        through = fixed + theta - jax.lax.stop_gradient(theta)
-        parts = []
-        for values in (through, read):
-            lines = values[layout].at[where[index]].get(mode="fill", fill_value=0.0)
-            parts.append(lines.sum(axis=1))
-        rows = y[index], weight[index]
-        margin = large_margin(parts[1], rows[0], settings.gamma, settings.eta, rows[1])
-        own = settings.lam * margin + settings.conditional * conditional_loss(parts[1], *rows)
-        return own + hybrid(
-            parts[0], rows[0], settings.lam, settings.gamma, settings.eta, settings.conditional, rows[1]
-        )
-
-    def step(state: _State, index: Array, decay: Array) -> _State:
-        slopes = jax.grad(loss, argnums=(0, 1))(state.theta[0], state.levels[0], index)
-        number = state.step + 1
-        theta = _adam(state.theta, slopes[0], settings.rate * decay, number)
-        levels = _adam(state.levels, slopes[1], settings.level_rate * decay, number)
-        return _State(theta, levels, number)
-
-    def epoch(e: Array, state: _State) -> _State:
-        decay = 10.0 ** (-3.0 * e / jnp.maximum(span[2] - 1, 1))
-        order = jax.random.permutation(jax.random.fold_in(key, e), count)[: steps * batch]
-        return jax.lax.scan(lambda s, i: (step(s, i, decay), None), state, order.reshape(steps, batch))[0]
-
-    return jax.lax.fori_loop(span[0], span[1], epoch, state)
-
-
-def _adam(moments: tuple[Array, Array, Array], slope: Array, rate: Array, number: Array) -> tuple[Array, Array, Array]:
-    value, first, second = moments
-    first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-    t = number.astype(jnp.float32)
-    corrected = rate * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-    return value - corrected * first / (jnp.sqrt(second) + 1e-7), first, second
+        columns.append(np.where(known, first + line, _MISSING))
+        first += size
+    return np.stack(columns, axis=1).astype(np.int32)
 
 
 def _stored(net: BayesNet, book: Codebook, codes: np.ndarray) -> BayesNet:
-    parts: Sequence[np.ndarray] = np.split(codes, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
+    parts = np.split(codes, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
     cpds = [
         replace(cpd, table=part.reshape(cpd.table.shape), format=book)
         for cpd, part in zip(net.cpds, parts, strict=True)

@@ -1,4 +1,4 @@
-"""From trained arrays to a `NeuralNet` of whole numbers: weights to codes, batch normalisation into bias and scale.
+"""From trained arrays to a `NeuralNet` of integers: weights to codes, batch normalisation into bias and scale.
 
 A hidden unit computes ``relu(a * (sum - mean) + beta)`` with ``a = gamma / sqrt(variance + eps)``. A negative `a`
 turns all weights of the unit around, which the levels allow, since they are symmetric. Then ``sum + bias`` has the
@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes.infer.neural_net import activate, layer_sums
+from tinybayes.learn.training.net_steps import VARIANCE, Moving, NetSteps, Weights
 from tinybayes.model import Layer
 from tinybayes.model.neural_net import PEAK, scaling_reach, sum_reach, value_reach
 
 LARGE_SHARE = 0.9995  # of the activations that are kept within the levels
 
 
-class Trained(NamedTuple):
+class TrainedLayer(NamedTuple):
     """A layer as it was trained: weights, and what follows the sum: ``factor * (sum + shift)`` in real numbers."""
 
     w: np.ndarray
@@ -27,10 +28,36 @@ class Trained(NamedTuple):
     shift: np.ndarray
 
 
-def whole_layers(
-    trained: Sequence[Trained], bits: int, activation: str, unit: float, values: np.ndarray, reach: np.ndarray
+def trained_layers(
+    spec: NetSteps, hidden: tuple[int, ...], layers: Sequence[Weights], moving: Sequence[Moving]
+) -> list[TrainedLayer]:
+    """Cut off what was padded, and write batch normalisation as ``factor * (sum + shift)``."""
+    trained, entering, shape = [], spec.inputs[-1], spec.inputs
+    for number, (layer, units) in enumerate(zip(layers, (*hidden, spec.classes), strict=True)):
+        last = number == len(hidden)
+        image = len(shape) == 3 and not last
+        places = (3, 3) if image else shape[:2] if len(shape) == 3 else ()
+        w = np.asarray(layer.w, dtype=np.float64).reshape(*places, -1, np.shape(layer.w)[-1])[..., :entering, :units]
+        factor, shift = np.ones(units), np.zeros(units)
+        if last:
+            shift = np.asarray(layer.beta, dtype=np.float64)[:units]
+        elif spec.batch_norm:
+            scale, beta = (np.asarray(part, dtype=np.float64)[:units] for part in layer[1:])
+            mean, variance = (np.asarray(part, dtype=np.float64)[:units] for part in moving[number])
+            factor = scale / np.sqrt(variance + VARIANCE)
+            factor = np.where(np.abs(factor) < 1e-9, 1e-9, factor)  # a dead unit: its weights do not matter
+            shift = beta / factor - mean
+        trained.append(TrainedLayer(w if image else w.reshape(-1, units), factor, shift))
+        padded = spec.hidden[number] if not last else spec.classes
+        shape = (shape[0] // 2, shape[1] // 2, padded) if image else (padded,)
+        entering = units
+    return trained
+
+
+def integer_layers(
+    trained: Sequence[TrainedLayer], bits: int, activation: str, unit: float, values: np.ndarray, reach: np.ndarray
 ) -> tuple[tuple[Layer, ...], float]:
-    """Turn trained layers into layers of whole numbers.
+    """Turn trained layers into layers of integers.
 
     Parameters
     ----------
@@ -41,7 +68,7 @@ def whole_layers(
     unit
         What one unit of the inputs is worth.
     values
-        The whole-numbered inputs of some training rows, shaped as they enter the first layer.
+        The integer inputs of some training rows, shaped as they enter the first layer.
     reach
         The largest magnitudes that these inputs can have, shaped likewise.
 
@@ -50,7 +77,7 @@ def whole_layers(
     layers, scale
         The scale is what one unit of a class score is worth.
     """
-    levels, found = 2**bits - 1, []
+    levels, layers = 2**bits - 1, []
     for number, (w, factor, shift) in enumerate(trained):
         codes = _codes(np.where(factor < 0, -w, w), bits)
         worth = unit / levels  # of one unit of a sum
@@ -66,11 +93,11 @@ def whole_layers(
             unit = 1.0
         else:
             unit = worth
-        found.append(layer)
+        layers.append(layer)
         if not last:
             values = activate(layer, layer_sums(layer, values))
             reach = value_reach(layer, values.shape[1:])
-    return tuple(found), unit
+    return tuple(layers), unit
 
 
 def _codes(w: np.ndarray, bits: int) -> np.ndarray:
@@ -87,7 +114,7 @@ def _scaled(layer: Layer, factor: np.ndarray, values: np.ndarray, reach: int) ->
     peak = float(np.quantile(real[real > 0], LARGE_SHARE)) if (real > 0).any() else 1.0
     unit = max(peak, 1e-30) / PEAK
     wanted, seen = factor / unit, max(1.0, float(positive.max()))
-    best, found = -1.0, layer
+    best, scaled = -1.0, layer
     for before in range(max(1, int(seen).bit_length() - 7)):
         # The largest shift after it under which multipliers have 16 bits and products 32.
         after = min(31, int(np.floor(16 - before - np.log2(max(wanted.max(), 1e-30)))) + 1)
@@ -97,7 +124,7 @@ def _scaled(layer: Layer, factor: np.ndarray, values: np.ndarray, reach: int) ->
                 trial = replace(layer, multiplier=multiplier, before=before, after=after)
                 if scaling_reach(trial, reach) < 2**32:
                     precision = min(float(multiplier.max()), seen / 2**before)
-                    best, found = max((best, found), (precision, trial), key=lambda pair: pair[0])
+                    best, scaled = max((best, scaled), (precision, trial), key=lambda pair: pair[0])
                     break
             after -= 1
-    return found, unit
+    return scaled, unit

@@ -1,12 +1,12 @@
-"""Quantised neural networks: configurations in, networks of whole numbers out.
+"""Quantised neural networks: configurations in, networks of integers out.
 
-The bridge between the package's types and the arrays of `net_gradient.py`, as `hybrid.py` is for Bayesian networks.
+The bridge between the package's types and the arrays of `net_steps.py`, as `tables.py` is for Bayesian networks.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -14,20 +14,19 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import predict_codes
-from tinybayes.learn.training import _arrays as arrays
-from tinybayes.learn.training import _net_plan as plan
-from tinybayes.learn.training import net_gradient as gradient
-from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
+from tinybayes.learn.training import engine
+from tinybayes.learn.training.engine import Progress
 from tinybayes.learn.training.net_inputs import columns
-from tinybayes.learn.training.net_integers import Trained, whole_layers
+from tinybayes.learn.training.net_integers import integer_layers, trained_layers
 from tinybayes.learn.training.net_sizes import image_side
+from tinybayes.learn.training.net_steps import Hyper, NetSteps, Parameters, initial_state
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.model.neural_net import input_reach
 from tinybayes.options import documented, option
 
-Learned = tuple[tuple[gradient.Weights, ...], tuple[gradient.Moving, ...]]  # weights, and statistics of batch norm
 CALIBRATION = 2000  # training rows on which the units of activations are chosen
+NARROW = {"dense": 16, "conv": 4}  # layers are padded to this times a power of two, so that few shapes are compiled
 
 
 @documented
@@ -45,9 +44,9 @@ class TrainedNet:
     Parameters
     ----------
     net
-        The network of whole numbers; None where none was asked for, or the weights are not quantised.
+        The network of integers; None where none was asked for, or the weights are not quantised.
     validation_error, test_error
-        Share of wrong labels, NaN without such rows; of the network in whole numbers where there is one.
+        Share of wrong labels, NaN without such rows; of the network in integers where there is one.
     history
         Pairs (epoch, validation error) of the network in training, whose activations are not rounded yet.
     complete
@@ -73,155 +72,119 @@ def train_nets(
 ) -> list[TrainedNet]:
     """Train all configurations; those of nearly equal shape at once. The arguments are those of `train_tables`."""
     options = options or TrainingOptions()
-    plan.check(data, configurations)
-    arrays.keep_compiled_code()
-    device = arrays.find_device(options.device)
-    parts = list(plan.parts(data, configurations, options.batch_size, options.memory or arrays.device_memory(device)))
+    engine.check_data(data, configurations, validation=validation, test=test)
 
-    def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[TrainedNet]:
-        run = _Run(data, [configurations[i] for i in indices], validation, options.keep_best, options.every)
-        complete = run.train(options.epochs, options.batch_size, options.shuffle_seed, tell, interrupted)
-        return run.results(complete, test, networks=networks)
+    def make(part: Sequence[NetConfiguration]) -> NetRun:
+        return NetRun(data, part, options, validation, test, networks)
 
-    return in_parts(parts, work, epochs=options.epochs, device=device, report=report)
+    floats = partial(_floats, data, options.batch_size)
+    return engine.train(configurations, options, shape=_shape, floats=floats, make=make, report=report)
 
 
-class _Run(Epochs):
+class NetRun(engine.Run[TrainedNet]):
     """Configurations of equal layers on their way through the epochs."""
 
     def __init__(
         self,
         data: Dataset,
         configurations: Sequence[NetConfiguration],
+        options: TrainingOptions,
         validation: Dataset | None,
-        keep_best: bool,
-        every: int,
+        test: Dataset | None,
+        networks: bool,
     ) -> None:
-        super().__init__(len(configurations), keep_best=keep_best and validation is not None, every=every)
         first = configurations[0]
         assert data.target is not None
-        self.data, self.configurations, self.validation_rows = data, configurations, validation
+        self.data, self.configurations, self.networks = data, configurations, networks
+        self.measured = validation, test
         conv = first.kind == "conv"
         self.columns = columns(data, first.input_kind, centred=not conv)
         if conv and len(self.columns.inputs) != len(data.variables):
             raise error("one number a pixel", "indicators", where="inputs of a convolution", remedy="use 'shared'")
         self.image = first.image_shape or image_side(len(data.variables)) if conv else None
         entering = (*self.image, 1) if self.image else (len(self.columns.inputs),)
-        widest = tuple(
-            plan.ladder(first.kind, max(units)) for units in zip(*(c.hidden for c in configurations), strict=True)
-        )
-        self.spec = gradient.Spec(entering, widest, data.target.cardinality, first.activation, first.batch_norm)
-        self.hypers = plan.hypers(configurations)
-        self.rows = self._rows(data)
-        self.validation = None if validation is None else arrays.to_blocks(self._rows(validation))
+        self.spec = NetSteps(entering, _widths(first), data.target.cardinality, first.activation, first.batch_norm)
+        fixed = _hyper(configurations)
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
-        self.states = jax.vmap(partial(gradient.initial_state, spec=self.spec))(keys, hyper=self.hypers)
+        states = jax.vmap(partial(initial_state, spec=self.spec))(keys, hyper=fixed)
+        super().__init__(self.spec, states, fixed, options, data, validation)
 
-    def _rows(self, data: Dataset) -> gradient.Rows:
-        rows = arrays.to_rows(data)
-        known = data.X[arrays.usable(data)]
-        values = self.columns.values(known).reshape(-1, *self.spec.inputs)
-        return gradient.Rows(jnp.asarray(values), rows.y, rows.weight)
+    def to_rows(self, data: Dataset) -> engine.Rows:
+        """Return rows with the numbers that enter the network."""
+        return engine.to_rows(data, lambda X: self.columns.values(X).reshape(-1, *self.spec.inputs))
 
-    def train(self, epochs: int, batch: int, shuffle_seed: int, tell: Tell, interrupted: Event) -> bool:
-        """Run the epochs; tell whether all of them were run."""
-        self.batch, self.shuffle = min(batch, self.rows.y.shape[0]), jax.random.key(shuffle_seed)
-        done = self.run(0, epochs, epochs, tell, interrupted)
-        self.measure(done)  # an interrupt may have come between two measurements
-        return done == epochs
-
-    def advance(self, first: int, last: int, epochs: int) -> None:
-        """Run some of all epochs, in one compiled call."""
-        self.states = gradient.run_epochs(
-            self.states,
-            self.rows,
-            self.hypers,
-            jnp.asarray(first),
-            jnp.asarray(last),
-            jnp.asarray(epochs),
-            self.shuffle,
-            batch=self.batch,
-            spec=self.spec,
-        )
-        jax.block_until_ready(self.states)
-
-    @property
-    def current(self) -> Learned:
-        """The parameters as they are now."""
-        return self.states.layers, self.states.moving
-
-    def validation_errors(self) -> jax.Array | None:
-        """Return the errors of the parameters as they are now; None without validation rows."""
-        return None if self.validation is None else self._errors(self.current, self.validation)
-
-    def _errors(self, learned: Learned, rows: gradient.Rows) -> jax.Array:
-        return gradient.error_rates(*learned, rows, self.hypers, spec=self.spec)
-
-    def results(self, complete: bool, test: Dataset | None, *, networks: bool) -> list[TrainedNet]:
+    def results(self, complete: bool) -> list[TrainedNet]:
         """Return what was learned."""
         kept, validation = self.kept()
-        tested = np.full(self.count, np.nan)
-        if test is not None:
-            tested = np.asarray(self._errors(kept, arrays.to_blocks(self._rows(test))))
-        layers, moving = jax.tree.map(np.asarray, kept)
-        found = []
+        test = self.errors(kept, self.measured[1])
+        arrays, results = jax.tree.map(np.asarray, kept), []
         for b, configuration in enumerate(self.configurations):
-            net, errors = None, [float(validation[b]), float(tested[b])]
-            if networks and configuration.bits is not None:
-                of_one = jax.tree.map(lambda part, b=b: part[b], (layers, moving))
-                net = self._network(configuration, *of_one)
-                errors = [error_of(net, rows) for rows in (self.validation_rows, test)]
-            found.append(TrainedNet(net, errors[0], errors[1], self.history_of(b), complete))
-        return found
+            net, errors = None, [float(validation[b]), float(test[b])]
+            if self.networks and configuration.bits is not None:
+                net = self._network(configuration, jax.tree.map(lambda part, b=b: part[b], arrays))
+                errors = [error_of(net, rows) for rows in self.measured]
+            results.append(TrainedNet(net, errors[0], errors[1], self.history_of(b), complete))
+        return results
 
-    def _network(
-        self, run: NetConfiguration, layers: tuple[gradient.Weights, ...], moving: tuple[gradient.Moving, ...]
-    ) -> NeuralNet:
-        trained = trained_layers(self.spec, run.hidden, layers, moving)
+    def _network(self, run: NetConfiguration, parameters: Parameters) -> NeuralNet:
+        trained = trained_layers(self.spec, run.hidden, *parameters)
         assert run.bits is not None
         assert self.data.target is not None
         rows = self.data.X[:: max(1, len(self.data) // CALIBRATION)]
         values = np.rint(self.columns.values(rows).astype(np.float64) / self.columns.unit)
         reach = input_reach(self.data.variables, self.columns.inputs).reshape(self.spec.inputs)
-        whole, scale = whole_layers(
+        layers, scale = integer_layers(
             trained, run.bits, run.activation, self.columns.unit, values.reshape(-1, *self.spec.inputs), reach
         )
-        return NeuralNet(self.data.variables, self.data.target, self.columns.inputs, whole, scale, self.image)
+        return NeuralNet(self.data.variables, self.data.target, self.columns.inputs, layers, scale, self.image)
 
 
-def trained_layers(
-    spec: gradient.Spec,
-    hidden: tuple[int, ...],
-    layers: Sequence[gradient.Weights],
-    moving: Sequence[gradient.Moving],
-) -> list[Trained]:
-    """Cut off what was padded, and write batch normalisation as ``factor * (sum + shift)``."""
-    found, entering, shape = [], spec.inputs[-1], spec.inputs
-    for number, (layer, units) in enumerate(zip(layers, (*hidden, spec.classes), strict=True)):
-        last = number == len(hidden)
-        image = len(shape) == 3 and not last
-        places = (3, 3) if image else shape[:2] if len(shape) == 3 else ()
-        w = np.asarray(layer.w, dtype=np.float64).reshape(*places, -1, np.shape(layer.w)[-1])[..., :entering, :units]
-        factor, shift = np.ones(units), np.zeros(units)
-        if last:
-            shift = np.asarray(layer.beta, dtype=np.float64)[:units]
-        elif spec.batch_norm:
-            gamma, beta = (np.asarray(part, dtype=np.float64)[:units] for part in layer[1:])
-            mean, variance = (np.asarray(part, dtype=np.float64)[:units] for part in moving[number])
-            factor = gamma / np.sqrt(variance + gradient.VARIANCE)
-            factor = np.where(np.abs(factor) < 1e-9, 1e-9, factor)  # a dead unit: its weights do not matter
-            shift = beta / factor - mean
-        found.append(Trained(w if image else w.reshape(-1, units), factor, shift))
-        padded = spec.hidden[number] if not last else spec.classes
-        shape = (shape[0] // 2, shape[1] // 2, padded) if image else (padded,)
-        entering = units
-    return found
+def _hyper(configurations: Sequence[NetConfiguration]) -> Hyper:
+    """Turn what each configuration chooses into arrays with a leading axis of configurations."""
+    levels = [0.0 if c.bits is None else 2.0**c.bits - 1 for c in configurations]
+    rates, smoothing = [c.learning_rate for c in configurations], [c.label_smoothing for c in configurations]
+    widths = np.array([c.hidden for c in configurations], dtype=np.float32).reshape(len(configurations), -1)
+    return Hyper(*(jnp.asarray(part, dtype=jnp.float32) for part in (levels, rates, smoothing, widths)))
+
+
+def _shape(c: NetConfiguration) -> tuple[object, ...]:
+    return c.kind, _widths(c), c.activation, c.batch_norm, c.input_kind, c.image_shape
+
+
+def _widths(c: NetConfiguration) -> tuple[int, ...]:
+    """Return the widths to which the hidden layers are padded, so that few shapes are compiled."""
+    widths = []
+    for units in c.hidden:
+        width = NARROW[c.kind]
+        while width < units:
+            width *= 2 if c.kind == "conv" or jax.default_backend() == "cpu" else 4  # on a GPU compiling costs more
+        widths.append(width)
+    return tuple(widths)
+
+
+def _floats(data: Dataset, batch: int, configurations: Sequence[NetConfiguration]) -> int:
+    """Estimate the numbers that one configuration keeps in memory while it is trained."""
+    assert data.target is not None
+    c = configurations[0]
+    classes = data.target.cardinality
+    widths = _widths(c)
+    if c.kind == "dense":
+        inputs = sum(v.cardinality for v in data.variables) if c.input_kind == "one-hot" else len(data.variables)
+        sizes = [inputs, *widths, classes]
+        weights = sum(a * b for a, b in pairwise(sizes))
+        return 8 * weights + 6 * batch * sum(sizes[1:])
+    pixels, channels, weights, values = len(data.variables), 1, 0, 0
+    for units in widths:
+        weights += 9 * channels * units
+        values += pixels * (9 * channels + 6 * units)
+        pixels, channels = max(1, pixels // 4), units
+    return 8 * (weights + pixels * channels * classes) + 2 * batch * values
 
 
 def error_of(net: NeuralNet, rows: Dataset | None) -> float:
     """Return the weighted share of wrong labels; NaN without rows."""
     if rows is None or rows.y is None:
         return float("nan")
-    known = rows.rows(arrays.usable(rows))
+    known = rows.rows(engine.usable(rows))
     weight = np.ones(len(known)) if known.weight is None else known.weight
     return float((weight * (predict_codes(net, known.X) != known.y)).sum() / weight.sum())

@@ -1,7 +1,6 @@
-"""Training by gradient: configurations in, networks out.
+"""Tables, and the structure with them, trained by gradient: configurations in, networks out.
 
-This file is the bridge between the package's types and the arrays of `gradient.py`: it lays out the tables, groups
-configurations of equal shape, splits what does not fit in memory, runs the epochs, and turns the result into networks.
+The bridge between the package's types and the arrays of `table_steps.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,18 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.training import _arrays as arrays
-from tinybayes.learn.training import _plan as plan
-from tinybayes.learn.training import gradient
-from tinybayes.learn.training._arrays import find_device
-from tinybayes.learn.training._epochs import Epochs, Progress, Tell, in_parts
-from tinybayes.learn.training._tables import acyclic_mask, network, ordering_mask, table_space
+from tinybayes.learn.training import engine
+from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
+from tinybayes.learn.training.engine import Progress, Tell
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
-from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat
+from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
+from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
 from tinybayes.options import documented, option
 
-__all__ = ["Progress", "TableConfiguration", "Trained", "find_device", "noisy", "train_tables"]
+__all__ = ["Progress", "TableConfiguration", "Trained", "TrainingOptions", "train_tables"]
 
 FIRM = 60.0  # a preference that no Gumbel noise turns over
 
@@ -124,129 +121,171 @@ def train_tables(
     """
     options = options or TrainingOptions()
     configurations = [noisy(run) for run in configurations]
-    plan.check(data, configurations)
-    for name, rows in (("validation", validation), ("test", test)):
-        if rows is not None and (rows.variables, rows.target) != (data.variables, data.target):
-            raise error("the variables of the training rows", "others", where=name, remedy="read it like the data")
-    arrays.keep_compiled_code()
-    device = find_device(options.device)
-    parts = list(plan.parts(data, configurations, options.batch_size, options.memory or arrays.device_memory(device)))
+    engine.check_data(data, configurations, validation=validation, test=test)
+    _check(data, configurations)
 
-    def work(indices: tuple[int, ...], tell: Tell, interrupted: Event) -> list[Trained]:
-        run = _Run(data, [configurations[i] for i in indices], validation, options.keep_best, options.every)
-        complete = run.train(options.epochs, options.batch_size, acyclic_from, options.shuffle_seed, tell, interrupted)
-        return run.results(complete, test, networks=networks and acyclic_from <= 1)
+    def make(part: Sequence[TableConfiguration]) -> TableRun:
+        return TableRun(data, part, options, validation, test, acyclic_from, networks)
 
-    return in_parts(parts, work, epochs=options.epochs, device=device, report=report)
+    floats = partial(_floats, data, options.batch_size)
+    return engine.train(configurations, options, shape=_shape, floats=floats, make=make, report=report)
 
 
-class _Run(Epochs):
+class TableRun(engine.Run[Trained]):
     """Configurations of equal shape on their way through the epochs."""
+
+    states: State
+    fixed: Tables
 
     def __init__(
         self,
         data: Dataset,
         configurations: Sequence[TableConfiguration],
+        options: TrainingOptions,
         validation: Dataset | None,
-        keep_best: bool,
-        every: int,
+        test: Dataset | None,
+        acyclic_from: float,
+        networks: bool,
     ) -> None:
-        super().__init__(len(configurations), keep_best=keep_best and validation is not None, every=every)
-        self.data, self.configurations = data, configurations
-        self.quantized = isinstance(configurations[0].number_format, Fixed)
-        self.states_of = np.array([v.cardinality for v in data.variables])
+        self.data, self.configurations, self.test = data, configurations, test
+        self.acyclic_from, self.networks = acyclic_from, networks and acyclic_from <= 1
         assert data.target is not None
-        classes = data.target.cardinality
-        spaces = [table_space(c.candidates, self.states_of, classes) for c in configurations]
-        # A whole number of vector loads in every row of a table: on a GPU an odd number of groups costs half the speed.
+        states, classes = _states(data), data.target.cardinality
+        spaces = [table_space(c.candidates, states, classes) for c in configurations]
+        # Rows of a whole number of vector loads: on a GPU an odd number of groups costs half the speed.
         groups = -(-max(len(space.states) for space in spaces) // 32) * 32
-        padded = [arrays.padded(space, groups) for space in spaces]
-        self.spaces = gradient.Space(*(jnp.stack(part) for part in zip(*padded, strict=True)))
-        self.masks = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
-        self.hypers = plan.hypers(configurations)
-        self.rows = arrays.to_rows(data)
-        self.validation = None if validation is None else arrays.to_blocks(arrays.to_rows(validation))
-        sharing = configurations[0].sharing > 0
-        make = jax.vmap(partial(gradient.initial_state, sharing=sharing), in_axes=(0, 0, None, None))
-        keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
-        self.states = make(keys, self.spaces, int(self.states_of.max()), classes)
-        start = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
-        logits = self.states.logits._replace(value=jnp.asarray(np.stack(start), dtype=jnp.float32))
-        self.states = self.states._replace(logits=logits)
+        space = Space(*(jnp.stack(part) for part in zip(*(padded(s, groups) for s in spaces), strict=True)))
+        mask = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
+        make = partial(
+            initial_state, max_states=int(states.max()), classes=classes, sharing=configurations[0].sharing > 0
+        )
+        start = jax.vmap(make)(jnp.stack([jax.random.key(c.seed) for c in configurations]), space)
+        liked = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
+        logits = start.logits._replace(value=jnp.asarray(np.stack(liked), dtype=jnp.float32))
+        steps = TableSteps(isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
+        fixed = Tables(space, mask, _hyper(configurations))
+        super().__init__(steps, start._replace(logits=logits), fixed, options, data, validation)
 
-    def train(
-        self, epochs: int, batch: int, acyclic_from: float, shuffle_seed: int, tell: Tell, interrupted: Event
-    ) -> bool:
-        """Run the epochs; tell whether all of them were run."""
-        self.batch, self.shuffle = min(batch, self.rows.y.shape[0]), jax.random.key(shuffle_seed)
-        free = any(not c.candidates.ordered for c in self.configurations) and acyclic_from <= 1
-        turn = min(epochs, max(1, round(acyclic_from * epochs))) if free else epochs
-        done = self.run(0, turn, epochs, tell, interrupted)
+    def train(self, tell: Tell, interrupted: Event) -> bool:
+        """Run the epochs; candidates without an ordering lose their cycles on the way, or at the end."""
+        epochs = self.options.epochs
+        if all(c.candidates.ordered for c in self.configurations) or self.acyclic_from > 1:
+            return super().train(tell, interrupted)
+        turn = min(epochs, max(1, round(self.acyclic_from * epochs)))
+        done = self.run(0, turn, tell, interrupted)
         if turn < epochs and done == turn and not interrupted.is_set():
             self._break_cycles(ordering_mask)
-            done = self.run(done, epochs, epochs, tell, interrupted)
+            done = self.run(done, epochs, tell, interrupted)
             self.measure(done, again=done == turn)
-        elif free:  # still without an ordering
+        else:  # still without an ordering
             self._break_cycles(acyclic_mask)
             self.measure(done, again=True)
-        else:  # an interrupt may have come between two measurements
-            self.measure(done)
         return done == epochs
-
-    def advance(self, first: int, last: int, epochs: int) -> None:
-        """Run some of all epochs, in one compiled call."""
-        self.states = gradient.run_epochs(
-            self.states,
-            self.rows,
-            self.spaces,
-            self.masks,
-            self.hypers,
-            jnp.asarray(first),
-            jnp.asarray(last),
-            jnp.asarray(epochs),
-            self.shuffle,
-            batch=self.batch,
-            quantized=self.quantized,
-            per_row=self.configurations[0].per_row,
-        )
-        jax.block_until_ready(self.states)
-
-    @property
-    def current(self) -> gradient.Parameters:
-        """The parameters as they are now."""
-        return self.states.parameters
-
-    def validation_errors(self) -> jax.Array | None:
-        """Return the errors of the parameters as they are now; None without validation rows."""
-        return None if self.validation is None else self._errors(self.current, self.validation)
 
     def _break_cycles(self, narrow: Callable[..., np.ndarray]) -> None:
         """Leave each feature only candidates among which no choice has a cycle."""
         logits = np.asarray(self.states.logits.value, dtype=np.float64)
-        masks = np.array(self.masks)
+        masks = np.array(self.fixed.mask)
         for b, configuration in enumerate(self.configurations):
             masks[b] = narrow(logits[b], masks[b], configuration.candidates.parent)
-        self.masks = jnp.asarray(masks)
+        self.fixed = self.fixed._replace(mask=jnp.asarray(masks))
         self.best = None  # what was best before had cycles
 
-    def _errors(self, parameters: gradient.Parameters, rows: gradient.Rows) -> jax.Array:
-        return gradient.error_rates(parameters, rows, self.spaces, self.masks, self.hypers, quantized=self.quantized)
-
-    def results(self, complete: bool, test: Dataset | None, *, networks: bool) -> list[Trained]:
+    def results(self, complete: bool) -> list[Trained]:
         """Return what was learned."""
         parameters, validation_errors = self.kept()
-        test_errors = np.full(self.count, np.nan)
-        if test is not None:
-            test_errors = np.asarray(self._errors(parameters, arrays.to_blocks(arrays.to_rows(test))))
-        theta, prior = (np.asarray(part) if networks else np.empty(self.count) for part in parameters[:2])
-        choices = np.asarray(gradient.best_choice(parameters.logits, self.masks))
-        found = []
+        test_errors = self.errors(parameters, self.test)
+        choices = np.asarray(best_choice(parameters.logits, self.fixed.mask))
+        offsets = np.asarray(self.fixed.space.offset)
+        theta, prior = (np.asarray(part) if self.networks else np.empty(self.count) for part in parameters[:2])
+        features, results = np.arange(choices.shape[1]), []
         for b, configuration in enumerate(self.configurations):
-            parent = configuration.candidates.parent[np.arange(len(choices[b])), choices[b]]
-            offset = np.asarray(self.spaces.offset[b])[np.arange(len(choices[b])), choices[b]]
-            net = None
-            if networks:
-                net = network(self.data, configuration.number_format, parent, offset, theta[b], prior[b])
-            figures = float(validation_errors[b]), float(test_errors[b])
-            found.append(Trained(net, tuple(parent.tolist()), *figures, self.history_of(b), complete))
-        return found
+            parents, net = configuration.candidates.parent[features, choices[b]], None
+            if self.networks:
+                offset = offsets[b][features, choices[b]]
+                net = _network(self.data, configuration.number_format, parents, offset, theta[b], prior[b])
+            errors = float(validation_errors[b]), float(test_errors[b])
+            results.append(Trained(net, tuple(parents.tolist()), *errors, self.history_of(b), complete))
+        return results
+
+
+def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
+    """Refuse configurations that cannot be trained, before any work is done."""
+    for i, c in enumerate(configurations):
+        where = f"configuration {i}"
+        if len(c.candidates.parent) != len(data.variables):
+            raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
+        if not isinstance(c.number_format, Float | Fixed):
+            raise error("a Float or Fixed format", str(c.number_format), where=where)
+        if c.structure_noise and (c.candidates.parent[:, 0] >= 0).any():
+            raise error('"no extra parent" as first choice', "another one", where=f"{where}, structure_noise")
+        if c.sharing and c.per_row:
+            remedy = "leave one of them out"
+            raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
+
+
+def _shape(c: TableConfiguration) -> tuple[object, ...]:
+    quantized = isinstance(c.number_format, Fixed)
+    return c.candidates.parent.shape[1], quantized, c.candidates.ordered, c.per_row, c.sharing > 0
+
+
+def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfiguration]) -> int:
+    """Return the numbers that a configuration keeps: parameters, moments, gradient, temporaries."""
+    assert data.target is not None
+    states, classes = _states(data), data.target.cardinality
+    groups = max(len(table_space(c.candidates, states, classes).states) for c in configurations)
+    rows = batch * configurations[0].candidates.parent.size * classes
+    return 6 * int(states.max()) * groups * classes + 2 * rows
+
+
+def _states(data: Dataset) -> np.ndarray:
+    return np.array([v.cardinality for v in data.variables])
+
+
+def _hyper(configurations: Sequence[TableConfiguration]) -> Hyper:
+    """Turn what each configuration chooses into arrays with a leading axis of configurations."""
+    formats = [c.number_format for c in configurations]
+    scale = [2.0**f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    limit = [2.0**f.integer - 2.0**-f.fraction if isinstance(f, Fixed) else 1.0 for f in formats]
+    names = Hyper._fields[:-2]  # the scale and the limit of the number format come last
+    columns = [[getattr(c, name) for c in configurations] for name in names]
+    return Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
+
+
+def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> Space:
+    """Lay out the tables of all candidates one after another."""
+    parent, allowed = candidates.parent, candidates.allowed
+    contexts = np.where(allowed, np.where(parent >= 0, states[parent], 1), 0)
+    offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
+    size = (contexts * states[:, None] * classes).astype(np.float32)
+    owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
+    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner], owner)]
+    return Space(integers[0], integers[1], jnp.asarray(size), *integers[2:])
+
+
+def padded(space: Space, groups: int) -> Space:
+    """Add groups that belong to no feature."""
+    more = (0, groups - len(space.states))
+    states = jnp.pad(space.states, more, constant_values=1)
+    return space._replace(states=states, owner=jnp.pad(space.owner, more, constant_values=-1))
+
+
+def _network(
+    data: Dataset,
+    storage: NumberFormat,
+    parents: np.ndarray,
+    offsets: np.ndarray,
+    theta: np.ndarray,
+    prior: np.ndarray,
+) -> BayesNet:
+    """Cut the chosen tables out of theta."""
+    features = len(data.variables)
+    cpds = []
+    for variable, parent, offset in zip(data.variables, parents.tolist(), offsets.tolist(), strict=True):
+        contexts = data.variables[parent].cardinality if parent >= 0 else 1
+        table = theta[: variable.cardinality, offset : offset + contexts]  # value, parent, class
+        rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
+        above = (parent, features) if parent >= 0 else (features,)
+        cpds.append(CPD(above, storage.encode(rows.astype(np.float64)), storage))
+    cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))
+    return BayesNet(data.variables, data.target, tuple(cpds))

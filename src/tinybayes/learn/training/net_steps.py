@@ -1,4 +1,4 @@
-"""Training quantised neural networks: arrays in, arrays out, many configurations at once, in JAX.
+"""Steps of quantised neural networks: arrays in, arrays out, in JAX.
 
 Configurations under `vmap` have the same layers but may differ in width: narrow ones are padded, and a mask makes the
 units beyond their width zero, so that these neither count nor learn. Bits, learning rates and seeds are data.
@@ -8,34 +8,18 @@ grouped convolutions are not.
 Numbers in brackets are equations of resource_efficient_bn_classifiers.
 """
 
-from functools import partial
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from tinybayes.learn.training.engine import Rows
+from tinybayes.learn.training.optimizer import Moments, adam, decay, start
+
 Array = jax.Array
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7
 MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and what is added to a variance
 DECAY = 4.0  # the learning rate falls by this many powers of ten over a run
-
-
-class Spec(NamedTuple):
-    """What configurations trained together have in common."""
-
-    inputs: tuple[int, ...]  # columns; or rows, columns and channels of an image
-    hidden: tuple[int, ...]  # units or channels, padded
-    classes: int
-    activation: str
-    batch_norm: bool
-
-
-class Rows(NamedTuple):
-    """Rows of data: inputs, classes, weights."""
-
-    X: Array
-    y: Array
-    weight: Array
 
 
 class Weights(NamedTuple):
@@ -53,27 +37,70 @@ class Moving(NamedTuple):
     variance: Array
 
 
+Parameters = tuple[tuple[Weights, ...], tuple[Moving, ...]]
+
+
 class Hyper(NamedTuple):
     """What a configuration may choose: one scalar each, and how many units of each hidden layer exist."""
 
     levels: Array  # 2**bits - 1; zero for weights that are not quantised
     learning_rate: Array
-    smoothing: Array  # of the labels
+    label_smoothing: Array
     width: Array
 
 
 class State(NamedTuple):
     """What training changes."""
 
-    layers: tuple[Weights, ...]
-    first: tuple[Weights, ...]
-    second: tuple[Weights, ...]
+    layers: Moments  # of a tuple of `Weights`
     moving: tuple[Moving, ...]
     key: Array
     step: Array
 
+    @property
+    def parameters(self) -> Parameters:
+        """The weights without their moments, and the statistics of batch normalisation."""
+        return self.layers.value, self.moving
 
-def initial_state(key: Array, spec: Spec, hyper: Hyper) -> State:
+
+@dataclass(frozen=True)
+class NetSteps:
+    """The steps that the engine takes, for configurations with equal layers."""
+
+    inputs: tuple[int, ...]  # columns; or rows, columns and channels of an image
+    hidden: tuple[int, ...]  # units or channels, padded
+    classes: int
+    activation: str
+    batch_norm: bool
+
+    def schedule(self, progress: Array) -> Array:
+        """Return the factor of the learning rate."""
+        return decay(progress, DECAY)
+
+    def step(self, state: State, fixed: Hyper, rows: Rows, schedule: Array) -> State:
+        """Take one step of Adam on one mini-batch."""
+        key, noise = jax.random.split(state.key)
+
+        def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
+            scores, moving = logits((layers, state.moving), rows.X, fixed, self, (noise, state.step))
+            log_p = jax.nn.log_softmax(scores)
+            of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
+            smooth = (1 - fixed.label_smoothing) * of_class + fixed.label_smoothing * log_p.mean(axis=1)
+            return -(rows.weight * smooth).mean(), moving
+
+        gradient, moving = jax.grad(loss, has_aux=True)(state.layers.value)
+        step = state.step + 1
+        moved = adam(state.layers, gradient, fixed.learning_rate * schedule, step)
+        bound = jnp.where(fixed.levels > 0, 1.0, jnp.inf)  # only weights that are quantised stay within the levels
+        layers = tuple(layer._replace(w=jnp.clip(layer.w, -bound, bound)) for layer in moved.value)
+        return State(moved._replace(value=layers), moving, key, step)
+
+    def scores(self, parameters: Parameters, fixed: Hyper, X: Array) -> Array:
+        """Return the class scores of rows."""
+        return logits(parameters, X, fixed, self, None)[0]
+
+
+def initial_state(key: Array, spec: NetSteps, hyper: Hyper) -> State:
     """Draw weights uniformly as Glorot and Bengio do, for the units that exist."""
     key, draw = jax.random.split(key)
     layers, shape = [], spec.inputs
@@ -88,9 +115,8 @@ def initial_state(key: Array, spec: Spec, hyper: Hyper) -> State:
         layers.append(Weights(w, jnp.ones(units), jnp.zeros(units)))
         shape = (shape[0] // 2, shape[1] // 2, units) if image else (units,)
         entering = widths[number]
-    zeros = jax.tree.map(jnp.zeros_like, tuple(layers))
     moving = tuple(Moving(jnp.zeros(units), jnp.ones(units)) for units in spec.hidden)
-    return State(tuple(layers), zeros, zeros, moving, key, jnp.zeros((), jnp.int32))
+    return State(start(tuple(layers)), moving, key, jnp.zeros((), jnp.int32))
 
 
 def quantize(w: Array, levels: Array) -> Array:
@@ -114,15 +140,10 @@ def _sign_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
 
 
 def logits(
-    layers: tuple[Weights, ...],
-    moving: tuple[Moving, ...],
-    x: Array,
-    hyper: Hyper,
-    spec: Spec,
-    training: tuple[Array, Array] | None,
+    parameters: Parameters, x: Array, hyper: Hyper, spec: NetSteps, training: tuple[Array, Array] | None
 ) -> tuple[Array, tuple[Moving, ...]]:
     """Return class scores and new running means; in training with a key and the number of the step."""
-    values, kept = x, []
+    (layers, moving), values, kept = parameters, x, []
     for number, layer in enumerate(layers[:-1]):
         image = values.ndim == 4
         w = quantize(layer.w, hyper.levels)
@@ -164,76 +185,3 @@ def _normalized(a: Array, layer: Weights, moving: Moving, step: Array | None) ->
         kept = jnp.minimum(MOMENTUM, step / (step + 1.0))  # the plain mean at first: short runs have means, too
         moving = Moving(*(kept * old + (1 - kept) * new for old, new in zip(moving, still, strict=True)))
     return layer.gamma * (a - mean) / jnp.sqrt(variance + VARIANCE) + layer.beta, moving
-
-
-def train_step(state: State, rows: Rows, hyper: Hyper, rate: Array, spec: Spec) -> State:
-    """Take one step of Adam on one mini-batch for one configuration."""
-    key, noise = jax.random.split(state.key)
-
-    def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
-        scores, moving = logits(layers, state.moving, rows.X, hyper, spec, (noise, state.step))
-        log_p = jax.nn.log_softmax(scores)
-        of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
-        smooth = (1 - hyper.smoothing) * of_class + hyper.smoothing * log_p.mean(axis=1)
-        return -(rows.weight * smooth).mean(), moving
-
-    gradient, moving = jax.grad(loss, has_aux=True)(state.layers)
-    step = state.step + 1
-    t = step.astype(jnp.float32)
-    corrected = rate * jnp.sqrt(1 - BETA2**t) / (1 - BETA1**t)
-    first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state.first, gradient)
-    second = jax.tree.map(lambda m, g: BETA2 * m + (1 - BETA2) * g**2, state.second, gradient)
-    moved = jax.tree.map(lambda p, m, v: p - corrected * m / (jnp.sqrt(v) + EPSILON), state.layers, first, second)
-    bound = jnp.where(hyper.levels > 0, 1.0, jnp.inf)  # only weights that are quantised stay within the levels
-    layers = tuple(layer._replace(w=jnp.clip(layer.w, -bound, bound)) for layer in moved)
-    return State(layers, first, second, moving, key, step)
-
-
-@partial(jax.jit, static_argnames=("batch", "spec"), donate_argnums=0)
-def run_epochs(
-    states: State,
-    data: Rows,
-    hypers: Hyper,
-    first: Array,
-    last: Array,
-    total: Array,
-    shuffle: Array,
-    *,
-    batch: int,
-    spec: Spec,
-) -> State:
-    """Train all configurations from epoch `first` up to `last`, in one compiled call; see `gradient.run_epochs`."""
-    count = data.y.shape[0]
-    steps = count // batch
-
-    def epoch(e: Array, states: State) -> State:
-        decay = 10.0 ** (-DECAY * e / jnp.maximum(total - 1, 1))
-        order = jax.random.permutation(jax.random.fold_in(shuffle, e), count)[: steps * batch]
-
-        def step(states: State, index: Array) -> tuple[State, None]:
-            rows = Rows(data.X[index].astype(jnp.float32), data.y[index], data.weight[index])
-
-            def one(state: State, hyper: Hyper) -> State:
-                return train_step(state, rows, hyper, hyper.learning_rate * decay, spec)
-
-            return jax.vmap(one)(states, hypers), None
-
-        return jax.lax.scan(step, states, order.reshape(steps, batch))[0]
-
-    return jax.lax.fori_loop(first, last, epoch, states)
-
-
-@partial(jax.jit, static_argnames=("spec",))
-def error_rates(
-    layers: tuple[Weights, ...], moving: tuple[Moving, ...], data: Rows, hypers: Hyper, *, spec: Spec
-) -> Array:
-    """Return the weighted share of wrong labels of every configuration; `data` comes in blocks."""
-
-    def one(layers: tuple[Weights, ...], moving: tuple[Moving, ...], hyper: Hyper) -> Array:
-        def wrong(rows: Rows) -> Array:
-            scores, _ = logits(layers, moving, rows.X.astype(jnp.float32), hyper, spec, None)
-            return jnp.sum(rows.weight * (jnp.argmax(scores, axis=1) != rows.y))
-
-        return jax.lax.map(wrong, data).sum() / data.weight.sum()
-
-    return jax.vmap(one)(layers, moving, hypers)

@@ -1,0 +1,256 @@
+"""Steps of tables and structure by gradient: arrays in, arrays out, in JAX.
+
+All tables that a run may use lie in one array ``theta[x, group, class]``: a *group* is one parent context of one
+candidate table, and holds ``log p(x | parent value, class)`` for all its ``x`` (padded with `PAD` up to the largest
+number of states). So one gather finds the entries of a batch, one sum over the first axis normalises every table, and
+one scatter adds up the gradient, whatever the structure: naive Bayes has one candidate a feature, a fixed TAN too, a
+search several.
+
+Two facts keep a step cheap. Adding a constant to a group changes no normalised table, so that theta is stored
+normalised and the optimiser works on it directly. And only the chosen tables get a gradient from the data: the other
+candidates are read for the gradient of the structure, but never written to by the scatter.
+
+Beyond the papers, all groups of a feature may share a part: ``theta[x, g, c] = own[x, g, c] + common[x, feature, c]``.
+A context that the data rarely shows then follows the others instead of staying where it started. Since only
+differences count, the steps of the common part are added to theta, and the two parts are never stored apart.
+
+Numbers in brackets are equations of differentiable_tan; numbers with R of resource_efficient_bn_classifiers.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from tinybayes.learn.training.engine import Rows
+from tinybayes.learn.training.losses import hybrid
+from tinybayes.learn.training.optimizer import Moments, adam, decay, start
+
+Array = jax.Array
+PAD = -1e30  # log-probability of a state that does not exist
+
+
+class Space(NamedTuple):
+    """The tables of a run; each array may carry a leading axis of configurations.
+
+    ``parent[i, k]`` is the k-th candidate parent of feature i, -1 for none; ``offset[i, k]`` the first group of that
+    table; ``size[i, k]`` its number of entries; ``states[g]`` the number of states in group g, ``owner[g]`` its
+    feature.
+    """
+
+    parent: Array
+    offset: Array
+    size: Array
+    states: Array
+    owner: Array
+
+
+class Hyper(NamedTuple):
+    """What a configuration may choose, one scalar each (or a leading axis of configurations)."""
+
+    lam: Array
+    gamma: Array
+    eta: Array
+    conditional: Array  # weight of the conditional loss
+    learning_rate: Array
+    structure_rate: Array
+    size_penalty: Array  # lambda_MS
+    structure_noise: Array  # probability that a feature loses its extra parent for one draw
+    sharing: Array  # learning rate of what the groups of a feature have in common, as a multiple of the other one
+    scale: Array  # 2**fraction of the fixed-point format
+    limit: Array  # largest magnitude it can represent
+
+
+class Tables(NamedTuple):
+    """What training does not change: the tables, which candidates may be chosen, the hyper-parameters."""
+
+    space: Space
+    mask: Array
+    hyper: Hyper
+
+
+class Parameters(NamedTuple):
+    """What a network is made of: tables, class prior, structure."""
+
+    theta: Array
+    prior: Array
+    logits: Array
+
+
+class State(NamedTuple):
+    """What training changes."""
+
+    theta: Moments
+    prior: Moments
+    logits: Moments
+    common: Moments  # the sum of the steps of the common parts; without features where nothing is shared
+    key: Array
+    step: Array
+
+    @property
+    def parameters(self) -> Parameters:
+        """The values without their moments."""
+        return Parameters(self.theta.value, self.prior.value, self.logits.value)
+
+
+def initial_state(
+    key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1, sharing: bool = False
+) -> State:
+    """Draw the parameters from U(-spread, spread), normalised; all structures start equally likely."""
+    draw, draw_prior, key = jax.random.split(key, 3)
+    groups = space.states.shape[0]
+    rho = jax.random.uniform(draw, (max_states, groups, classes), minval=-spread, maxval=spread)
+    exists = jnp.arange(max_states)[:, None] < space.states[None, :]
+    theta = _normalized(jnp.where(exists[:, :, None], rho, PAD))
+    prior = _normalized(jax.random.uniform(draw_prior, (classes,), minval=-spread, maxval=spread))
+    logits = jnp.zeros(space.parent.shape)
+    common = jnp.zeros((max_states, space.parent.shape[0] if sharing else 0, classes))
+    return State(start(theta), start(prior), start(logits), start(common), key, jnp.zeros((), jnp.int32))
+
+
+class Schedule(NamedTuple):
+    """Within an epoch: the factor of the learning rate, and the temperature of the structure's softmax."""
+
+    decay: Array
+    tau: Array
+
+
+@dataclass(frozen=True)
+class TableSteps:
+    """The steps that the engine takes.
+
+    `quantized`: the tables are seen through the fixed-point format. `per_row`: a structure is drawn for every row; the
+    paper draws one for the whole mini-batch, and so do states with a common part.
+    """
+
+    quantized: bool
+    per_row: bool = False
+
+    def schedule(self, progress: Array) -> Schedule:
+        """Let the rate fall by a factor of 1000, the temperature from 10 to 0.1."""
+        return Schedule(decay(progress, 3.0), 10.0 ** (1.0 - 2.0 * progress))
+
+    def step(self, state: State, fixed: Tables, rows: Rows, schedule: Schedule) -> State:
+        """Take one step on one mini-batch; with a single candidate there is no structure to search."""
+        (space, mask, hyper), quantized, per_row = fixed, self.quantized, self.per_row
+        rate, tau = hyper.learning_rate * schedule.decay, schedule.tau
+        theta, prior, logits = state.parameters
+        key, gumbel, loss = jax.random.split(state.key, 3)
+        entries = theta.reshape(-1, theta.shape[-1])
+        cell = cells(rows.X, space, theta.shape)
+        choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
+        selected = cell[:, :, 0]
+        search = mask.shape[1] > 1
+        if search:
+            draws = len(rows.y) if per_row else 1
+            z = jnp.where(mask, logits + jax.random.gumbel(gumbel, (draws, *mask.shape)), -jnp.inf)
+            kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.structure_noise
+            choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
+            selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
+        scores = class_scores(entries, prior, selected, hyper, quantized)
+        g = jax.grad(hybrid)(scores, rows.y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
+        d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
+        step = state.step + 1
+        d_theta = _through_softmax(theta, d_entries.reshape(theta.shape))
+        new_theta = adam(state.theta, d_theta, rate, step)
+        new_common, new_logits = state.common, state.logits
+        if state.common.value.size:
+            new_common = adam(state.common, _of_features(d_theta, space, choice[0]), rate * hyper.sharing, step)
+            moved = (new_common.value - state.common.value)[:, space.owner, :]
+            new_theta = new_theta._replace(value=new_theta.value + moved)
+        new_prior = adam(state.prior, _through_softmax(prior, g.sum(axis=0)), rate, step)
+        if search:
+            read = _read(entries, cell, hyper, quantized)
+            d_choice = jnp.einsum("bc,bikc->bik", g, read) if per_row else jnp.einsum("bc,bikc->ik", g, read)[None]
+            soft = jax.nn.softmax(z / tau, axis=2) * kept[:, :, None]  # (13)
+            d_logits = (soft * (d_choice - (soft * d_choice).sum(axis=2, keepdims=True))).sum(axis=0) / tau
+            d_logits += hyper.size_penalty * _of_sizes(logits, fixed)
+            new_logits = adam(state.logits, d_logits, hyper.structure_rate, step)
+        new_theta = new_theta._replace(value=_renormalized(new_theta.value))
+        new_prior = new_prior._replace(value=_normalized(new_prior.value))
+        return State(new_theta, new_prior, new_logits, new_common, key, step)
+
+    def scores(self, parameters: Parameters, fixed: Tables, X: Array) -> Array:
+        """Return the class scores of rows under the most probable structure."""
+        theta, prior, logits = parameters
+        space = fixed.space
+        choice = best_choice(logits, fixed.mask)[:, None]
+        chosen = space._replace(
+            parent=jnp.take_along_axis(space.parent, choice, axis=1),
+            offset=jnp.take_along_axis(space.offset, choice, axis=1),
+        )
+        selected = cells(X, chosen, theta.shape)[:, :, 0]
+        return class_scores(theta.reshape(-1, theta.shape[-1]), prior, selected, fixed.hyper, self.quantized)
+
+
+def cells(X: Array, space: Space, shape: tuple[int, ...]) -> Array:
+    """Return the row of ``theta.reshape(-1, classes)`` for each data row, feature and candidate.
+
+    Where the feature or the parent is missing, the row is past the end: it reads as zero and is never written.
+    """
+    states, groups, _ = shape
+    above = jnp.where(space.parent >= 0, X[:, space.parent], 0)
+    missing = (X[:, :, None] < 0) | (above < 0)
+    return jnp.where(missing, states * groups, X[:, :, None] * groups + space.offset + above)
+
+
+def _of_features(gradient: Array, space: Space, choice: Array) -> Array:
+    """Add up the gradient over the groups of each feature; only those of the chosen table have one."""
+    first = jnp.take_along_axis(space.offset, choice[:, None], axis=1)
+    group = first + jnp.arange(gradient.shape[0])  # a parent has no more values than the largest number of states
+    owner = space.owner.at[group].get(mode="fill", fill_value=-1)
+    own = gradient.at[:, group].get(mode="fill", fill_value=0.0)
+    return jnp.where((owner == jnp.arange(len(first))[:, None])[:, :, None], own, 0.0).sum(axis=2)
+
+
+def _of_sizes(logits: Array, fixed: Tables) -> Array:
+    """Return the gradient of the expected number of entries (R18)."""
+    p = jax.nn.softmax(jnp.where(fixed.mask, logits, -jnp.inf), axis=1)
+    size = fixed.space.size
+    return p * (size - (p * size).sum(axis=1, keepdims=True))
+
+
+def class_scores(entries: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:
+    """Add up the prior and the selected entries (9), (R3), as they are stored."""
+    first = fixed_point(prior, hyper) if quantized else prior
+    return first + _read(entries, selected, hyper, quantized).sum(axis=1)
+
+
+def _read(entries: Array, cell: Array, hyper: Hyper, quantized: bool) -> Array:
+    read = entries.at[cell].get(mode="fill", fill_value=0.0)
+    return fixed_point(read, hyper) if quantized else read
+
+
+def fixed_point(theta: Array, hyper: Hyper) -> Array:
+    """Quantise (R11): round half to even, then clip. In training its derivative is taken to be one everywhere."""
+    return jnp.clip(jnp.round(theta * hyper.scale) / hyper.scale, -hyper.limit, 0.0)
+
+
+def best_choice(logits: Array, mask: Array) -> Array:
+    """Return the most probable candidate of each feature."""
+    return jnp.argmax(jnp.where(mask, logits, -jnp.inf), axis=-1)
+
+
+def _through_softmax(theta: Array, gradient: Array) -> Array:
+    """Gradient with respect to unnormalised log-probabilities (R9), theta being the normalised ones."""
+    return gradient - jnp.exp(theta) * _sum_first(gradient)
+
+
+def _normalized(rho: Array) -> Array:
+    return rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
+
+
+def _renormalized(rho: Array) -> Array:
+    """Normalise values that a small step moved away from normalised ones: no maximum is needed against overflow."""
+    return rho - jnp.log(_sum_first(jnp.exp(rho)))
+
+
+def _sum_first(values: Array) -> Array:
+    """Sum over the first axis. Written out when it is short: XLA's reduction is several times slower on a CPU."""
+    if values.ndim == 1 or values.shape[0] > 64:
+        return values.sum(axis=0, keepdims=True)
+    total = values[0]
+    for k in range(1, values.shape[0]):
+        total = total + values[k]
+    return total[None]
