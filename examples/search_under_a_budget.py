@@ -12,7 +12,7 @@ table = load_digits(as_frame=True).frame
 train, test = table.iloc[::2], table.iloc[1::2]
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()) / "search"
-result = tb.explore(train, "target", output=folder, test=test, budget_bits=8 * 4000, seconds=10, seed=0)
+result = tb.explore(train, "target", output=folder, test=test, budget="4kB", seconds=10, seed=0)
 
 print("the front, from the smallest model to the most accurate one:")
 for point in result.front:
