@@ -10,54 +10,54 @@ from experiments.store import read_report
 TABLE = """
 ## Differentiable TAN, Table 1: structures
 
-The column *chosen on test rows* is the paper's protocol: the best of all final runs, looked up on the test rows. The
-column *chosen on validation rows* is the test error of the setting that was best, in the first stage, on a tenth of
-the training rows. *Runs* counts both stages and all folds; the paper ran 500 settings (naive Bayes, Chow-Liu) or 25
-to 50 structures with 100 settings each, all with two learning rates. [What was run](#what-was-run) lists our sweeps.
-Order-free TAN, structure noise, sharing and structures by row are ours and not in the paper; a pseudo-TAN may have
-cycles and is no Bayesian network. The ranges of the sweeps called narrowed, narrower, slow, wide margin, full, sharing
-or first space were set after a look at the test errors of earlier ones, so that what was chosen on validation rows
-there is not entirely independent of the test rows.
+The column *chosen on test rows* follows the paper's protocol: the smallest test error of all final runs. The column
+*chosen on validation rows* is the test error of the setting that was best, in the first stage, on a held-out tenth of
+the training rows. *Runs* counts both stages and all folds. The paper ran 500 settings (naive Bayes, Chow-Liu) or 25 to
+50 structures with 100 settings each, all with two learning rates. [What was run](#what-was-run) lists our sweeps.
+Order-free TAN, structure noise, sharing and structures by row are ours, not the paper's. A pseudo-TAN may have cycles
+and is not a Bayesian network. The ranges of the sweeps called narrowed, narrower, slow, wide margin, full, sharing or
+first space were set after we had seen test errors of earlier sweeps, so their validation-selected numbers are not
+fully independent of the test rows.
 
 | data | structure | runs | chosen on test rows | paper, chosen on test rows | chosen on validation rows |
 |---|---|---:|---:|---:|---:|
 """
 FINDINGS1 = """
-The paper finds that searched trees (TAN Subset) beat random trees and the tree of Chow and Liu on all four data sets,
-that more candidates than eight bring nothing, and that choosing candidates by the distance of pixels helps on mnist
-and not on usps.
+The paper finds that searched trees (TAN Subset) beat random trees and the Chow-Liu tree on all four data sets, that
+more than eight candidates gain nothing, and that choosing candidates by pixel distance helps on mnist but not on
+usps.
 """
 FIGURE2 = """
 ## Differentiable TAN, Figure 2: the weight of the margin
 
 ![Test error over log10 lambda for every structure, a panel for each data set]({picture})
 
-{run} Each point is a setting after its full training; those that did badly in the first stage are missing. A line is
-the lower convex hull of its points: no point of that colour lies below it, so it is **chosen on test rows**. Where a
-line stays low over a long stretch, the structure is good over many settings and not by one lucky draw. The paper
-finds this for TAN Subset, which stays below the random trees and Chow-Liu over a wide range of lambda.
+{run} Each point is a fully trained setting; settings that did badly in the first stage are missing. A line is the
+lower convex hull of its points, so it is **chosen on test rows**. If a line stays low over a long range, the
+structure is good for many settings, not for one lucky draw. The paper finds this for TAN Subset, which stays below
+the random trees and Chow-Liu over a wide range of lambda.
 """
 FIGURE3 = """
 ## Differentiable TAN, Figure 3: orderings, K, subsets
 
 ![Test error over log10 lambda by ordering, by number of candidates and by subset]({picture})
 
-{run} Points and lines as in Figure 2; one stage, all settings shown, and the lines and the numbers below are **chosen
-on test rows**. Least errors:
+{run} Points and lines are as in Figure 2, but with one stage and all settings shown. The lines and the numbers below
+are **chosen on test rows**. Smallest errors:
 
 {least}
 
-On mnist the paper finds ordering C (from the middle outwards) slightly ahead of B (along the diagonal) and B of A
-(row by row), a gain from one candidate to two and next to none from five to eight. On satimage some orderings are
-better than others for almost every lambda; on letter some subsets are, and a larger K narrows the gap between them.
+On mnist the paper finds ordering C (from the centre outwards) slightly better than B (along the diagonal), and B better
+than A (row by row). Two candidates improve on one, but eight hardly on five. On satimage some orderings are better for
+almost every lambda. On letter some subsets are, and a larger K narrows the gap between them.
 """
 RECOVERY = """
 ## Differentiable TAN, section 4.6: the tree of Chow and Liu
 
 With lambda = 0 the loss is the negative log-likelihood, whose best tree is known in closed form. The table counts the
-features whose parent is that of this tree after {epochs} epochs, for {seeds} random orderings and initial values; the
-candidates of a feature are its parent in the tree and earlier features. No test row is involved. The paper reports
-that the tree is found consistently.
+features that have the same parent as in this tree after {epochs} epochs, for {seeds} random orderings and initial
+values. The candidates of a feature are its parent in the tree and earlier features. No test rows are involved. The
+paper reports that the tree is found consistently.
 
 | data | features | candidates | parents that agree, by seed |
 |---|---:|---:|---|

@@ -37,11 +37,11 @@ FIGURE2 = """
 
 ![Mean Hellinger distance to the exact marginals over the number of levels](figures/tying_figure2.svg)
 
-Mean Hellinger distance between estimated and exact marginals of the model that is sampled, {seconds:g} s on one
-thread, mean of {runs} runs (the paper: 500 s, 10 runs), zeros known, nothing observed. *tied* is the default, exact
-where its tables fit the time (such points are not drawn), *tied, drawn* draws all the same, *tied, plain* draws
-without looking ahead. lw (likelihood weighting) and forward sampling are baselines that the paper does not have. The
-printed Algorithm 1 is not drawn: the share of its samples that count is at most e^{acceptance:.0f}.
+Mean Hellinger distance between the estimated and exact marginals of the sampled model: {seconds:g} s on one thread,
+mean of {runs} runs (the paper: 500 s, 10 runs), zeros known, no evidence. *tied* is the default, which is exact if
+its tables fit the time limit (such points are not drawn). *tied, drawn* always samples; *tied, plain* samples without
+look-ahead. lw (likelihood weighting) and forward sampling are baselines that the paper does not have. Algorithm 1 as
+printed is not drawn: the share of its samples with a nonzero weight is at most e^{acceptance:.0f}.
 
 """
 

@@ -15,10 +15,10 @@ FIGURE5 = """
 ![Error and size over lambda_MS on letter; size against error on satimage, usps and mnist]({picture})
 
 {run} Sizes are numbers of table entries, in multiples of naive Bayes. In (a) the lines are means of the runs with the
-same price. In (b) to (d) the blue points are those that no smaller model reaches, **chosen on test rows**; so are the
-numbers of the table, the least errors of models up to a multiple of the size of naive Bayes. The paper finds naive
-Bayes at the one end, the free search at the other, and on usps, where features have few values, most of the gain for
-a small part of the size.
+same price. In (b) to (d) the blue points are those that no smaller model reaches, **chosen on test rows**. So are the
+numbers in the table: the smallest errors of models up to a multiple of the size of naive Bayes. The paper finds naive
+Bayes at one end and the free search at the other. On usps, where features have few values, most of the gain comes at a
+small part of the size.
 
 | data | {heads} | any size |
 |---|{rules}---:|
@@ -28,18 +28,18 @@ FIGURE6 = """
 
 ![Test error over the bits of an entry, for naive Bayes and Chow-Liu on each data set]({picture})
 
-{run} Solid lines: trained through fixed point, for each number of bits the best of the integer bits 1 to 6 and of all
-settings. Dotted lines: the best float32 error of Table 1 on the same folds. {rounding}All of them are **chosen on
-test rows**. A solid line that reaches the dotted one has lost nothing at that width. The paper's tree is the best of
-its own searches, ours that of Chow and Liu, so the trees cannot be compared in numbers; it finds that one or two bits
-hurt naive Bayes more than the tree, and that letter gains up to six or seven bits while usps is good with few.
+{run} Solid lines: trained through fixed point; for each number of bits the best of 1 to 6 integer bits and of all
+settings. Dotted lines: the best float32 error of Table 1 on the same folds. {rounding}All lines are **chosen on test
+rows**. A solid line that reaches the dotted one has lost nothing at that width. The paper's tree is the best of its
+own searches, ours is the Chow-Liu tree, so their numbers cannot be compared. The paper finds that one or two bits
+hurt naive Bayes more than the tree, and that letter gains up to six or seven bits while usps needs few.
 
 | data | structure | tables | float32 | {heads} |
 |---|---|---|---:|{rules}
 """
-ROUNDING = """Dashed lines: float32 tables rounded after training, the baseline to beat; they come from one float model
-each (`rounding.py` has its setting), the solid lines from the best of several settings, so a part of the gap is
-choice."""
+ROUNDING = """Dashed lines: float32 tables rounded after training, the baseline. Each comes from one float model (its
+setting is in `rounding.py`), each solid line from the best of several settings, so a part of the gap is due to
+selection."""
 SIZES = (1.0, 1.1, 1.5, 2.0, 4.0)
 
 

@@ -124,5 +124,5 @@ def test_the_section_shows_the_best_setting_of_each_width(tmp_path):
     row = "| usps | 9 | 1 | 2 | 4 | 20 | 30.00 | 30.00 | 40.00 | 25.0 % | 5 | 4 | 20.00 (1 s) |  |"
     assert [line for line in text.splitlines() if line.startswith("| usps")] == [row]
     assert "none of the 2 runs" in " ".join(text.split())
-    assert "all 2 took 8 s" in " ".join(text.split())
+    assert "all 2 runs took 8 s" in " ".join(text.split())
     assert "Not even relaxed within the limit: usps with 2 bits" in text
