@@ -37,33 +37,6 @@ from mutants import Mutant, mutants, sample  # noqa: E402
 
 BOARDS = ("deploy/_boards/", "deploy/measure.py")
 CODE = ("deploy/programs/", "deploy/export.py")
-HOSTS = (
-    "test_c",
-    "test_circuit_c",
-    "test_devices",
-    "test_edges",
-    "test_frugal",
-    "test_net_c",
-    "test_packing",
-    "test_targets",
-)
-FILES = (
-    "test_bif",
-    "test_bif_hostile",
-    "test_circuit_files",
-    "test_clauses",
-    "test_edges",
-    "test_file_edges",
-    "test_native",
-)
-FILES += (
-    "test_native_hostile",
-    "test_native_log_linear",
-    "test_net_files",
-    "test_uai",
-    "test_uai_marginals",
-    "test_xmlbif",
-)
 
 
 @dataclass(frozen=True)
@@ -81,16 +54,18 @@ PARTS = {
     "cost": Part(1.0, ["tests/model", "tests/cost", "tests/infer/test_neural_net.py"], ("cost/",)),
     "deploy: files": Part(
         1 / 19,
-        [*(f"tests/deploy/{name}.py" for name in FILES), "tests/fuzz/test_findings.py"],
+        ["tests/deploy/files", "tests/deploy/programs/test_edges.py", "tests/fuzz/test_findings.py"],
         ("deploy/",),
         BOARDS + CODE,
     ),
-    "deploy: code": Part(
-        1 / 19, [*(f"tests/deploy/{name}.py" for name in HOSTS), "tests/cli/test_cli_export.py"], CODE
-    ),
+    "deploy: code": Part(1 / 19, ["tests/deploy/programs", "tests/cli/test_cli_export.py"], CODE),
     "deploy: boards": Part(
         1 / 19,
-        ["tests/deploy/test_measure.py", "tests/deploy/test_edges.py", "tests/deploy/test_file_edges.py"],
+        [
+            "tests/deploy/test_measure.py",
+            "tests/deploy/programs/test_edges.py",
+            "tests/deploy/files/test_file_edges.py",
+        ],
         BOARDS,
     ),
 }
