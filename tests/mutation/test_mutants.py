@@ -98,6 +98,6 @@ def test_a_run_kills_mutants_of_the_price_of_circuits(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(output.read_text())
     assert result["tests"]["cost"] > 0
-    assert result["files"]["cost/circuit.py"]["killed"] > 0
+    assert result["files"]["cost/model.py"]["killed"] > 0
     assert any(name.endswith("(uncovered)") for name in result["survivors"])  # those of other prices
     assert result["all"]["drawn"] == len(result["outcomes"])
