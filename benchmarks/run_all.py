@@ -1,4 +1,4 @@
-"""One run of short measurements beside every peer, and the page of truth made from it (docs/comparison.md).
+"""One run of short measurements beside every peer, and the page made from it (docs/comparison.md).
 
 Run it as ``python benchmarks/run_all.py`` on an idle machine, with the peers in the environment
 (``pip install -e '.[dev,bench]'``; pomegranate and Orange3 where they are wanted), and TINYBAYES_DATA for networks.

@@ -14,14 +14,13 @@ HEAD = """# How time and memory grow
 
 <!-- Written by benchmarks/scaling.py from benchmarks/results/scaling.json; do not edit. -->
 
-*One size grows at a time, up to ten million rows, 5,000 features, 1,000 states and 1,000 classes; the exponent that is
-fitted to the times stands beside the one that the algorithm has on paper.*
+*One size grows at a time, up to ten million rows, 5,000 features, 1,000 states and 1,000 classes. The tables compare
+the exponent fitted to the measured times with the theoretical exponent of the algorithm.*
 
-Each point runs in a process of its own with everything compiled before. Time is the best of up to five calls; memory is
-the peak during the first call above what the process held with its table and model. An exponent is fitted by least
-squares to the logarithms, over the points of at least {floor:.0f} ms (memory: {bytes:.0f} MB); what does not grow with
-the size, and is left in the small points, makes it smaller. What lies more than {slack} above its theory is flagged.
-*End* is the exponent between the last two points.
+Each point runs in its own process, with everything compiled beforehand. Time is the best of up to five calls. Memory is
+the peak during the first call, beyond the table and the model. An exponent is fitted by least squares to the
+logarithms, over the points of at least {floor:.0f} ms (memory: {bytes:.0f} MB); constant costs in the small points make
+it smaller. Exponents more than {slack} above the theory are flagged. *End* is the exponent between the last two points.
 
 {about}
 
@@ -121,8 +120,8 @@ def _exponent_row(sweep: Figures) -> str:
 def _copies(results: Figures) -> str:
     text = f"""## Nothing copies the table
 
-The peak of memory during a call, its result included, above the table it is given, and its share of the table's size.
-*Allowed* is the share for what the call needs, to which {BLOCKS / 1e6:.0f} MB for blocks of rows come in any call.
+The peak memory of a call beyond its input table, including its result, and as a share of the table's size. *Allowed* is
+the share that the call needs; any call may use another {BLOCKS / 1e6:.0f} MB for blocks of rows.
 
 | call | table | rows | features | table MB | peak above it MB | share | allowed | what it needs |
 |---|---|---:|---:|---:|---:|---:|---:|---|
