@@ -42,7 +42,7 @@ def test_an_order_free_search_has_no_cycle_whenever_it_is_interrupted(when, sing
 
 def test_at_least_one_epoch_is_run(monkeypatch):
     """An interrupt while the arrays are made leaves no network of random numbers."""
-    data = easy(rows=200)
+    data = easy()
     seen = []
     to_rows = engine.to_rows
     monkeypatch.setattr(engine, "to_rows", lambda rows: (interrupt(), to_rows(rows))[1])
@@ -53,7 +53,7 @@ def test_at_least_one_epoch_is_run(monkeypatch):
 
 
 def test_a_second_interrupt_is_not_held_back():
-    data = easy(rows=200)
+    data = easy()
     run = TableConfiguration(candidates=candidates.subset(6, 2), **CONFIGURATION)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

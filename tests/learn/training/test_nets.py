@@ -100,7 +100,7 @@ def test_forward_pass_is_numpys(inputs, activation, batch_norm):
         for u in spec.hidden
     )
     x = GENERATOR.normal(size=(8, *inputs))
-    found, _ = steps.logits((state.layers.value, moving), jnp.asarray(x), hyper, spec, None)
+    found = jax.jit(spec.scores)((state.layers.value, moving), hyper, jnp.asarray(x))
     exact = jax.tree.map(lambda part: np.asarray(part, dtype=float), state.layers.value)
     np.testing.assert_allclose(found, reference_logits(exact, moving, x, activation, batch_norm), atol=1e-4)
 
@@ -122,11 +122,12 @@ def test_steps_are_those_of_optax():
 
     adam = optax.adam(0.05, b1=0.9, b2=0.999, eps=1e-7, eps_root=0.0)
     (layers, moving), memory = state.parameters, adam.init(state.layers.value)
+    slope_of, take_step = jax.jit(jax.grad(loss, has_aux=True)), jax.jit(spec.step)
     for step in range(5):
-        slope, moving = jax.grad(loss, has_aux=True)(layers, moving, jnp.asarray(step))
+        slope, moving = slope_of(layers, moving, jnp.asarray(step))
         change, memory = adam.update(slope, memory)
         layers = optax.apply_updates(layers, change)
-        state = spec.step(state, hyper, rows, jnp.asarray(0.5))
+        state = take_step(state, hyper, rows, jnp.asarray(0.5))
     for ours, theirs in zip(jax.tree.leaves(state.layers.value), jax.tree.leaves(layers), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-4)  # the place of epsilon differs, as in the reference
 
@@ -136,7 +137,7 @@ def test_units_beyond_the_width_neither_count_nor_learn():
     hyper = steps.Hyper(jnp.asarray(3.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([5.0, 2.0]))
     state = steps.initial_state(jax.random.key(0), spec, hyper)
     rows = Rows(jnp.asarray(GENERATOR.normal(size=(10, 4))), jnp.zeros(10, int), jnp.ones(10))
-    after = spec.step(state, hyper, rows, jnp.asarray(0.5))
+    after = jax.jit(spec.step)(state, hyper, rows, jnp.asarray(0.5))
     for number, width in enumerate((5, 2)):
         before, now = state.layers.value[number + 1].w, after.layers.value[number + 1].w
         assert (before[width:] == now[width:]).all()

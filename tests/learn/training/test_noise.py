@@ -109,7 +109,7 @@ def test_naive_bayes_is_left_alone():
 
 
 def test_a_fixed_structure_keeps_its_parents():
-    data = easy(rows=300)
+    data = easy()
     tree = candidates.fixed(chow_liu(data))
     plain = configuration(tree)
     (still,) = train_tables(data, [plain], TrainingOptions(epochs=10, batch_size=50))

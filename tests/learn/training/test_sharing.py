@@ -56,11 +56,11 @@ def test_steps_equal_those_of_the_two_parts_written_out(seed, k):
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask, rows, h = jnp.asarray(found.allowed), rows_of(data), hyper(sharing=0.5)
         fixed, schedule = steps.Tables(space, mask, h), steps.Schedule(jnp.asarray(2.0), jnp.asarray(1.0))
-        after, choices = state, []  # twice the learning rate of 0.01
+        take_step, after, choices = jax.jit(steps.TableSteps(False).step), state, []  # twice the learning rate of 0.01
         for _ in range(3):
             noise = jax.random.gumbel(jax.random.split(after.key, 3)[1], (1, *mask.shape))
             choices.append(jnp.argmax(jnp.where(mask, after.logits.value + noise, -jnp.inf), axis=2)[0])
-            after = steps.TableSteps(False).step(after, fixed, rows, schedule)
+            after = take_step(after, fixed, rows, schedule)
             after = after._replace(prior=state.prior)  # the oracle leaves the prior alone
         wanted = written_out(state, rows, space, choices, h, 0.02, 0.5)
         exists = np.asarray(state.theta.value) > -1e29

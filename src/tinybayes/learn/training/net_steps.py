@@ -9,6 +9,7 @@ Numbers in brackets are equations of resource_efficient_bn_classifiers.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -100,6 +101,7 @@ class NetSteps:
         return logits(parameters, X, fixed, self, None)[0]
 
 
+@partial(jax.jit, static_argnames="spec")
 def initial_state(key: Array, spec: NetSteps, hyper: Hyper) -> State:
     """Draw weights uniformly as Glorot and Bengio do, for the units that exist."""
     key, draw = jax.random.split(key)

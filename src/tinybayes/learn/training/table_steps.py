@@ -18,6 +18,7 @@ Numbers in brackets are equations of differentiable_tan; numbers with R of resou
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -94,6 +95,7 @@ class State(NamedTuple):
         return Parameters(self.theta.value, self.prior.value, self.logits.value)
 
 
+@partial(jax.jit, static_argnames=("max_states", "classes", "spread", "sharing"))
 def initial_state(
     key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1, sharing: bool = False
 ) -> State:
