@@ -70,8 +70,9 @@ def queries() -> tuple[Mutant, Run]:
 
 def options() -> tuple[Mutant, Run]:
     """Sizes, times and shapes of images of `explore`."""
-    from tinybayes.cli.explore import parse_size, parse_time
+    from tinybayes.cli.explore import parse_time
     from tinybayes.cli.learning import image_shape_of
+    from tinybayes.search.budget import parse_size
 
     parsers: tuple[Callable[[str], Any], ...] = (parse_size, parse_time, image_shape_of)
     seeds = [b"4kB", b"512B", b"2KiB", b"32kbit", b"0.5 MB", b"90s", b"10m", b"2h", b"28x28", b"17", b"1.5h"]

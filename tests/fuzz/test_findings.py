@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.store import read_store
-from tinybayes.cli.explore import parse_size, parse_time
+from tinybayes.cli.explore import parse_time
 from tinybayes.data.readers import read_frame
 from tinybayes.deploy.export import export
 from tinybayes.deploy.files.uai_marginals import read_marginals
@@ -20,6 +20,7 @@ from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumabl
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import CPD, BayesNet, Codebook, Dataset, Float, Variable
 from tinybayes.report.front import read_front
+from tinybayes.search.budget import parse_size
 from tinybayes.serve.source import Source
 
 INPUTS = Path(__file__).parent / "inputs"
