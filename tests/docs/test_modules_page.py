@@ -1,5 +1,6 @@
 """The tables of packages and modules in the docs are those of the source."""
 
+import ast
 import importlib.util
 from pathlib import Path
 
@@ -26,3 +27,9 @@ def test_every_package_is_listed():
     packages = {p.name for p in script.SOURCE.iterdir() if (p / "__init__.py").exists()}
     packages |= {p.stem for p in script.SOURCE.glob("*.py")} - {"__init__", "__main__"}
     assert packages == set(script.PACKAGES)
+
+
+def test_the_order_is_that_of_the_architecture_test():
+    code = ast.parse((SCRIPT.parent.parent / "tests" / "test_architecture.py").read_text(encoding="utf-8"))
+    rooms = next(n.value for n in code.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "ROOMS")
+    assert tuple(ast.literal_eval(rooms)) == load_script().PACKAGES
