@@ -14,6 +14,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1]
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 MEMORY = 1000  # MB of a process, above which compiled programs are forgotten
+LIMIT = pytest.StashKey[int]()
 
 settings.register_profile("tinybayes", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinybayes")
@@ -22,22 +23,26 @@ settings.load_profile("tinybayes")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def memory() -> int:
+    """Return the megabytes of this process, 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20 if statm.exists() else 0
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Forget what JAX has compiled when a module is done and memory runs high.
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Forget what JAX has compiled when memory runs high.
 
     JAX keeps every program that it compiled, more than 1 MB each, and the suite compiles thousands. Those needed again
     come back from the disk. The C library would keep the memory that becomes free, unless told to give it back.
     """
-    statm = Path("/proc/self/statm")
-    if nextitem is None or nextitem.path == item.path or "jax" not in sys.modules or not statm.exists():
-        return
-    if int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MEMORY << 20:
+    if "jax" in sys.modules and memory() > item.config.stash.get(LIMIT, MEMORY):
         sys.modules["jax"].clear_caches()
         gc.collect()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of the GNU C library
         if trim:
             trim(0)
+        item.config.stash[LIMIT] = max(MEMORY, memory() + 300)  # the rest is not JAX's: do not clear after every test
 
 
 @pytest.fixture(scope="session")
