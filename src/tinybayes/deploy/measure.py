@@ -40,31 +40,15 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """What one core needs for a prediction, and its answers.
+    """What one core needs for a prediction, and its answers."""
 
-    Parameters
-    ----------
-    core
-        Name of the core.
-    flash
-        Bytes of code and constants that ``predict`` adds to a program, the compiler's helpers included.
-    ram
-        Bytes of static variables that it adds.
-    stack
-        The most bytes of stack that it used for any of the rows, down to the deepest one that was written.
-    instructions
-        From the first of ``predict`` to its return, on average over the rows.
-    labels, scores
-        The answers for all rows.
-    """
-
-    core: str
-    flash: int
-    ram: int
-    stack: int
-    instructions: float
-    labels: np.ndarray
-    scores: np.ndarray
+    core: str  # name of the core
+    flash: int  # bytes of code and constants that ``predict`` adds to a program, the compiler's helpers included
+    ram: int  # bytes of static variables that it adds
+    stack: int  # the most bytes of stack that it used for any of the rows, down to the deepest byte written
+    instructions: float  # from the first one of ``predict`` to its return, averaged over the rows
+    labels: np.ndarray  # of all rows
+    scores: np.ndarray  # of all rows and classes
 
 
 def measure(

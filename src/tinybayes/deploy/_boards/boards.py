@@ -9,28 +9,14 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Board:
-    """A core, the machine that emulates it, and its memory.
+    """A core, the machine that emulates it, and its memory."""
 
-    Parameters
-    ----------
-    core
-        The usual name.
-    machine
-        QEMU's name of the board.
-    flags
-        The compiler's options for the core.
-    flash, ram
-        Bytes of memory for code and constants, from address 0, and of RAM, from 0x20000000.
-    hertz
-        The frequency of the core's timer; the emulated core takes one nanosecond for an instruction.
-    """
-
-    core: str
-    machine: str
-    flags: tuple[str, ...]
-    flash: int
-    ram: int
-    hertz: int
+    core: str  # the usual name
+    machine: str  # QEMU's name of the board
+    flags: tuple[str, ...]  # the compiler's options for the core
+    flash: int  # bytes of memory for code and constants, from address 0
+    ram: int  # bytes of RAM, from address 0x20000000
+    hertz: int  # the frequency of the core's timer; the emulated core executes one instruction per nanosecond
 
 
 BOARDS = {

@@ -176,32 +176,16 @@ void monitor_start(void)
 
 @dataclass(frozen=True)
 class Probe:
-    """How C code calls a model, and the types of its answer.
+    """How C code calls a model, and the types of its answer."""
 
-    Parameters
-    ----------
-    header
-        The file that declares the functions.
-    call
-        The function from a row to a label.
-    element, width
-        C type of the numbers of a row, and how many there are.
-    label
-        C type of a label.
-    scores
-        A function from a row to scores, or empty.
-    score, classes
-        C type of a score, and how many a row has.
-    """
-
-    header: str
-    call: str
-    element: str
-    width: int
-    label: str
-    scores: str = ""
-    score: str = "int32_t"
-    classes: int = 0
+    header: str  # the file that declares the functions
+    call: str  # the function from a row to a label
+    element: str  # C type of the numbers of a row
+    width: int  # how many numbers a row has
+    label: str  # C type of a label
+    scores: str = ""  # a function from a row to scores, or empty
+    score: str = "int32_t"  # C type of a score
+    classes: int = 0  # scores per row
 
 
 def repeats(rows: int, row_bytes: int) -> int:

@@ -69,39 +69,21 @@ return a.m == 0 || down > 63 ? 0U : (uint32_t)((((uint64_t)a.m << {UNIT}) / tota
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """Numbers of a circuit in C: their type, what can be done with them, and how they are read and written.
+    """Numbers of a circuit in C: their type, what can be done with them, and how they are read and written."""
 
-    Parameters
-    ----------
-    low, high, last
-        Exponents of the smallest and the largest number, and the relative error of one rounding.
-    score
-        The type of a posterior.
-    types, members
-        The definition of ``number``, and the members of the memory, with a gap for the count of slots.
-    bodies
-        Of the functions multiply, add, above and share.
-    fixed, truth, read, write
-        Lines that set ``r`` from a parameter, from an indicator that ``holds``, or from the memory; and that keep it.
-    zero
-        Whether ``total`` is zero.
-    nothing
-        A posterior of zero.
-    """
-
-    low: int
-    high: int
-    last: float
-    score: str
-    types: str
-    members: str
-    bodies: tuple[str, str, str, str]
-    fixed: tuple[str, ...]
-    truth: tuple[str, ...]
-    read: tuple[str, ...]
-    write: tuple[str, ...]
-    zero: str
-    nothing: str
+    low: int  # exponent of the smallest number
+    high: int  # exponent of the largest number
+    last: float  # relative error of one rounding
+    score: str  # the type of a posterior
+    types: str  # the definition of ``number``
+    members: str  # of the memory, with a gap for the number of slots
+    bodies: tuple[str, str, str, str]  # of the functions multiply, add, above and share
+    fixed: tuple[str, ...]  # lines that set ``r`` from a parameter
+    truth: tuple[str, ...]  # lines that set ``r`` from an indicator that ``holds``
+    read: tuple[str, ...]  # lines that read ``r`` from the memory
+    write: tuple[str, ...]  # lines that write it there
+    zero: str  # the condition that ``total`` is zero
+    nothing: str  # a posterior of zero
 
     def functions(self) -> tuple[Function, ...]:
         """Make the functions that compute with numbers."""

@@ -20,18 +20,11 @@ DOC = "The states of raw measurements; a feature without cut points takes the nu
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How a row of raw values becomes codes.
+    """How a row of raw values becomes codes."""
 
-    Parameters
-    ----------
-    raw
-        The type of raw values: ``"float"`` (32 bits) or ``"int"``.
-    cuts
-        For each feature its cut points (float32 or int64); a value's code is the count of those not above it. None
-        where the raw value is the code.
-    """
-
-    raw: str
+    raw: str  # the type of raw values: ``"float"`` (32 bits) or ``"int"``
+    # For each feature its cut points (float32 or int64); a value's code is the count of those not above it. None where
+    # the raw value is the code.
     cuts: tuple[np.ndarray | None, ...]
 
     @property

@@ -28,31 +28,15 @@ SURROUND = Function(
 
 @dataclass(frozen=True)
 class Entry:
-    """How values enter a layer: a loop that finds a row and a value ``x`` for it.
+    """How values enter a layer: a loop that finds a row and a value ``x`` for it."""
 
-    Parameters
-    ----------
-    loop
-        Heads of the loops, from the outer to the inner one; each has one counter.
-    lines
-        Lines that set ``x``, unless it is always one, and what `row` needs.
-    row
-        The number of the row, as an expression.
-    arrays, before
-        Tables, and lines that come before the loop.
-    counters
-        The counters of all these lines.
-    total
-        The sum of all values, where it is known beforehand; then every row is added as it is.
-    """
-
-    loop: tuple[str, ...]
-    lines: tuple[str, ...]
-    row: str
+    loop: tuple[str, ...]  # heads of the loops, from the outer to the inner one; each has one counter
+    lines: tuple[str, ...]  # lines that set ``x``, unless it is always one, and what `row` needs
+    row: str  # the number of the row, as an expression
     arrays: tuple[Array, ...] = ()
-    before: tuple[str, ...] = ()
-    counters: tuple[str, ...] = ("i",)
-    total: int | None = None
+    before: tuple[str, ...] = ()  # lines that come before the loop
+    counters: tuple[str, ...] = ("i",)  # the counters of all these lines
+    total: int | None = None  # the sum of all values, where it is known beforehand; then every row is added as it is
 
 
 @dataclass(frozen=True)

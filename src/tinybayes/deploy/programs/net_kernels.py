@@ -44,19 +44,11 @@ class Bank:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Makes functions that add a row to sums in lanes, and take the sums out of the lanes.
-
-    Parameters
-    ----------
-    shape, bits
-        How words are seen, and the bits of a code.
-    times
-        Whether rows are multiplied by a value.
-    """
+    """Makes functions that add a row to sums in lanes, and take the sums out of the lanes."""
 
     shape: Shape
-    bits: int
-    times: bool
+    bits: int  # of a code
+    times: bool  # whether rows are multiplied by a value
 
     @property
     def word(self) -> str:

@@ -24,32 +24,16 @@ from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A layer on its way to a device.
-
-    Parameters
-    ----------
-    layer, shape
-        The layer, and the shape of what enters it.
-    codes
-        Of the weights, shape (terms, units); those of negated values are turned around.
-    factor, bias
-        See above.
-    peaks
-        The largest ``z`` of each term.
-    pad
-        The ``z`` of a value of zero, which surrounds an image.
-    scale, shift
-        Of the first layer: how a column becomes ``z = scale * value + shift``.
-    """
+    """A layer on its way to a device."""
 
     layer: Layer
-    shape: tuple[int, ...]
-    codes: np.ndarray
-    factor: int
-    bias: np.ndarray
-    peaks: np.ndarray
-    pad: int = 0
-    scale: np.ndarray | None = None
+    shape: tuple[int, ...]  # of the layer's input
+    codes: np.ndarray  # of the weights, shape (terms, units); those of negated inputs are negated
+    factor: int  # see the module
+    bias: np.ndarray  # see the module
+    peaks: np.ndarray  # the largest ``z`` of each term
+    pad: int = 0  # the ``z`` of a value of zero, which surrounds an image
+    scale: np.ndarray | None = None  # of the first layer: how a column becomes ``z = scale * value + shift``
     shift: np.ndarray | None = None
 
     @property

@@ -19,24 +19,12 @@ STORE = 6  # instructions that take a sum out of a lane, roughly
 
 @dataclass(frozen=True)
 class Shape:
-    """How a word is divided.
+    """How a word is divided."""
 
-    Parameters
-    ----------
-    width
-        Bits of a word.
-    lane
-        Bits of a lane; a single lane is as wide as the word and never overflows.
-    each
-        Codes in a lane.
-    chunk
-        How many terms can be added before lanes must be emptied.
-    """
-
-    width: int
-    lane: int
-    each: int
-    chunk: int
+    width: int  # bits of a word
+    lane: int  # bits of a lane; a single lane is as wide as the word and never overflows
+    each: int  # codes in a lane
+    chunk: int  # number of terms that can be added before lanes must be emptied
 
     @property
     def lanes(self) -> int:

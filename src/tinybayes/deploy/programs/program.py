@@ -16,27 +16,13 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a language of the C family writes tables and functions.
+    """How a language of the C family writes tables and functions."""
 
-    Parameters
-    ----------
-    name
-        The name of the program.
-    prefix
-        Begins the names of public functions.
-    table
-        The qualifier of tables, and of pointers into them.
-    helper
-        How functions that are not public are declared.
-    local_tables
-        Whether a table is declared inside the function that reads it, instead of before it.
-    """
-
-    name: str
-    prefix: str
-    table: str = "const"
-    helper: str = "static"
-    local_tables: bool = False
+    name: str  # the name of the program
+    prefix: str  # begins the names of public functions
+    table: str = "const"  # the qualifier of tables, and of pointers into them
+    helper: str = "static"  # how functions that are not public are declared
+    local_tables: bool = False  # whether a table is declared inside the function that reads it, instead of before it
 
     def pointer(self, kind: str) -> str:
         """Write the type of a pointer into a table whose entries are of this type; a name follows."""
@@ -76,32 +62,16 @@ class Array:
 
 @dataclass(frozen=True)
 class Function:
-    """A function.
+    """A function."""
 
-    Parameters
-    ----------
-    name, returns, parameters
-        Its head; a public function gets the prefix of the dialect.
-    body
-        Its lines, indented relative to the function.
-    doc
-        What it does. For a public function this comment is where users see it, at the declaration.
-    arrays
-        The tables that only this function reads.
-    public
-        Whether users call it.
-    noinline
-        Whether it must not be inlined: a loop of its own has all registers for itself.
-    """
-
-    name: str
+    name: str  # without the dialect's prefix of public functions
     returns: str
     parameters: tuple[str, ...]
-    body: tuple[str, ...]
-    doc: str = ""
-    arrays: tuple[Array, ...] = ()
-    public: bool = False
-    noinline: bool = False
+    body: tuple[str, ...]  # its lines, indented relative to the function
+    doc: str = ""  # what it does; the comment of a public function stands at its declaration
+    arrays: tuple[Array, ...] = ()  # the tables that only this function reads
+    public: bool = False  # whether users call it
+    noinline: bool = False  # whether it must not be inlined: a loop of its own has all registers for itself
 
     def head(self, dialect: Dialect) -> str:
         """Write everything before the body."""
@@ -157,51 +127,25 @@ class Interface:
 
 @dataclass(frozen=True)
 class Sums:
-    """Functions that compute the score of every class.
+    """Functions that compute the score of every class."""
 
-    Parameters
-    ----------
-    functions
-        The last one is ``add_up(x, sum)``, from states to sums.
-    type
-        The C type of a sum.
-    smallest
-        Whether the smallest sum wins, instead of the largest.
-    shared
-        An expression of what is added to the scores of all classes, if there is anything.
-    """
-
-    functions: tuple[Function, ...]
-    type: str
-    smallest: bool = False
-    shared: str = ""
+    functions: tuple[Function, ...]  # the last one is ``add_up(x, sum)``, from states to sums
+    type: str  # the C type of a sum
+    smallest: bool = False  # whether the smallest sum wins, instead of the largest
+    shared: str = ""  # an expression of what is added to the scores of all classes, if there is anything
 
 
 @dataclass(frozen=True)
 class Program:
-    """A model as code.
+    """A model as code."""
 
-    Parameters
-    ----------
-    facts
-        Lines about the model, for the comment at the top.
-    functions
-        In the order of their definition: a function comes after those that it calls.
-    enumerations, constants
-        Names for features, classes and states, and sizes.
-    interface
-        Of a classifier.
-    public_types, types
-        Definitions of types that users need, and of those that only the functions need.
-    """
-
-    facts: tuple[str, ...]
-    functions: tuple[Function, ...]
-    enumerations: tuple[Enumeration, ...]
-    constants: tuple[Constant, ...]
-    interface: Interface | None = None
-    public_types: str = ""
-    types: str = ""
+    facts: tuple[str, ...]  # lines about the model, for the comment at the top
+    functions: tuple[Function, ...]  # a function comes after those that it calls
+    enumerations: tuple[Enumeration, ...]  # names of features, classes and states
+    constants: tuple[Constant, ...]  # sizes
+    interface: Interface | None = None  # of a classifier
+    public_types: str = ""  # definitions of types that users need
+    types: str = ""  # definitions of types that only the functions need
 
     @property
     def public(self) -> tuple[Function, ...]:

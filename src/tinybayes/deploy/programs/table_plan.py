@@ -34,32 +34,16 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A classifier laid out as rows of codes.
+    """A classifier laid out as rows of codes."""
 
-    Parameters
-    ----------
-    states
-        Cardinality of each feature.
-    classes
-        Number of classes.
-    terms, rows
-        The tables that depend on the class, and all their rows of codes, shape (rows, classes).
-    constant
-        Rows that are always added, such as that of the class prior, shape (any, classes).
-    common, entries
-        The tables that do not depend on the class, and all their entries.
-    common_constant
-        Entries of such tables that are always added.
-    """
-
-    states: tuple[int, ...]
-    classes: int
-    terms: tuple[Term, ...]
-    rows: np.ndarray
-    constant: np.ndarray
-    common: tuple[Term, ...]
-    entries: np.ndarray
-    common_constant: np.ndarray
+    states: tuple[int, ...]  # cardinality of each feature
+    classes: int  # number of classes
+    terms: tuple[Term, ...]  # the tables that depend on the class
+    rows: np.ndarray  # all rows of their codes, shape (rows, classes)
+    constant: np.ndarray  # rows that are always added, such as the class prior, shape (any, classes)
+    common: tuple[Term, ...]  # the tables that do not depend on the class
+    entries: np.ndarray  # all their entries
+    common_constant: np.ndarray  # entries of such tables that are always added
 
     @property
     def has_common(self) -> bool:
@@ -75,27 +59,14 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class TablePlan:
-    """A classifier made of tables on its way to a device.
+    """A classifier made of tables on its way to a device."""
 
-    Parameters
-    ----------
-    net
-        The classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats.
-    terms
-        Its tables as rows of codes (float32 values for floats).
-    form
-        The one number format.
-    values
-        For each code the integer that it adds to a score; None for floats, which are added as they are.
-    fraction
-        An integer score is in units of ``2**-fraction`` nats.
-    """
-
-    net: BayesNet
-    terms: Terms
-    form: NumberFormat
+    net: BayesNet  # the classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats
+    terms: Terms  # its tables as rows of codes (float32 values for floats)
+    form: NumberFormat  # the one number format
+    # For each code the integer that it adds to a score; None for floats, which are added as they are.
     values: np.ndarray | None
-    fraction: int
+    fraction: int  # an integer score is in units of ``2**-fraction`` nats
 
     @property
     def target(self) -> Variable:

@@ -25,20 +25,11 @@ from tinybayes.model import Fixed
 
 @dataclass(frozen=True)
 class Finder:
-    """How code finds the rows of all terms.
+    """How code finds the rows of all terms."""
 
-    Parameters
-    ----------
-    row
-        The row of term ``i``, as an expression.
-    arrays
-        The tables that the expression reads.
-    function
-        Finds all rows at once, if an expression would be long; `declare` and `call` are the lines around it.
-    """
-
-    row: str
-    arrays: tuple[Array, ...] = ()
+    row: str  # the row of term ``i``, as an expression
+    arrays: tuple[Array, ...] = ()  # the tables that the expression reads
+    # Finds all rows at once, if an expression would be long; `declare` and `call` are the lines around it.
     function: Function | None = None
     declare: tuple[str, ...] = ()
     call: tuple[str, ...] = ()

@@ -90,13 +90,7 @@ CHECK = """            if ({guard}(label !== right_label[{i}] || scores !== righ
 
 
 def to_verilog(
-    net: BayesNet,
-    *,
-    name: str = "model",
-    raw: str = "none",
-    note: str = "",
-    pipelined: bool = False,
-    checks: int = 64,
+    net: BayesNet, *, name: str = "model", raw: str = "none", note: str = "", pipelined: bool = False, checks: int = 64
 ) -> dict[str, str]:
     """Write a quantised classifier as a Verilog-2001 module, with a test bench that checks itself.
 
@@ -131,15 +125,9 @@ def to_verilog(
 
 @dataclass
 class _Netlist:
-    """Named values, in the order in which they are computed: wires, or registers where the module has a clock.
+    """Named values, in the order in which they are computed: wires, or registers where the module has a clock."""
 
-    Parameters
-    ----------
-    pipelined
-        Whether values are registers, so that each level of a tree takes one clock.
-    """
-
-    pipelined: bool
+    pipelined: bool  # whether values are registers, so that each level of a tree takes one clock
     levels: int = 0
     declared: list[str] = field(default_factory=list)
     clocked: list[str] = field(default_factory=list)

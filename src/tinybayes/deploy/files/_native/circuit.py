@@ -30,11 +30,7 @@ def pack_circuit(circuit: Circuit) -> tuple[dict[str, Any], dict[str, np.ndarray
     }
     if isinstance(circuit.format, Codebook):
         parts[LEVELS] = [np.array(circuit.format.values)]
-    content = {
-        "format": pack_format(circuit.format),
-        "nodes": circuit.n_nodes,
-        "parameters": len(circuit.table),
-    }
+    content = {"format": pack_format(circuit.format), "nodes": circuit.n_nodes, "parameters": len(circuit.table)}
     return pack_nodes(circuit.variables, circuit.target) | content, pack_parts(parts)
 
 
