@@ -1,4 +1,7 @@
-"""Adam (Kingma and Ba 2015) on any tree of arrays, and the decay of its rate."""
+"""Adam (Kingma and Ba 2015) on any tree of arrays, and the decay of its rate.
+
+Our own because optax's costs 4 to 28 % more time per epoch on a CPU (``benchmarks/adam.py``); on a GPU they are equal.
+"""
 
 from typing import Any, NamedTuple
 
