@@ -4,14 +4,63 @@ Tables are laid out flat with the class index running fastest, so that the inner
 vector addition; `counts.py` describes the layout. Integer tables are added in integers.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tinybayes._kernels import jit
 
 
+class TableLayout(NamedTuple):
+    """Full tables, the class (if it is in the table) last; table ``t`` has the features ``first[t]:first[t + 1]``."""
+
+    first: np.ndarray
+    feature: np.ndarray
+    stride: np.ndarray  # of each of these features
+    offset: np.ndarray  # of each table
+    has_class: np.ndarray
+    entries: np.ndarray
+
+
+class TreeLayout(NamedTuple):
+    """Tables of which some are reached through decision trees; the class is the last node.
+
+    Node ``v`` has the parents ``parent[first[v]:first[v + 1]]``. A full table (``root[v] < 0``) finds its row by
+    `stride`, the others by a path from the root of their tree.
+    """
+
+    first: np.ndarray
+    parent: np.ndarray
+    stride: np.ndarray
+    root: np.ndarray
+    split: np.ndarray  # the node that a tree node tests, -1 for a leaf
+    first_child: np.ndarray
+    children: np.ndarray
+    leaf_row: np.ndarray
+    offset: np.ndarray  # of each table
+    states: np.ndarray
+    entries: np.ndarray
+
+
+class ForestLayout(NamedTuple):
+    """A class with a forest of features below it.
+
+    Feature ``i`` has at most one feature ``parent[i]`` (-1: none) besides the class; its table begins at ``offset[i]``
+    with the axes (parent value, own value, class).
+    """
+
+    order: np.ndarray  # children before parents
+    parent: np.ndarray
+    states: np.ndarray
+    offset: np.ndarray
+    entries: np.ndarray
+    prior: np.ndarray
+
+
 @jit
-def table_scores(X, first, node, stride, offset, has_class, flat, out):
+def table_scores(X, layout, out):
     """Add up full tables; every row must be complete."""
+    first, feature, stride, offset, has_class, flat = layout
     classes = out.shape[1]
     for row in range(X.shape[0]):
         scores = out[row]
@@ -20,7 +69,7 @@ def table_scores(X, first, node, stride, offset, has_class, flat, out):
         for table in range(offset.shape[0]):
             cell = offset[table]
             for k in range(first[table], first[table + 1]):
-                cell += stride[k] * X[row, node[k]]
+                cell += stride[k] * X[row, feature[k]]
             if has_class[table]:
                 entries = flat[cell : cell + classes]
                 for c in range(classes):
@@ -31,11 +80,11 @@ def table_scores(X, first, node, stride, offset, has_class, flat, out):
 
 
 @jit
-def table_labels(X, first, node, stride, offset, has_class, flat, scores, labels):
-    """Write the class of the largest sum, of equal ones the first; `scores` is scratch for a few rows."""
+def table_labels(X, layout, scores, labels):
+    """Write the class of the largest sum, the first one in case of a tie; `scores` is scratch for a few rows."""
     for start in range(0, X.shape[0], scores.shape[0]):
         rows = min(scores.shape[0], X.shape[0] - start)
-        table_scores(X[start : start + rows], first, node, stride, offset, has_class, flat, scores[:rows])
+        table_scores(X[start : start + rows], layout, scores[:rows])
         for row in range(rows):
             best = 0
             for c in range(1, scores.shape[1]):
@@ -45,14 +94,9 @@ def table_labels(X, first, node, stride, offset, has_class, flat, scores, labels
 
 
 @jit
-def tree_scores(
-    X, parent_first, parent, stride, root, split, child_first, children, leaf_row, offset, states, flat, out
-):
-    """Add up tables of which some are reached through decision trees; every row must be complete.
-
-    Node ``v`` of the network has the parents ``parent[parent_first[v]:parent_first[v + 1]]``, of which a full
-    table (``root[v] < 0``) finds its row by `stride` and a tree from its root. The class is the last node.
-    """
+def tree_scores(X, layout, out):
+    """Add up tables of which some are reached through decision trees; every row must be complete."""
+    first, parent, stride, root, split, first_child, children, leaf_row, offset, states, flat = layout
     features = X.shape[1]
     nodes = offset.shape[0]
     for row in range(X.shape[0]):
@@ -62,25 +106,24 @@ def tree_scores(
             for v in range(nodes):
                 line = 0
                 if root[v] < 0:
-                    for k in range(parent_first[v], parent_first[v + 1]):
+                    for k in range(first[v], first[v + 1]):
                         line += stride[k] * (X[row, parent[k]] if parent[k] < features else c)
                 else:
                     n = root[v]
                     while split[n] >= 0:
-                        n = children[child_first[n] + (X[row, split[n]] if split[n] < features else c)]
+                        n = children[first_child[n] + (X[row, split[n]] if split[n] < features else c)]
                     line = leaf_row[n]
                 total += flat[offset[v] + line * states[v] + (X[row, v] if v < features else c)]
             out[row, c] = total
 
 
 @jit
-def forest_scores(X, order, parent, states, offset, flat, prior, out):
-    """Scores of rows with missing values, summed out exactly, for a forest of features below the class.
+def forest_scores(X, layout, out):
+    """Write the scores of rows with missing values, which are summed out exactly.
 
-    Feature ``i`` has at most one feature ``parent[i]`` (-1: none) beside the class; its table begins at
-    ``offset[i]`` with the axes (parent value, own value, class). `order` lists children before parents. A missing
-    feature sends to its parent the logarithm of the sum over its values.
+    A missing feature sends the logarithm of the sum over its values to its parent.
     """
+    order, parent, states, offset, flat, prior = layout
     classes = out.shape[1]
     first = np.zeros(states.shape[0] + 1, np.int64)
     for i in range(states.shape[0]):

@@ -9,13 +9,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tinybayes._kernels.scores import forest_scores, table_labels, table_scores, tree_scores
+from tinybayes._kernels.scores import (
+    ForestLayout,
+    TableLayout,
+    TreeLayout,
+    forest_scores,
+    table_labels,
+    table_scores,
+    tree_scores,
+)
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet
-from tinybayes.model.layout import check_codes, strides
+from tinybayes.model.layout import check_codes, starts, strides
 
 Classifier = BayesNet | Circuit | NeuralNet
 
@@ -143,7 +151,7 @@ class Scorer:
         """Write the most probable class of each row of a block."""
         if self.fixed is None and not self.has_trees and not _has_gaps(X):
             # Scores are needed for a few rows at a time only: they stay in the nearest cache.
-            table_labels(X, *self.layout, np.empty((ROWS, self.classes)), out)
+            table_labels(X, self.layout, np.empty((ROWS, self.classes)), out)
             return
         scores = np.empty((len(X), self.classes))
         self.into(X, scores)
@@ -165,12 +173,12 @@ class Scorer:
             return
         out[~gaps] = scores
         incomplete = np.empty((int(gaps.sum()), self.classes))
-        forest_scores(X[gaps], *_forest_layout(self.net), incomplete)
+        forest_scores(X[gaps], _forest_layout(self.net), incomplete)
         out[gaps] = incomplete
 
     def complete(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the sums for complete rows, in the tables' own unit."""
-        (tree_scores if self.has_trees else table_scores)(X, *self.layout, out)
+        (tree_scores if self.has_trees else table_scores)(X, self.layout, out)
 
     def integers(self, X: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
         """Return the sums for complete rows of other tables of the same shapes, which hold integers."""
@@ -179,7 +187,7 @@ class Scorer:
             raise error("complete rows", "missing values (-1)", where="integer scores")
         layout = _tree_layout(self.net, tables) if self.has_trees else _table_layout(self.net, tables)
         out = np.empty((len(X), self.classes), dtype=np.int64)
-        (tree_scores if self.has_trees else table_scores)(X, *layout, out)
+        (tree_scores if self.has_trees else table_scores)(X, layout, out)
         return out
 
 
@@ -187,61 +195,49 @@ def _has_gaps(X: np.ndarray) -> bool:
     return bool(X.size and X.min() < 0)
 
 
-def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Lay out full tables flat, class index fastest: first, node, stride, offset, has class, entries."""
+def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> TableLayout:
+    """Lay out full tables flat, the class index fastest."""
     features = len(net.variables)
     states = [node.cardinality for node in net.nodes]
-    first, offset, has_class, parts, size = [0], [], [], [], 0
-    node: list[int] = []
+    feature: list[int] = []
     stride: list[int] = []
+    first, has_class, parts = [0], [], []
     for family, table in zip(net.structure.families, tables, strict=True):
         array = table.reshape([states[v] for v in family])
         others = [v for v in family if v != features]
-        if features in family:
-            axis = family.index(features)
-            array = array.transpose([*range(axis), *range(axis + 1, len(family)), axis])
-        node += others
-        stride += strides([states[v] for v in others], states[features] if features in family else 1)
-        first.append(len(node))
-        offset.append(size)
         has_class.append(features in family)
+        if has_class[-1]:
+            array = np.moveaxis(array, family.index(features), -1)
+        feature += others
+        stride += strides([states[v] for v in others], states[features] if has_class[-1] else 1)
+        first.append(len(feature))
         parts.append(array.reshape(-1))
-        size += array.size
-    integers = [np.array(a, dtype=np.int64) for a in (first, node, stride, offset)]
-    return (*integers, np.array(has_class), np.concatenate(parts))
+    offset = starts(len(part) for part in parts)[:-1]
+    return TableLayout(*_int64(first, feature, stride), offset, np.array(has_class), np.concatenate(parts))
 
 
-def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> TreeLayout:
     """Lay out networks in which some tables are reached through trees."""
-    parent_first, root, offset = [0], [], []
-    parent: list[int] = []
-    stride: list[int] = []
-    split, child_first, children, leaf_row = [], [], [], []
-    size = nodes = below = 0
-    for cpd, table in zip(net.cpds, tables, strict=True):
-        cards = [net.nodes[p].cardinality for p in cpd.parents]
-        parent += cpd.parents
-        stride += strides(cards)
-        parent_first.append(len(parent))
-        offset.append(size)
-        size += table.size
-        root.append(-1 if cpd.tree is None else nodes)
-        if cpd.tree is not None:
-            split.append(cpd.tree.split)
-            child_first.append(cpd.tree.first + below)
-            children.append(cpd.tree.children + nodes)
-            leaf_row.append(cpd.tree.row)
-            nodes += len(cpd.tree.split)
-            below += len(cpd.tree.children)
-    states = [v.cardinality for v in net.nodes]
-    flat = np.concatenate([table.reshape(-1) for table in tables])
-    arrays = [parent_first, parent, stride, root]
-    trees = [np.concatenate(part) for part in (split, child_first, children, leaf_row)]
-    ends = [offset, states]
-    return (*(np.asarray(a, dtype=np.int64) for a in (*arrays, *trees, *ends)), flat)
+    cards = [node.cardinality for node in net.nodes]
+    trees = [cpd.tree for cpd in net.cpds if cpd.tree is not None]
+    first_node, first_edge = starts(len(tree.split) for tree in trees), starts(len(tree.children) for tree in trees)
+    roots = iter(first_node.tolist())
+    return TreeLayout(
+        first=starts(len(cpd.parents) for cpd in net.cpds),
+        parent=np.array([p for cpd in net.cpds for p in cpd.parents], dtype=np.int64),
+        stride=np.array([s for cpd in net.cpds for s in strides([cards[p] for p in cpd.parents])], dtype=np.int64),
+        root=np.array([-1 if cpd.tree is None else next(roots) for cpd in net.cpds]),
+        split=_joined([tree.split for tree in trees]),
+        first_child=_joined([tree.first + edge for tree, edge in zip(trees, first_edge, strict=False)]),
+        children=_joined([tree.children + node for tree, node in zip(trees, first_node, strict=False)]),
+        leaf_row=_joined([tree.row for tree in trees]),
+        offset=starts(table.size for table in tables)[:-1],
+        states=np.array(cards),
+        entries=np.concatenate([table.reshape(-1) for table in tables]),
+    )
 
 
-def _forest_layout(net: BayesNet) -> tuple[np.ndarray, ...]:
+def _forest_layout(net: BayesNet) -> ForestLayout:
     """Lay out a class with a forest of features below it, for summing out missing values."""
     features = len(net.variables)
     parent = []
@@ -256,9 +252,15 @@ def _forest_layout(net: BayesNet) -> tuple[np.ndarray, ...]:
             )
         parent.append(others[0] if others else -1)
     order = [v for v in reversed(net.structure.order) if v < features]
-    states = [v.cardinality for v in net.variables]
-    # Full tables of such a network, class fastest, have just the axes (parent, own value, class).
-    tables = [cpd.log_parameters for cpd in net.cpds]
-    _, _, _, offset, _, flat = _table_layout(net, tables)
-    integers = [np.array(a, dtype=np.int64) for a in (order, parent, states)]
-    return (*integers, offset[:features], flat, net.cpds[features].log_parameters[0])
+    # Full tables of such a network, class fastest, have the axes (parent, own value, class).
+    tables = _table_layout(net, [cpd.log_parameters for cpd in net.cpds])
+    integers = _int64(order, parent, [v.cardinality for v in net.variables])
+    return ForestLayout(*integers, tables.offset[:features], tables.entries, net.cpds[features].log_parameters[0])
+
+
+def _int64(*lists: list[int]) -> list[np.ndarray]:
+    return [np.array(values, dtype=np.int64) for values in lists]
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts).astype(np.int64)
