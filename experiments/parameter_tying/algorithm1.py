@@ -15,11 +15,10 @@ from tinybayes._kernels.constraints import go_back
 from tinybayes._kernels.draws import Weighted, start_stream
 from tinybayes._kernels.gibbs_chain import uniform
 from tinybayes.errors import error
-from tinybayes.infer.sampling._constraints import digits_of, shape_of, way_of
-from tinybayes.infer.sampling._problem import Evidence, Problem, as_log_linear, observed, restrict
-from tinybayes.infer.sampling._schedule import elimination_order, make_units
-from tinybayes.infer.sampling._weighted import run
+from tinybayes.infer.sampling.problem import Evidence, Problem, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.result import Budget, Marginals
+from tinybayes.infer.sampling.schedule import elimination_order, make_units
+from tinybayes.infer.sampling.weighted import run
 from tinybayes.model import BayesNet, LogLinear
 
 LARGEST = 2**18  # entries of the tables that are filled for each sample
@@ -36,7 +35,7 @@ def algorithm1(
     """Estimate the posterior of every variable; the arguments are those of `tinybayes.marginals`."""
     budget, linear = Budget.start(seconds, samples), as_log_linear(model)
     problem = restrict(linear, observed(linear.variables, evidence), apart=True, closed=False)
-    return run(linear.variables, problem, _Printed(problem), budget, seed, "algorithm1", None)
+    return run(problem, _Printed(problem), budget, seed, "algorithm1", None)
 
 
 class _Printed:
@@ -50,7 +49,7 @@ class _Printed:
                 f"tables of at most {LARGEST:,} entries", f"{units.entries:,}", where="algorithm1", remedy=remedy
             )
         self.problem, self.units = problem, units
-        self.shape, self.way = shape_of(problem), way_of(units)
+        self.shape, self.way = problem.shape, units.way
         # A feature is one of its factor: what stands in two factors counts twice.
         offset, parts, classes = 0, [], []
         for feature, entries in zip(problem.features, problem.classes, strict=True):
@@ -76,7 +75,7 @@ class _Printed:
             np.zeros(len(self.member), dtype=np.int8),
             np.zeros(units.tables),
             np.empty(units.entries),
-            digits_of(units),
+            units.digits(),
             np.zeros(len(problem.free), dtype=np.int32),
             np.zeros(int(problem.first_state[-1])),
             np.zeros(max(len(self.member), 1), dtype=np.int64),

@@ -12,9 +12,9 @@ from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.deploy.files.uai import read_evidence, read_uai, read_uai_factors
 from tinybayes.deploy.files.uai_marginals import read_marginals
 from tinybayes.infer import METHODS, Marginals, circuit, hellinger, marginals
-from tinybayes.infer.sampling import tied
-from tinybayes.infer.sampling._problem import restrict
-from tinybayes.infer.sampling._weighted import rows
+from tinybayes.infer.sampling import importance
+from tinybayes.infer.sampling.problem import restrict
+from tinybayes.infer.sampling.weighted import rows
 from tinybayes.model import Factor
 
 NETWORKS = ["50-14-1", "fs-04", "mastermind1", "students_03_02-0000"]
@@ -150,8 +150,8 @@ def test_progress_comes_while_sampling_and_time_is_kept():
 
 
 def test_buckets_that_do_not_fit_are_split_and_chosen_by_a_pilot(monkeypatch):
-    monkeypatch.setattr(tied, "LARGEST", 20_000)
-    monkeypatch.setattr(tied, "_SMALL", 20_000)
+    monkeypatch.setattr(importance, "LARGEST", 20_000)
+    monkeypatch.setattr(importance, "_SMALL", 20_000)
     model = grid(9, 1)
     found = marginals(model, samples=20_000)
     assert not found.exact
@@ -169,9 +169,9 @@ def test_weights_are_those_of_the_features():
     model = grid(4, 2, zeros=0.1)
     problem = restrict(model, {})
     for proposal in (
-        tied.choose(problem, 2**20, 0, lookahead=2),
-        tied.choose(problem, 2**20, 0, lookahead=None),
-        tied.choose(problem, 2**20, 0),
+        importance.choose(problem, 2**20, 0, lookahead=2),
+        importance.choose(problem, 2**20, 0, lookahead=None),
+        importance.choose(problem, 2**20, 0),
     ):
         X, logs = rows(proposal, 500, 1)
         alive = np.isfinite(logs)

@@ -8,8 +8,8 @@ import pytest
 from sampling_cases import MODELS, case, check, clause_model, random_model, scores, truth
 from tinybayes import LogLinear, TinybayesError, Variable
 from tinybayes.infer import marginals, slices
-from tinybayes.infer.sampling import tied
-from tinybayes.infer.sampling._lookahead import smoothed
+from tinybayes.infer.sampling import importance
+from tinybayes.infer.sampling.proposals import smoothed
 from tinybayes.model import Factor
 
 WEIGHTED = {
@@ -51,14 +51,14 @@ def test_chances_given_all_others_are_unbiased(monkeypatch, lookahead):
         used.append(proposal)
         return smoothed(problem, proposal)
 
-    monkeypatch.setattr(tied, "_averaged", always)
+    monkeypatch.setattr(importance, "_averaged", always)
     z, gained = [], []
     for seed in range(MODELS):
         model, evidence, rows, weight = case(seed)
         found = marginals(model, evidence, samples=8192, seed=seed, lookahead=lookahead)
         z += scores(found, truth(model, rows, weight))
         with monkeypatch.context() as patch:
-            patch.setattr(tied, "_averaged", lambda problem, proposal, seed: proposal)
+            patch.setattr(importance, "_averaged", lambda problem, proposal, seed: proposal)
             other = marginals(model, evidence, samples=8192, seed=seed, lookahead=lookahead)
         spreads = [sum((part**2).sum() for part in answer.errors) for answer in (other, found)]
         if spreads[0] > 0:

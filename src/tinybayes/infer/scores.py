@@ -213,7 +213,8 @@ def _table_layout(net: BayesNet, tables: list[np.ndarray]) -> TableLayout:
         first.append(len(feature))
         parts.append(array.reshape(-1))
     offset = starts(len(part) for part in parts)[:-1]
-    return TableLayout(*_int64(first, feature, stride), offset, np.array(has_class), np.concatenate(parts))
+    index = (_int64(first), _int64(feature), _int64(stride))
+    return TableLayout(*index, offset, np.array(has_class), np.concatenate(parts))
 
 
 def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> TreeLayout:
@@ -224,15 +225,15 @@ def _tree_layout(net: BayesNet, tables: list[np.ndarray]) -> TreeLayout:
     roots = iter(first_node.tolist())
     return TreeLayout(
         first=starts(len(cpd.parents) for cpd in net.cpds),
-        parent=np.array([p for cpd in net.cpds for p in cpd.parents], dtype=np.int64),
-        stride=np.array([s for cpd in net.cpds for s in strides([cards[p] for p in cpd.parents])], dtype=np.int64),
-        root=np.array([-1 if cpd.tree is None else next(roots) for cpd in net.cpds]),
+        parent=_int64([p for cpd in net.cpds for p in cpd.parents]),
+        stride=_int64([s for cpd in net.cpds for s in strides([cards[p] for p in cpd.parents])]),
+        root=_int64([-1 if cpd.tree is None else next(roots) for cpd in net.cpds]),
         split=_joined([tree.split for tree in trees]),
         first_child=_joined([tree.first + edge for tree, edge in zip(trees, first_edge, strict=False)]),
         children=_joined([tree.children + node for tree, node in zip(trees, first_node, strict=False)]),
         leaf_row=_joined([tree.row for tree in trees]),
         offset=starts(table.size for table in tables)[:-1],
-        states=np.array(cards),
+        states=_int64(cards),
         entries=np.concatenate([table.reshape(-1) for table in tables]),
     )
 
@@ -254,12 +255,12 @@ def _forest_layout(net: BayesNet) -> ForestLayout:
     order = [v for v in reversed(net.structure.order) if v < features]
     # Full tables of such a network, class fastest, have the axes (parent, own value, class).
     tables = _table_layout(net, [cpd.log_parameters for cpd in net.cpds])
-    integers = _int64(order, parent, [v.cardinality for v in net.variables])
-    return ForestLayout(*integers, tables.offset[:features], tables.entries, net.cpds[features].log_parameters[0])
+    index = (_int64(order), _int64(parent), _int64([v.cardinality for v in net.variables]))
+    return ForestLayout(*index, tables.offset[:features], tables.entries, net.cpds[features].log_parameters[0])
 
 
-def _int64(*lists: list[int]) -> list[np.ndarray]:
-    return [np.array(values, dtype=np.int64) for values in lists]
+def _int64(values: list[int]) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

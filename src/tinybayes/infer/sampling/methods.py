@@ -8,14 +8,12 @@ import numpy as np
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.infer.sampling._problem import Evidence, as_log_linear, observed, restrict
-from tinybayes.infer.sampling.forward import forward, open_order
-from tinybayes.infer.sampling.gibbs_chains import gibbs_marginals
-from tinybayes.infer.sampling.mcsat import mcsat
+from tinybayes.infer.sampling.chains import gibbs_marginals, mcsat
+from tinybayes.infer.sampling.importance import exact_marginals, forward, open_order, tied
+from tinybayes.infer.sampling.problem import Evidence, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
 from tinybayes.infer.sampling.slices import Slices, slice_samples
-from tinybayes.infer.sampling.tied import exact_marginals, tied
-from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
+from tinybayes.model import BayesNet, Circuit, LogLinear
 
 METHODS = ("tied", "exact", "slices", "mcsat", "gibbs", "lw", "forward")
 """The methods of `marginals`, the default first."""
@@ -76,12 +74,11 @@ def marginals(
     linear = as_log_linear(model) if method != "gibbs" else model
     variables = linear.nodes if isinstance(linear, BayesNet) else linear.variables
     known = observed(variables, evidence)
-    return _answer(linear, variables, known, method, budget, seed, progress, options)
+    return _answer(linear, known, method, budget, seed, progress, options)
 
 
 def _answer(
     model: BayesNet | LogLinear,
-    variables: tuple[Variable, ...],
     known: Mapping[int, int],
     method: str,
     budget: Budget,
@@ -101,12 +98,12 @@ def _answer(
         return forward(model, known, budget, seed, progress, reject=method == "forward")
     problem = restrict(model, known)
     if method == "exact":
-        answer = exact_marginals(variables, problem, budget)
+        answer = exact_marginals(problem, budget)
         return answer or _of_circuit(_compiled(model), known, budget, method)
     if method == "tied":
         options = {**options, "parents_first": lambda: open_order(model, problem)}
     run = {"tied": tied, "slices": slice_samples, "mcsat": mcsat}[method]
-    return run(variables, problem, budget, seed, progress, **options)
+    return run(problem, budget, seed, progress, **options)
 
 
 def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:

@@ -79,21 +79,11 @@ Progress = Callable[[Marginals], None]
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after a time, after a number of samples, or after whichever comes first.
+    """When to stop: after a time, after a number of samples, or after whichever comes first."""
 
-    Parameters
-    ----------
-    seconds
-        Wall time from the beginning of the call.
-    samples
-        The number of samples.
-    began
-        When the call began, by `time.perf_counter`.
-    """
-
-    seconds: float | None
+    seconds: float | None  # wall time from the beginning of the call
     samples: int | None
-    began: float
+    began: float  # by `time.perf_counter`
 
     @classmethod
     def start(cls, seconds: float | None, samples: int | None) -> "Budget":

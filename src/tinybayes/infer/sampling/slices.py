@@ -15,20 +15,17 @@ import numpy as np
 from tinybayes._kernels.draws import Weighted
 from tinybayes._kernels.slices import draw_slices
 from tinybayes.errors import error
-from tinybayes.infer.sampling._problem import Problem
-from tinybayes.infer.sampling._weighted import run
+from tinybayes.infer.sampling.problem import Problem
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.model import Variable
+from tinybayes.infer.sampling.weighted import run
 
 MOST = 2**23  # edges of the lattice
 _MOST_VECTORS = 2**18  # vectors of counts
 
 
-def slice_samples(
-    variables: tuple[Variable, ...], problem: Problem, budget: Budget, seed: int, progress: Progress | None = None
-) -> Marginals:
+def slice_samples(problem: Problem, budget: Budget, seed: int, progress: Progress | None = None) -> Marginals:
     """Estimate all marginals from uniform draws inside slices."""
-    return run(variables, problem, Slices(problem), budget, seed, "slices", progress)
+    return run(problem, Slices(problem), budget, seed, "slices", progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +39,11 @@ class _Layer:
 
 
 class Slices:
-    """The lattice of the slices of a model, given evidence.
+    """The lattice of the slices of a model, given evidence; refused when it would have more than `most` edges.
 
-    Parameters
-    ----------
-    problem
-        The model restricted to the evidence.
-    most
-        Edges of the lattice; with more it is refused.
-
-    Attributes
-    ----------
-    counts : ndarray of int, shape (slices, tie classes)
-        How many features of each class are true; those of factors that evidence decides are not among them.
-    log_sizes : ndarray
-        The logarithm of the number of assignments of each slice.
-    log_z : float
-        The logarithm of the sum over all assignments.
+    `counts` says how many features of each tie class are true in each slice, without those of factors that the
+    evidence decides; `log_sizes` is the logarithm of the number of assignments of each slice, `log_z` that of the sum
+    over all assignments.
     """
 
     def __init__(self, problem: Problem, most: int = MOST) -> None:
@@ -132,7 +117,7 @@ class _Lattice:
 
     def __init__(self, problem: Problem, order: Sequence[int], most: int) -> None:
         self.problem, self.order, self.most = problem, order, most
-        self.place = {v: k for k, v in enumerate(order)}
+        self.rank = {v: k for k, v in enumerate(order)}
         self.frontier: list[int] = []
         self.values = np.zeros((1, 0), dtype=np.int16)
         self.vector = np.zeros(1, dtype=np.int64)
@@ -143,10 +128,10 @@ class _Lattice:
         self.done: list[list[int]] = [[] for _ in order]
         self.last = [0] * len(order)
         for f, scope in enumerate(problem.scopes):
-            end = max(self.place[v] for v in scope)
+            end = max(self.rank[v] for v in scope)
             self.done[end].append(f)
             for v in scope:
-                self.last[self.place[v]] = max(self.last[self.place[v]], end)
+                self.last[self.rank[v]] = max(self.last[self.rank[v]], end)
 
     def step(self, k: int) -> _Layer:
         """Add the next variable."""
@@ -172,7 +157,7 @@ class _Lattice:
             classes = self.problem.classes[f][at]
             keep &= ~np.isneginf(self.problem.logs[f][at])
             vector = self._plus(vector, np.where(keep, classes, -1))
-        stays = [axis for axis, u in enumerate(names) if self.last[self.place[u]] > k]
+        stays = [axis for axis, u in enumerate(names) if self.last[self.rank[u]] > k]
         return self._merge(values[keep][:, stays], vector[keep], source[keep], state[keep], [names[p] for p in stays])
 
     def _plus(self, vector: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -1,27 +1,27 @@
-"""Tied-weight importance sampling in block order, with mini-buckets that look ahead.
+"""Importance sampling: tied weights in block order with lookahead, likelihood weighting, forward sampling.
 
-A sample is drawn factor by factor: a variable is drawn when all other variables of its factors have their values, so
-that exactly one feature of each factor becomes true. With t the number of true features of each tie class, mu the
-weights of the classes and q the chance of the draw, ``log w = t mu - log q``. The chances are the features' weights
-times what mini-buckets know about the variables that come later. Where messages are passed on, they cancel in the
-weight, so that only buckets that were split contribute to it. Where none had to be split, all weights are equal, and
-the distribution that is drawn from has known marginals: the answer is exact and nothing is drawn.
+A sample with tied weights is drawn factor by factor: a variable is drawn when all other variables of its factors have
+their values, so that exactly one feature of each factor becomes true. With t the number of true features of each tie
+class, mu the weights of the classes and q the chance of the draw, ``log w = t mu - log q``. The chances are the
+features' weights times what mini-buckets know about the variables that come later. Where messages are passed on, they
+cancel in the weight, so that only buckets that were split contribute to it. Where none had to be split, all weights are
+equal, and the distribution that is drawn from has known marginals: the answer is exact and nothing is drawn.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from tinybayes._kernels.draws import SQUARES, TOTAL, Weighted
-from tinybayes.errors import error
-from tinybayes.infer.sampling._lookahead import barren, exact, rest_order, smoothed, with_messages, without_messages
-from tinybayes.infer.sampling._problem import Problem
-from tinybayes.infer.sampling._schedule import Units, elimination_order, make_units
-from tinybayes.infer.sampling._weighted import Proposal, draw_blocks, empty, merge, run
+from tinybayes.errors import TinybayesError, error
+from tinybayes.infer.sampling.problem import Problem, restrict
+from tinybayes.infer.sampling.proposals import barren, exact, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.model import Variable
+from tinybayes.infer.sampling.schedule import elimination_order, make_units
+from tinybayes.infer.sampling.weighted import Proposal, draw_blocks, empty, merge, run
+from tinybayes.model import LogLinear, Structure
 
 Lookahead = int | Literal["auto"] | None
 LARGEST = 2**25  # entries of all tables: 256 MiB
@@ -33,7 +33,6 @@ _MOST_BITS = 18  # of a table of a split bucket: larger ones hardly made weights
 
 
 def tied(
-    variables: tuple[Variable, ...],
     problem: Problem,
     budget: Budget,
     seed: int,
@@ -48,17 +47,17 @@ def tied(
 
     Without a lookahead, variables are drawn in the order that `parents_first` gives, when there is one.
     """
-    if lookahead == "auto" and not draw and (answer := _exact(variables, problem, _room(budget, problem), budget)):
+    if lookahead == "auto" and not draw and (answer := _exact(problem, _room(budget, problem), budget)):
         return answer
     first = parents_first()
     proposal = choose(problem, _room(budget, problem), seed, lookahead=lookahead, prune=prune, parents_first=first)
     proposal = _averaged(problem, proposal, seed)
-    return run(variables, problem, proposal, budget, seed, "tied", progress)
+    return run(problem, proposal, budget, seed, "tied", progress)
 
 
-def exact_marginals(variables: tuple[Variable, ...], problem: Problem, budget: Budget) -> Marginals | None:
+def exact_marginals(problem: Problem, budget: Budget) -> Marginals | None:
     """Return the exact marginals by elimination, or None when its tables would be too large."""
-    return _exact(variables, problem, 2 * LARGEST, budget, "exact")
+    return _exact(problem, 2 * LARGEST, budget, "exact")
 
 
 def choose(
@@ -72,20 +71,9 @@ def choose(
 ) -> Proposal:
     """Choose the distribution to draw from.
 
-    Parameters
-    ----------
-    problem
-        What is left of the model.
-    room
-        Entries of all tables together, for ``lookahead="auto"``.
-    seed
-        Of the pilot samples.
-    lookahead
-        ``"auto"``: the tables that serve best in a pilot run; a number i: tables of at most 2**i entries; None: none.
-    prune
-        Rule out beforehand what zeros make impossible later, where this takes tables of a moderate size.
-    parents_first
-        The order of drawing when nothing looks ahead.
+    With ``lookahead="auto"``, the tables that do best in a pilot run, of `room` entries together; a number i allows
+    tables of at most 2**i entries; None passes no messages, and draws in the order `parents_first`, if there is one.
+    `prune` excludes values that zeros make impossible later, where this takes tables of a moderate size.
     """
     if not (lookahead is None or lookahead == "auto" or (isinstance(lookahead, int) and lookahead >= 0)):
         raise error("'auto', None or a number from 0", repr(lookahead), where="lookahead")
@@ -178,19 +166,54 @@ def _room(budget: Budget, problem: Problem) -> int:
     return int(min(max(wanted, _SMALL), LARGEST))
 
 
-def _exact(
-    variables: tuple[Variable, ...], problem: Problem, room: int, budget: Budget, method: str = "tied"
-) -> Marginals | None:
-    units = _whole(problem)
+def _exact(problem: Problem, room: int, budget: Budget, method: str = "tied") -> Marginals | None:
+    units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
     if units.entries > room:
         return None
     posterior, root = exact(problem, units)
-    zeros = problem.spread(np.zeros_like(posterior), 0.0)
+    errors = problem.spread(np.zeros_like(posterior), 0.0)
     notes = () if method == "exact" else ("the tables fitted: the answer is exact, and nothing was drawn",)
-    probabilities = problem.spread(posterior, 1.0)
-    return Marginals(variables, probabilities, zeros, math.inf, root, 0.0, 0, budget.spent, 0.0, method, True, notes)
+    seconds, means = budget.spent, problem.spread(posterior, 1.0)
+    return Marginals(problem.variables, means, errors, math.inf, root, 0.0, 0, seconds, 0.0, method, True, notes)
 
 
-def _whole(problem: Problem) -> Units:
-    order = elimination_order(problem.scopes, problem.states)
-    return make_units(problem.scopes, problem.states, order)
+def forward(
+    model: LogLinear,
+    known: Mapping[int, int],
+    budget: Budget,
+    seed: int,
+    progress: Progress | None = None,
+    *,
+    reject: bool,
+) -> Marginals:
+    """Estimate all marginals; observed variables are set and weighted, or drawn and rejected where they differ.
+
+    Rows that do not sum to one, as in tied networks, are divided by their sums, which belong to the weight.
+    """
+    problem = restrict(model, {}, closed=False)
+    turned = open_order(model, problem) or elimination_order(problem.scopes, problem.states)[::-1]
+    index = {v: k for k, v in enumerate(problem.free)}
+    seen = {index[v]: state for v, state in known.items() if v in index}
+    proposal = without_messages(problem, turned, average=False, known=seen, reject=reject)
+    method = "forward" if reject else "lw"
+    return run(problem, proposal, budget, seed, method, progress)
+
+
+def open_order(model: LogLinear, problem: Problem) -> tuple[int, ...] | None:
+    """Return the order of `drawing_order` for the open variables of a problem."""
+    order, index = drawing_order(model), {v: k for k, v in enumerate(problem.free)}
+    return None if order is None else tuple(index[v] for v in order if v in index)
+
+
+def drawing_order(model: LogLinear) -> tuple[int, ...] | None:
+    """Return an order with parents before children, when the factors are those of a network."""
+    children = [factor.scope[-1] for factor in model.factors if factor.scope]
+    if sorted(children) != list(range(len(model.variables))) or len(children) < len(model.factors):
+        return None
+    parents: list[tuple[int, ...]] = [()] * len(children)
+    for factor in model.factors:
+        parents[factor.scope[-1]] = factor.scope[:-1]
+    try:
+        return tuple(Structure(tuple(parents)).order)
+    except TinybayesError:
+        return None

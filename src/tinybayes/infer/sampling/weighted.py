@@ -23,9 +23,8 @@ from tinybayes._kernels.draws import (
 )
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.infer.sampling._problem import Problem
+from tinybayes.infer.sampling.problem import Problem
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.model import Variable
 
 BLOCK = 1024  # samples that share a stream of random numbers
 _ROUND = 0.1  # seconds between two reports
@@ -48,25 +47,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A proposal that draws variable by variable, ready for the kernels.
-
-    Parameters
-    ----------
-    sampler
-        Its arrays.
-    shape
-        The factors.
-    log_scale, notes
-        As for `Source`.
-    values
-        The entries of all factors: then variables that matter for the weight are averaged by their chances given all
-        others. Empty: by the values drawn.
-    """
+    """A proposal that draws variable by variable, ready for the kernels."""
 
     sampler: Sampler
-    shape: Shape
+    shape: Shape  # of the factors
     log_scale: float
     notes: tuple[str, ...] = ()
+    # The entries of all factors: variables that matter for the weight are then averaged by their chances given all
+    # others. Empty: by the values drawn.
     values: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -132,13 +120,7 @@ def rows(proposal: Proposal, count: int, seed: int) -> tuple[np.ndarray, np.ndar
 
 
 def run(
-    variables: tuple[Variable, ...],
-    problem: Problem,
-    source: Source,
-    budget: Budget,
-    seed: int,
-    method: str,
-    progress: Progress | None,
+    problem: Problem, source: Source, budget: Budget, seed: int, method: str, progress: Progress | None
 ) -> Marginals:
     """Draw until the budget is spent."""
     size = int(problem.first_state[-1])
@@ -147,7 +129,7 @@ def run(
     rate, lately = 0.0, time.perf_counter()
 
     def report() -> Marginals:
-        return estimates(variables, problem, source, total, done, budget.spent, method)
+        return _estimates(problem, source, total, done, budget.spent, method)
 
     while done < most and (done == 0 or budget.left > 0):
         counts = _next_blocks(budget, rate, int(min(most - done, 2**40)))
@@ -181,14 +163,8 @@ def _next_blocks(budget: Budget, rate: float, most: int) -> list[int]:
     return [min(size, wanted - k) for k in range(0, wanted, size)]
 
 
-def estimates(
-    variables: tuple[Variable, ...],
-    problem: Problem,
-    source: Source,
-    sums: Weighted,
-    samples: int,
-    seconds: float,
-    method: str,
+def _estimates(
+    problem: Problem, source: Source, sums: Weighted, samples: int, seconds: float, method: str
 ) -> Marginals:
     """Turn sums into estimates: ratios of weighted sums, with errors by the delta method."""
     reference, weight, square, dead = sums.weights.tolist()
@@ -200,7 +176,7 @@ def estimates(
     if dead:
         notes = (*notes, f"{dead / samples:.2%} of the samples had the weight zero")
     return Marginals(
-        variables,
+        problem.variables,
         problem.spread(p, 1.0),
         problem.spread(np.sqrt(variance), 0.0),
         weight**2 / square,

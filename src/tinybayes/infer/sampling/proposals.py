@@ -8,10 +8,9 @@ import numpy as np
 
 from tinybayes._kernels.buckets import eliminate, marginalize, supports
 from tinybayes._kernels.draws import Sampler
-from tinybayes.infer.sampling._constraints import shape_of
-from tinybayes.infer.sampling._problem import Problem, impossible
-from tinybayes.infer.sampling._schedule import Scopes, Units, elimination_order, make_units
-from tinybayes.infer.sampling._weighted import Proposal
+from tinybayes.infer.sampling.problem import Problem, impossible
+from tinybayes.infer.sampling.schedule import Scopes, Units, elimination_order, make_units
+from tinybayes.infer.sampling.weighted import Proposal
 from tinybayes.model.layout import starts, strides
 
 MOST_SUPPORTS = 2**23  # entries of all tables that say what can be completed
@@ -21,21 +20,11 @@ _NEARLY = 1e-3  # rows of a network that was read from a file may be off one by 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of chances of a variable.
+    """Rows of chances of a variable."""
 
-    Parameters
-    ----------
-    context
-        The variables that choose the row.
-    ratio
-        The rows, one after the other.
-    log_message
-        What the rows were divided by, when this belongs to the weight.
-    """
-
-    context: tuple[int, ...]
-    ratio: np.ndarray
-    log_message: np.ndarray | None = None
+    context: tuple[int, ...]  # the variables that choose the row
+    ratio: np.ndarray  # the rows, one after the other
+    log_message: np.ndarray | None = None  # the divisor of each row, where it belongs to the weight
 
 
 def barren(problem: Problem) -> list[int]:
@@ -82,15 +71,11 @@ def passed(problem: Problem, units: Units) -> tuple[np.ndarray, np.ndarray, floa
     """Pass the messages of a schedule; return the pool of tables, the joint tables, and the root's logarithm."""
     plan = units.plan
     tables = np.zeros(units.tables)
-    begin = 0
-    for logs in problem.logs:
-        tables[begin : begin + len(logs)] = logs
-        begin += len(logs)
+    tables[: plan.first_entry[plan.factors]] = np.concatenate([np.empty(0), *problem.logs])
     joint = np.empty(units.entries)
-    widest = int(np.diff(plan.first_axis).max(initial=1))
     parts = int(np.rint(1 / plan.share.min(initial=1.0))) + 1
     margin = np.empty(parts * int(plan.states.max(initial=1)))
-    eliminate(plan, tables, joint, np.zeros(widest, dtype=np.int64), margin)
+    eliminate(plan, tables, joint, units.digits(), margin)
     ends = [u for u, context in enumerate(units.contexts) if not context]
     root = problem.constant + float(sum(tables[plan.first_entry[plan.factors + u]] for u in ends))
     if root == -math.inf:
@@ -102,8 +87,7 @@ def exact(problem: Problem, units: Units) -> tuple[np.ndarray, float]:
     """Return the exact marginals of the open variables, and the logarithm of the sum over all assignments."""
     tables, joint, root = passed(problem, units)
     plan, sums = units.plan, np.zeros(int(problem.first_state[-1]))
-    digits = np.zeros(int(np.diff(plan.first_axis).max(initial=1)), dtype=np.int64)
-    marginalize(plan, units.variable, problem.first_state, joint, tables, digits, sums)
+    marginalize(plan, units.variable, problem.first_state, joint, tables, units.digits(), sums)
     totals = np.add.reduceat(sums, problem.first_state[:-1]) if len(sums) else sums
     return sums / np.repeat(totals, problem.states), root
 
@@ -129,7 +113,7 @@ def with_messages(
     if units.split and prune:
         notes = _add_supports(problem, order, tables)
     sampler = make_sampler(problem, order[::-1], tables, average=True)
-    return Proposal(sampler, shape_of(problem), root, notes)
+    return Proposal(sampler, problem.shape, root, notes)
 
 
 def without_messages(
@@ -150,7 +134,7 @@ def without_messages(
         tables[v].append(table)
         scale += constant
     sampler = make_sampler(problem, order, tables, average=average, known=known, reject=reject)
-    return Proposal(sampler, shape_of(problem), scale)
+    return Proposal(sampler, problem.shape, scale)
 
 
 def _row_table(scope: tuple[int, ...], logs: np.ndarray, v: int, states: np.ndarray) -> tuple[Table, float]:
@@ -186,8 +170,7 @@ def _add_supports(problem: Problem, order: Sequence[int], tables: list[list[Tabl
         return ("zeros are looked for in part only: a sample may end with the weight zero",)
     plan, joint, pool = units.plan, np.empty(units.entries), np.zeros(units.tables)
     pool[: plan.first_entry[plan.factors]] = np.concatenate([np.isfinite(problem.logs[k]) for k in hard])
-    digits = np.zeros(int(np.diff(plan.first_axis).max(initial=1)), dtype=np.int64)
-    supports(plan, pool, joint, digits)
+    supports(plan, pool, joint, units.digits())
     for u, (v, context) in enumerate(zip(units.variable.tolist(), units.contexts, strict=True)):
         part = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
         if not part.all():

@@ -8,8 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from tinybayes._kernels.buckets import propagate
+from tinybayes._kernels.draws import Shape
 from tinybayes.errors import TinybayesError, error
 from tinybayes.model import BayesNet, Factor, LogLinear, Variable
+from tinybayes.model.layout import starts, strides
 
 MOST_ENTRIES = 2**24  # of one factor as a full table
 Evidence = Mapping[str, object] | Mapping[int, int] | np.ndarray | None
@@ -17,33 +19,16 @@ Evidence = Mapping[str, object] | Mapping[int, int] | np.ndarray | None
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A log-linear model restricted to evidence, by the numbers of its open variables.
+    """A log-linear model restricted to evidence; its open variables have numbers of their own."""
 
-    Parameters
-    ----------
-    cards
-        The states of all variables of the model.
-    domains
-        For each variable of the model the states that are left, by index.
-    free
-        The variables with more than one.
-    scopes, features
-        For each factor its open variables (places in `free`), and the feature of each entry, -1 for none, the last
-        variable of the scope running fastest.
-    ties, weights
-        The tie class of each feature, -1 at the end for none; and the weight of each tie class.
-    constant
-        The sum of the weights that hold in every assignment that is left.
-    """
-
-    cards: tuple[int, ...]
-    domains: tuple[np.ndarray, ...]
-    free: tuple[int, ...]
-    scopes: tuple[tuple[int, ...], ...]
-    features: tuple[np.ndarray, ...]
-    ties: np.ndarray
-    weights: np.ndarray
-    constant: float
+    variables: tuple[Variable, ...]  # all variables of the model
+    domains: tuple[np.ndarray, ...]  # the states that are left of each variable of the model
+    free: tuple[int, ...]  # the open variables: more than one state is left
+    scopes: tuple[tuple[int, ...], ...]  # the open variables of each factor, as indices into `free`
+    features: tuple[np.ndarray, ...]  # the feature of each entry of each factor (row-major), -1 for none
+    ties: np.ndarray  # the tie class of each feature, and -1 at the end for no feature
+    weights: np.ndarray  # of each tie class
+    constant: float  # the sum of the weights that hold in every assignment that is left
 
     @cached_property
     def states(self) -> np.ndarray:
@@ -53,7 +38,7 @@ class Problem:
     @cached_property
     def first_state(self) -> np.ndarray:
         """Where the states of each open variable begin in arrays over all of them."""
-        return np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
+        return starts(self.states)
 
     @cached_property
     def classes(self) -> tuple[np.ndarray, ...]:
@@ -66,12 +51,33 @@ class Problem:
         weights = np.append(self.weights, 0.0)
         return tuple(weights[entries] for entries in self.classes)
 
+    @cached_property
+    def shape(self) -> Shape:
+        """The scopes of all factors, laid out for the kernels."""
+        steps = [strides(self.states[list(scope)].tolist()) for scope in self.scopes]
+        uses: list[list[tuple[int, int]]] = [[] for _ in self.free]
+        for f, (scope, own) in enumerate(zip(self.scopes, steps, strict=True)):
+            for v, step in zip(scope, own, strict=True):
+                uses[v].append((f, step))
+        pairs = np.array([pair for mine in uses for pair in mine], dtype=np.int64).reshape(-1, 2)
+        return Shape(
+            states=self.states,
+            first_state=self.first_state,
+            first_scope=starts(len(scope) for scope in self.scopes),
+            scope=np.array([v for scope in self.scopes for v in scope], dtype=np.int64),
+            stride=np.array([step for own in steps for step in own], dtype=np.int64),
+            first_entry=starts(len(feature) for feature in self.features),
+            first_use=starts(len(mine) for mine in uses),
+            use=pairs[:, 0].copy(),
+            use_stride=pairs[:, 1].copy(),
+        )
+
     def spread(self, values: np.ndarray, fixed: float) -> tuple[np.ndarray, ...]:
         """Put values of the states of open variables where they are in the model; others get `fixed` or zero."""
         out = []
         index = {v: k for k, v in enumerate(self.free)}
-        for v, card in enumerate(self.cards):
-            array = np.zeros(card)
+        for v, variable in enumerate(self.variables):
+            array = np.zeros(variable.cardinality)
             at = index.get(v)
             array[self.domains[v]] = fixed if at is None else values[self.first_state[at] : self.first_state[at + 1]]
             out.append(array)
@@ -132,18 +138,10 @@ def impossible(where: str = "evidence") -> TinybayesError:
 
 
 def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True, apart: bool = False) -> Problem:
-    """Restrict a model to evidence.
+    """Restrict a model to evidence, given as codes by the indices of variables.
 
-    Parameters
-    ----------
-    model
-        The model.
-    known
-        Numbers of states by numbers of variables.
-    closed
-        Take away states that some factor rules out, and so on until nothing changes; else only the evidence is used.
-    apart
-        Keep factors whose features are tied: they change no probability.
+    With `closed`, states that some factor rules out are removed as well, until nothing changes. With `apart`, factors
+    whose features are all tied are kept, although they change no probability.
     """
     cards = model.cardinalities
     tables = [_full(model, factor) for factor in model.factors]
@@ -170,13 +168,13 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
             constant += float(weights[table[0]])
     if constant == -math.inf:
         raise impossible()
-    return Problem(cards, domains, free, tuple(scopes), tuple(features), ties, model.weights, constant)
+    return Problem(model.variables, domains, free, tuple(scopes), tuple(features), ties, model.weights, constant)
 
 
 def _domain(model: LogLinear, tables: list[np.ndarray], known: Mapping[int, int], closed: bool) -> np.ndarray:
     """Return which states of all variables are left."""
     cards = np.array(model.cardinalities, dtype=np.int64)
-    first_state = np.concatenate([[0], np.cumsum(cards)])
+    first_state = starts(cards)
     domain = np.ones(first_state[-1], dtype=np.bool_)
     for v, state in known.items():
         domain[first_state[v] : first_state[v + 1]] = False
@@ -187,9 +185,9 @@ def _domain(model: LogLinear, tables: list[np.ndarray], known: Mapping[int, int]
     if any(not possible.any() for _, possible in hard):
         raise impossible("model")
     if closed and hard:
-        first_scope = np.cumsum([0, *(len(scope) for scope, _ in hard)])
+        first_scope = starts(len(scope) for scope, _ in hard)
         scopes = np.array([v for scope, _ in hard for v in scope], dtype=np.int64)
-        entries = np.cumsum([0, *(len(possible) for _, possible in hard)])
+        entries = starts(len(possible) for _, possible in hard)
         possible = np.concatenate([part for _, part in hard])
         if not propagate(first_scope, scopes, entries, possible, cards, first_state, domain):
             raise impossible()
