@@ -127,6 +127,7 @@ def test_options_of_training_by_gradient_need_it(place, option):
     fails(*FIT, *option, cwd=place, message=f"expected no options of training by gradient, got {name}; use training")
 
 
+@pytest.mark.exhaustive
 def test_images_on_the_command_line(tmp_path):
     frame = load_digits(as_frame=True).frame.iloc[:300]
     frame.drop(columns=[c for c in frame if c.startswith("pixel_7")]).to_csv(tmp_path / "d.csv", index=False)

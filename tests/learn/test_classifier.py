@@ -94,7 +94,7 @@ def test_nothing_is_held_out_when_there_is_nothing_to_choose(calls):
     assert not options.keep_best
 
 
-@pytest.mark.parametrize("more", [{}, {"bits": 3}, *exhaustive({"n_configs": 2}, {"bits": (3, 1)})])
+@pytest.mark.parametrize("more", [{}, *exhaustive({"n_configs": 2}, {"bits": (3, 1)}, {"bits": 3})])
 def test_structure_noise_reaches_every_configuration(calls, more):
     data = easy(rows=100)
     net = learn(data, epochs=2, structure_noise=0.25, **more)
@@ -106,6 +106,7 @@ def test_structure_noise_reaches_every_configuration(calls, more):
     assert net.structure == chow_liu(data)
 
 
+@pytest.mark.exhaustive
 def test_structure_noise_of_searches_and_of_naive_bayes(calls):
     data = easy(rows=100)
     for structure, choices in (("naive", 1), ("subset", 4), ("order-free", 6)):

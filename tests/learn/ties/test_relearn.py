@@ -262,6 +262,7 @@ def test_a_class_that_no_row_uses_stays_finite_and_this_is_told():
     assert (all_used.prior, all_used.unused) == (0.0, 0)
 
 
+@pytest.mark.exhaustive
 @given(seed=SEEDS, prior=st.sampled_from([0.5, 20.0]))
 def test_a_prior_leaves_proposition_1_true(seed, prior):
     net, data, _ = random_case(seed)

@@ -144,6 +144,7 @@ def test_zero_margin_weight_gives_relative_frequencies():
         np.testing.assert_allclose(np.exp(cpd.log_parameters), frequencies, atol=0.03)
 
 
+@pytest.mark.exhaustive
 def test_zero_margin_weight_recovers_the_chow_liu_tree():
     data = easy(rows=2000)
     tree = {frozenset((i, p[0])) for i, p in enumerate(chow_liu(data).parents[:-1]) if len(p) == 2}
