@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 from tinybayes import learn_circuit, learn_classifier, quantize, save, tie
 from tinybayes.cost import model_cost
 from tinybayes.infer import predict_codes
-from tinybayes.infer.reliability import explained_rows, page_figures
+from tinybayes.infer.evaluate import page_figures
+from tinybayes.infer.explain import explained_rows
 from tinybayes.model import Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 

@@ -14,8 +14,7 @@ from tinybayes._kernels.gibbs import burn
 from tinybayes._kernels.gibbs_chain import enter
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import Queries, gibbs
-from tinybayes.infer import _gibbs_layout as layouts
-from tinybayes.infer.gibbs import new_chain
+from tinybayes.infer.gibbs import layout, new_chain
 from tinybayes.model import CPD, BayesNet, Fixed, Float, Variable
 
 NOTHING = -1
@@ -111,7 +110,7 @@ def test_the_kernel_keeps_the_distribution(trees):
     variables = [Variable("a", (0, 1)), Variable("b", (0, 1, 2)), Variable("c", (0, 1))]
     net = zoo.random_net(rng, 3, 2, target=False, formats=(Float(64),), trees=trees, variables=variables)
     p = joint(net)
-    flat, plan = p.ravel(), layouts.layout(net)
+    flat, plan = p.ravel(), layout(net)
     free, nothing, logs, draws = np.arange(3), np.full(3, NOTHING, dtype=np.int32), np.empty(3), 8_000
     moves = np.zeros((p.size, p.size))
     chain = new_chain(plan)
@@ -147,7 +146,7 @@ def test_what_is_kept_between_moves_equals_what_is_computed_anew(seed):
     """A chain that forgets everything after each sweep draws the same states: nothing stale was ever used."""
     rng = np.random.default_rng(seed)
     net = zoo.random_net(rng, 90, max_parents=4, target=False, formats=(Float(64),), trees=True)
-    plan = layouts.layout(net)
+    plan = layout(net)
     free, nothing = np.arange(90), np.full(90, NOTHING, dtype=np.int32)
     logs = np.empty(int(plan.states.max()))
     kept, anew = new_chain(plan), new_chain(plan)
@@ -168,7 +167,7 @@ def test_networks_too_large_for_all_shortcuts_give_the_same_samples(name, monkey
         return gibbs(net, np.full((2, 20), NOTHING), samples=200)
 
     before = ask()
-    monkeypatch.setattr(layouts, name, 0)
+    monkeypatch.setattr(MODULE, name, 0)
     for a, b in zip(before.marginals, ask().marginals, strict=True):
         np.testing.assert_array_equal(a.value, b.value)
 

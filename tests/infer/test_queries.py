@@ -19,7 +19,7 @@ def test_queries_that_make_no_sense_are_refused():
     net, unknown, below = zoo.sprinkler(), nothing.copy(), nothing.copy()
     unknown[0, 1], below[0, 0] = 2, -2
     for queries, message in [
-        (Queries(nothing[:, :2], nothing[:, :2]), "3 columns, one a variable"),
+        (Queries(nothing[:, :2], nothing[:, :2]), "3 columns, one per variable"),
         (Queries(nothing, unknown), "asked, query 0, variable 'sprinkler': expected a code from -1 to 1, got 2"),
         (unknown, "evidence, query 0, variable 'sprinkler'"),
         (below, "evidence, query 0, variable 'rain'"),

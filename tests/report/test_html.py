@@ -13,7 +13,8 @@ from tinybayes import TinybayesError, explain, learn_classifier, save
 from tinybayes.cost import model_cost
 from tinybayes.errors import FileError
 from tinybayes.infer import class_scores, evaluate, predict_codes
-from tinybayes.infer.reliability import explained_rows, page_figures
+from tinybayes.infer.evaluate import page_figures
+from tinybayes.infer.explain import explained_rows
 from tinybayes.model import BayesNet, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 from tinybayes.report.cards import breakdown, model_card

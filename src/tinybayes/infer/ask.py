@@ -71,15 +71,10 @@ def ask(model: BayesNet | Circuit | LogLinear, question: str, *, posterior: bool
 
 
 def ask_codes(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False) -> Answer:
-    """Answer one question: rows of codes, -1 for variables that are not in them.
+    """Answer one question in codes, -1 for variables that are not in it.
 
     The values of the circuit are divided by their sum over all assignments, which is not one for tied or quantised
-    parameters.
-
-    Raises
-    ------
-    TinybayesError
-        When the evidence has the probability zero, and a probability given it is asked for.
+    parameters. Asking for a probability given impossible evidence is an error.
     """
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
     log = float(log_evidence(circuit, evidence)[0]) - log_partition(circuit)
@@ -88,18 +83,7 @@ def ask_codes(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, post
 
 
 def parse_query(text: str, nodes: Sequence[Variable]) -> tuple[np.ndarray, np.ndarray]:
-    """Read a question, in the form that `ask` describes.
-
-    Returns
-    -------
-    query, evidence
-        A row of codes each, -1 for variables that are not in it.
-
-    Raises
-    ------
-    TinybayesError
-        For an unknown variable or state, and for a variable with two states.
-    """
+    """Return the codes of the query and of the evidence of a question (see `ask`), -1 for variables not in them."""
     sides = text.split("|")
     if len(sides) > 2:
         raise error("one bar between what is asked and what is known", f"{len(sides) - 1}", where=_WHERE)

@@ -73,19 +73,7 @@ def evidence_and_posteriors(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray
 
 
 def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:
-    """Return ``log p(x, c)`` for each row of features and each class: one pass up and one down for all classes.
-
-    Parameters
-    ----------
-    circuit
-        A circuit with a class.
-    X
-        Codes of the features, shape (rows, features).
-
-    Returns
-    -------
-    ndarray of float64, shape (rows, classes)
-    """
+    """Return ``log p(x, c)`` for each row of features and each class: one pass up and one down for all classes."""
     X = checked_rows(circuit, X)
     posterior = np.empty((len(X), int(circuit.first_state[-1])))
     logs = pass_rows(circuit, X, posterior)[0]
@@ -93,7 +81,7 @@ def log_joint_with_class(circuit: Circuit, X: np.ndarray) -> np.ndarray:
         scores = logs[:, None] + np.log(posterior[:, circuit.first_state[-2] :])
     scores[logs == -np.inf] = -np.inf
     rows, codes = np.nonzero((scores < logs[:, None] + _TINY) & (logs > -np.inf)[:, None])
-    if rows.size:  # so small beside the others that doubles may have lost it: asked for by itself
+    if rows.size:  # so small that doubles may have lost it: computed separately
         single = X[rows]
         single[:, -1] = codes
         scores[rows, codes] = pass_rows(circuit, single)[0]
@@ -180,9 +168,8 @@ def sample(circuit: Circuit, n: int, seed: int, evidence: np.ndarray | None = No
     ndarray of int32, shape (n, variables)
     """
     plan = plan_of(circuit)
-    row = checked_rows(
-        circuit, np.full((1, len(circuit.nodes)), -1) if evidence is None else np.asarray(evidence)[None]
-    )[0]
+    given = np.full(len(circuit.nodes), -1) if evidence is None else np.asarray(evidence)
+    row = checked_rows(circuit, given[None])[0]
     value = np.empty(len(plan.home))
     fill_log(plan, row, value)
     up_log(plan, value)

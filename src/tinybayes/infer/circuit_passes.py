@@ -74,23 +74,10 @@ def _make_plan(circuit: Circuit) -> Plan:
 def pass_rows(
     circuit: Circuit, X: np.ndarray, posterior: np.ndarray | None = None, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pass over rows of evidence.
+    """Return the log-probability of each row of evidence, and the flow through each term of the plan.
 
-    Parameters
-    ----------
-    circuit
-        A smooth and decomposable circuit.
-    X
-        Codes of all variables, -1 where nothing was observed, as contiguous int32.
-    posterior
-        Where to write the posteriors, shape (rows, states of all variables).
-    weight
-        The weight of each row; without it no flows are added up.
-
-    Returns
-    -------
-    log_evidence, flow
-        The log-probability of each row, and the flow through each term of the plan (see `_kernels/circuit_plan.py`).
+    `X` holds the codes of all variables as contiguous int32. Posteriors are written to `posterior`, shape (rows, states
+    of all variables). Flows (see `_kernels/circuit_plan.py`) are added up, weighted, where `weight` is given.
     """
     plan = plan_of(circuit)
     logs, flow = np.full(len(X), np.nan), np.zeros(0 if weight is None else len(plan.coefficient))
@@ -118,13 +105,7 @@ def entry_counts(plan: Plan, flow: np.ndarray, n_entries: int) -> np.ndarray:
 
 
 class ExpectedCounts:
-    """``log Z`` and the expected count of every parameter of a circuit, for other parameters again and again.
-
-    Parameters
-    ----------
-    circuit
-        A circuit of a log-linear model: its parameters are weights that may change.
-    """
+    """``log Z`` and the expected count of every parameter of a log-linear model's circuit, for changing weights."""
 
     def __init__(self, circuit: Circuit) -> None:
         plan = plan_of(circuit)

@@ -35,7 +35,7 @@ class Property:
 
 
 def is_smooth(circuit: Circuit) -> Property:
-    """Tell whether the children of every sum have the same variables, so that missing values are summed out."""
+    """Return whether the children of every sum have the same variables, so that missing values are summed out."""
     node, edge = _scopes(circuit, SUM)
     if node < 0:
         return Property(True)
@@ -44,7 +44,7 @@ def is_smooth(circuit: Circuit) -> Property:
 
 
 def is_decomposable(circuit: Circuit) -> Property:
-    """Tell whether the children of every product have no variable in common, so that sums can go through it."""
+    """Return whether the children of every product have no variable in common, so that sums can go through it."""
     node, edge = _scopes(circuit, PRODUCT)
     if node < 0:
         return Property(True)
@@ -53,7 +53,7 @@ def is_decomposable(circuit: Circuit) -> Property:
 
 
 def is_deterministic(circuit: Circuit) -> Property:
-    """Tell whether at most one child of every sum is not zero for a complete row, so that maxima can be traced.
+    """Return whether at most one child of every sum is not zero for a complete row, so that maxima can be traced.
 
     Two children count as exclusive when there is a variable of which no state allows both. In a decomposable circuit
     this is what exclusive means, unless parameters happen to be zero.
@@ -71,7 +71,7 @@ def is_deterministic(circuit: Circuit) -> Property:
 
 
 def require(circuit: Circuit, *properties: str) -> None:
-    """Raise unless a circuit has the properties; what was found is kept with the circuit, which never changes."""
+    """Raise unless a circuit has the properties; results are cached on the circuit, which is immutable."""
     known: dict[str, Property] = circuit.__dict__.setdefault("_properties", {})
     for name in properties:
         if name not in known:

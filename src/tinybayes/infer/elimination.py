@@ -43,7 +43,7 @@ class Estimate:
 
 
 def estimate_width(net: BayesNet, order: str | Sequence[int] = "search") -> Estimate:
-    """Say beforehand what compiling a network will take at most.
+    """Return upper bounds on what compiling a network takes, before compiling it.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def estimate_width(net: BayesNet, order: str | Sequence[int] = "search") -> Esti
 
 
 def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 1) -> list[Estimate]:
-    """Return the best orders that a search found, by the size of their cliques; or the one asked for.
+    """Return the best orders of a search, by the size of their cliques, or the given order.
 
-    The one with the smallest bound on its edges comes first, since of very large circuits only one is tried.
+    The order with the smallest bound on its edges comes first, since only one is tried for very large circuits.
     """
     cards = [node.cardinality for node in net.nodes]
     if isinstance(order, str):
@@ -106,7 +106,7 @@ def merge_pairs(scopes: Sequence[frozenset[int]], cards: np.ndarray) -> np.ndarr
             groups[scope] = j
     left = {j: scope for scope, j in groups.items()}
     while len(left) > 1:
-        # Of many factors only the smallest are looked at.
+        # With many factors only the smallest are compared.
         near = sorted(left, key=lambda j: sum(size[z] for z in left[j]))[:20]
         pairs = [(i, j) for i in near for j in near if i < j]
         i, j = min(pairs, key=lambda pair: sum(size[z] for z in left[pair[0]] | left[pair[1]]))
@@ -118,17 +118,8 @@ def merge_pairs(scopes: Sequence[frozenset[int]], cards: np.ndarray) -> np.ndarr
 def least_edges(scopes: Sequence[frozenset[int]], varieties: Sequence[float], cards: np.ndarray) -> int:
     """Return how many edges eliminating the variables, the largest first, adds to a circuit at least.
 
-    Parameters
-    ----------
-    scopes
-        The variables of the factors.
-    varieties
-        The number of different entries of each factor that are not zero, as a share of all.
-    cards
-        The numbers of states.
+    `varieties` are the numbers of different nonzero entries of the factors, as a share of all their entries.
 
-    Notes
-    -----
     Take one assignment for each different entry of a factor. Assignments of a product that are among those taken in all
     of its factors have products that no other has, and of all assignments they are at least one less the shares that
     were not taken. Where this holds for all states of the variable, no product goes before the sum, and no term is

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from tinybayes.infer.scores import Classifier, class_scores, normalize_scores
 from tinybayes.model import Dataset
 
 BLOCK = 2**16  # rows whose scores are held at a time
+_BINS = 10  # of confidence
 
 
 @dataclass(frozen=True)
@@ -81,3 +83,32 @@ def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
         raise error("rows with a known class", "none", where=f"column {net.target.name!r}")
     wrong = float(1 - np.trace(confusion) / total)
     return Evaluation(rows, wrong, loss / total, likelihood / total, confusion, unknown / max(cells, 1), skipped)
+
+
+def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
+    """Compare a classifier with the classes of a data set, for the report page.
+
+    Rows without a class are left out. ``confusion`` holds weighted counts, true class by predicted class;
+    ``reliability`` has ``[mean confidence, share of correct labels, weight]`` for each bin of confidence with rows.
+    """
+    if model.target is None:
+        raise error("a model with a class variable", "none", where="page_figures")
+    if dataset.y is None or not (dataset.y >= 0).any():
+        raise error("rows with a known class", "none", where="page_figures")
+    known = dataset.rows(dataset.y >= 0)
+    assert known.y is not None
+    weight = np.ones(len(known)) if known.weight is None else known.weight
+    classes = model.target.cardinality
+    confusion = np.zeros((classes, classes))
+    bins = np.zeros((_BINS, 3))  # sums of weight * confidence, weight * correct, weight
+    for start in range(0, len(known), BLOCK):
+        rows = slice(start, start + BLOCK)
+        posterior = np.exp(normalize_scores(class_scores(model, known.X[rows])))
+        label = posterior.argmax(axis=1)
+        confidence, right = posterior.max(axis=1), label == known.y[rows]
+        np.add.at(confusion, (known.y[rows], label), weight[rows])
+        which_bin = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+        np.add.at(bins, which_bin, weight[rows, None] * np.column_stack([confidence, right, np.ones(len(label))]))
+    used = bins[bins[:, 2] > 0]
+    reliability = np.column_stack([used[:, :2] / used[:, 2:], used[:, 2]])
+    return {"confusion": confusion.tolist(), "reliability": reliability.tolist()}

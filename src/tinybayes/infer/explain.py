@@ -8,11 +8,14 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import Classifier, class_scores
-from tinybayes.model import CPD, BayesNet
+from tinybayes.model import CPD, BayesNet, Dataset
 from tinybayes.model.variable import State
 
 MISSING = "missing"
 _WHERE = "explain"
+_LOOK = 2**14  # rows among which examples for a page are chosen
+_EXAMPLES = 3  # rows whose labels are explained on a page
+_STRONGEST = 12  # contributions to a label that are shown on a page
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Explanation:
     total: float
 
     def strongest(self, count: int) -> tuple[Contribution, ...]:
-        """Return the contributions that say most, in either direction; those of zero are left out."""
+        """Return the contributions of the largest magnitude, without those of zero."""
         said = [one for one in self.contributions if one.log_odds != 0]
         return tuple(sorted(said, key=lambda one: -abs(one.log_odds))[:count])
 
@@ -69,7 +72,7 @@ class Explanation:
 
 
 def explain(model: Classifier, row: np.ndarray, *, against: State | None = None) -> Explanation:
-    """Say what each feature of a row contributes to the decision of a network.
+    """Return what each feature of a row contributes to the decision of a network.
 
     The log-joint of a network is a sum of one term for each of its tables, so the log-odds of two classes are one as
     well: nothing is estimated. A feature whose table does not depend on the class contributes zero.
@@ -97,9 +100,9 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
     >>> frame = pd.DataFrame({"rain": [1, 1, 0, 0], "wet": ["yes", "yes", "no", "no"]})
     >>> data = read_dataset(frame, target="wet")
     >>> net = learn_classifier(data, structure="naive")
-    >>> found = explain(net, data.X[0])
-    >>> found.label, found.against, found.contributions[0].feature, round(found.total, 3)
-    ('yes', 'no', 'rain', 1.099)
+    >>> explanation = explain(net, data.X[0])
+    >>> explanation.label, explanation.against, round(explanation.total, 3)
+    ('yes', 'no', 1.099)
     """
     if not isinstance(model, BayesNet):
         remedy = "learn a network (naive or tan), or compare answers to queries with and without a value"
@@ -130,20 +133,10 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
 
 
 def brief(explanation: Explanation, count: int) -> dict[str, Any]:
-    """Return what a page shows of an explanation, in plain values.
+    """Return an explanation in plain values for a page, with the strongest `count` contributions.
 
-    Parameters
-    ----------
-    explanation
-        The explanation.
-    count
-        How many contributions are kept, the strongest first.
-
-    Returns
-    -------
-    dict
-        As `Explanation.to_dict` with the states as text; ``others`` says how many more features have their say, and
-        ``rest`` what those say together. What is infinite is None: it always speaks for the label.
+    ``others`` is the number of other contributions, ``rest`` their sum. Infinite values are None: they always favour
+    the label.
     """
     kept = explanation.strongest(count)
     spoken = sum(one.log_odds != 0 for one in explanation.contributions)
@@ -157,6 +150,29 @@ def brief(explanation: Explanation, count: int) -> dict[str, Any]:
         "others": spoken - len(kept),
         "rest": _finite(rest),
     }
+
+
+def explained_rows(model: Classifier, dataset: Dataset) -> list[dict[str, Any]]:
+    """Explain the labels of up to three rows, for the report page: a right one, a wrong one and the least sure one.
+
+    Only the first rows of the data set are looked at. Only Bayesian networks explain themselves: for other models the
+    list is empty. Each row has its number ``row``, its class ``truth`` and the values of `brief`.
+    """
+    target = model.target
+    if not isinstance(model, BayesNet) or target is None or target.cardinality < 2 or dataset.y is None:
+        return []
+    labelled = np.flatnonzero(dataset.y >= 0)[:_LOOK]
+    scores = class_scores(model, dataset.X[labelled])
+    possible = np.isfinite(scores).any(axis=1)
+    labelled, scores = labelled[possible], scores[possible]
+    right = scores.argmax(axis=1) == dataset.y[labelled]
+    second, first = np.sort(scores, axis=1)[:, -2:].T
+    order = [*np.flatnonzero(right)[:1], *np.flatnonzero(~right)[:1], *np.argsort(first - second, kind="stable")[:3]]
+    rows = [int(labelled[i]) for i in dict.fromkeys(order)][:_EXAMPLES]
+    return [
+        {"row": row, "truth": str(target.states[dataset.y[row]]), **brief(explain(model, dataset.X[row]), _STRONGEST)}
+        for row in rows
+    ]
 
 
 def _finite(value: float) -> float | None:

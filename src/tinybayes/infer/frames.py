@@ -37,23 +37,10 @@ def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row:
 def query_frames(
     circuit: Circuit, frames: Iterable[pd.DataFrame], query: np.ndarray, evidence: np.ndarray, *, posterior: bool
 ) -> Iterator[pd.DataFrame]:
-    """Answer a question for each row of evidence.
+    """Answer a question for each row of batches of evidence.
 
-    Parameters
-    ----------
-    circuit
-        The circuit.
-    frames
-        Batches of evidence.
-    query, evidence
-        Codes of the query, and of evidence that is common to all rows.
-    posterior
-        Give the posterior of every state of every variable.
-
-    Yields
-    ------
-    DataFrame
-        ``log_evidence``; with a query also ``probability``; with `posterior` a column ``NAME=STATE`` for each state.
+    `query` holds the codes asked for, `evidence` those that are known in all rows. A frame has the column
+    ``log_evidence``, with a query also ``probability``, with `posterior` also ``NAME=STATE`` for each state.
     """
     first, constant = 0, log_partition(circuit)
     for frame in frames:
@@ -78,17 +65,7 @@ def query_frames(
 
 
 def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:
-    """Yield for each batch a frame with the predicted class, named like the target.
-
-    Parameters
-    ----------
-    net
-        A classifier.
-    data
-        Batches of rows.
-    proba
-        Add a column ``p(STATE)`` for each class.
-    """
+    """Yield a frame with the predicted class for each batch, named like the target; `proba` adds ``p(STATE)``."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="predict", remedy="name a target")
     states = np.array(net.target.states)

@@ -20,19 +20,11 @@ Number = tuple[np.ndarray, np.ndarray]  # mantissas (uint64, below 2**32) and ex
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of all values that a circuit can take, whatever the evidence.
+    """Bounds on all values that a circuit can take, whatever the evidence."""
 
-    Parameters
-    ----------
-    low, high
-        Bounds of the binary logarithm of every value that is not zero, those on the way to the root included.
-    roundings
-        A bound of the number of roundings behind a value of the root, as relative errors that multiply.
-    """
-
-    low: float
+    low: float  # bounds of the binary logarithm of every nonzero value, intermediate products included
     high: float
-    roundings: int
+    roundings: int  # a bound on the number of roundings behind a value of the root
 
 
 def analyse(circuit: Circuit) -> Analysis:
@@ -71,7 +63,7 @@ def integer_posterior(circuit: Circuit, X: np.ndarray, query: int) -> tuple[np.n
     circuit
         The circuit.
     X
-        Codes of all nodes, -1 where unknown; what stands at the place of the query is not looked at.
+        Codes of all nodes, -1 where unknown; the column of the query is ignored.
     query
         The variable that is asked for, by number.
 
@@ -159,7 +151,7 @@ def _root(circuit: Circuit, X: np.ndarray, query: int, state: int) -> Number:
 
 
 def _above(a: Number, b: Number) -> np.ndarray:
-    """Tell where a is larger than b."""
+    """Return where a is larger than b."""
     same = a[1] == b[1]
     return (a[0] != 0) & ((b[0] == 0) | np.where(same, a[0] > b[0], a[1] > b[1]))
 

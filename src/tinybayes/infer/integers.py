@@ -52,7 +52,8 @@ def integer_log_joint(net: BayesNet, X: np.ndarray) -> tuple[np.ndarray, int]:
     if isinstance(form, Fixed):
         return -integer_scores(net, X), form.fraction
     levels = integer_levels(net)
-    return scorer(net).integers(X, [levels.values[cpd.table] for cpd in net.cpds]), levels.fraction
+    layout = scorer(net).lay_out([levels.values[cpd.table] for cpd in net.cpds])
+    return scorer(net).integers(X, layout), levels.fraction
 
 
 def only_format(net: BayesNet) -> object:

@@ -11,11 +11,11 @@ BLOCK = 512  # rows of a unit of work
 
 
 def net_scores(net: NeuralNet, X: np.ndarray) -> np.ndarray:
-    """Return the whole-numbered scores of all classes, shape (rows, classes); the largest wins.
+    """Return the integer scores of all classes, shape (rows, classes); the largest wins.
 
     Missing values (-1) enter as zero: the mean of the feature, or none of its states.
     """
-    X = _checked(net, X)
+    X = check_codes(X, [v.cardinality for v in net.variables])
     out = np.empty((len(X), net.target.cardinality), dtype=np.int64)
 
     def block(start: int, stop: int) -> None:
@@ -69,7 +69,3 @@ def activate(layer: Layer, sums: np.ndarray) -> np.ndarray:
     scaled = np.maximum(total, 0).astype(np.int64) >> layer.before
     scaled = (scaled * layer.multiplier + half) >> layer.after
     return np.minimum(scaled, PEAK).astype(np.float64)
-
-
-def _checked(net: NeuralNet, X: np.ndarray) -> np.ndarray:
-    return check_codes(X, [v.cardinality for v in net.variables])

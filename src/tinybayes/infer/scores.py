@@ -32,7 +32,7 @@ ROWS = 64  # rows that are scored together when only their labels are wanted
 
 
 def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
-    """Return ``log p(x, c)`` for each row and class; of a neural net ``log p(c | x)`` up to a constant of the row.
+    """Return ``log p(x, c)`` for each row and class; for a neural net ``log p(c | x)`` up to a constant per row.
 
     Missing values (-1) are summed out exactly, which gives the class posterior and not the most probable
     completion. Networks quantised to one `Fixed` format are added up in integers, so that the scores are exact.
@@ -60,7 +60,7 @@ def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
 
 
 def predict_codes(net: Classifier, X: np.ndarray) -> np.ndarray:
-    """Return the code of the most probable class of each row; of equal ones the first.
+    """Return the code of the most probable class of each row, the first one in case of a tie.
 
     Only the labels are kept: memory does not grow with the number of classes.
     """
@@ -109,18 +109,13 @@ def integer_scores(net: BayesNet, X: np.ndarray) -> np.ndarray:
     The score in nats is ``-sum / 2**fraction``. Rows must be complete.
     """
     score = scorer(net)
-    X = score.check(X)
     if score.fixed is None:
         raise error("one Fixed format in all tables", "other formats", where="integer scores")
-    if _has_gaps(X):
-        raise error("complete rows", "missing values (-1)", where="integer scores")
-    out = np.empty((len(X), score.classes), dtype=np.int64)
-    for_blocks(lambda start, stop: score.complete(X[start:stop], out[start:stop]), len(X), BLOCK)
-    return out
+    return score.integers(X, score.layout)
 
 
 def scorer(net: BayesNet) -> "Scorer":
-    """Return the network laid out for the kernels; it is kept with the network, which never changes."""
+    """Return the network laid out for the kernels; it is cached on the network, which is immutable."""
     kept = net.__dict__.get("_scorer")
     if kept is None:
         kept = net.__dict__["_scorer"] = Scorer(net)
@@ -141,7 +136,12 @@ class Scorer:
         # Codes of one format are added as they are; anything else is decoded first.
         self.tables = [cpd.table if isinstance(only, Fixed | Float) else cpd.log_parameters for cpd in net.cpds]
         self.has_trees = any(cpd.tree is not None for cpd in net.cpds)
-        self.layout = _tree_layout(net, self.tables) if self.has_trees else _table_layout(net, self.tables)
+        self.kernel = tree_scores if self.has_trees else table_scores
+        self.layout = self.lay_out(self.tables)
+
+    def lay_out(self, tables: list[np.ndarray]) -> TableLayout | TreeLayout:
+        """Lay out tables of the shapes of the network's for the kernel."""
+        return (_tree_layout if self.has_trees else _table_layout)(self.net, tables)
 
     def check(self, X: np.ndarray) -> np.ndarray:
         """Check shape and range, so that no kernel reads beyond a table."""
@@ -178,16 +178,15 @@ class Scorer:
 
     def complete(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write the sums for complete rows, in the tables' own unit."""
-        (tree_scores if self.has_trees else table_scores)(X, self.layout, out)
+        self.kernel(X, self.layout, out)
 
-    def integers(self, X: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
-        """Return the sums for complete rows of other tables of the same shapes, which hold integers."""
+    def integers(self, X: np.ndarray, layout: TableLayout | TreeLayout) -> np.ndarray:
+        """Return the sums for complete rows over the layout of tables that hold integers."""
         X = self.check(X)
         if _has_gaps(X):
             raise error("complete rows", "missing values (-1)", where="integer scores")
-        layout = _tree_layout(self.net, tables) if self.has_trees else _table_layout(self.net, tables)
         out = np.empty((len(X), self.classes), dtype=np.int64)
-        (tree_scores if self.has_trees else table_scores)(X, layout, out)
+        for_blocks(lambda start, stop: self.kernel(X[start:stop], layout, out[start:stop]), len(X), BLOCK)
         return out
 
 

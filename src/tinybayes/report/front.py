@@ -130,7 +130,7 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
 
 
 def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | None:
-    """Check the rows whose labels are explained; see `tinybayes.infer.reliability.explained_rows`."""
+    """Check the rows whose labels are explained; see `tinybayes.infer.explain.explained_rows`."""
     if entries is None:
         return None
     form = "a list of the described form"

@@ -19,7 +19,8 @@ from tinybayes.cost import model_cost
 from tinybayes.deploy import load
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.infer.reliability import explained_rows, page_figures
+from tinybayes.infer.evaluate import page_figures
+from tinybayes.infer.explain import explained_rows
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
 from tinybayes.report.cards import SHARE, model_card

@@ -14,7 +14,8 @@ from typing import Any
 from tinybayes import __version__
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.infer.reliability import explained_rows, page_figures
+from tinybayes.infer.evaluate import page_figures
+from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import family_of
 from tinybayes.search.families.family import posteriors_of, view_of
