@@ -7,6 +7,8 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Mapping
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tinybayes.errors import error
@@ -65,7 +67,7 @@ class Option:
         above, below = (self.above is None or number > self.above), (self.below is None or number < self.below)
         return low <= number <= high and above and below and (math.isfinite(number) or self.high == math.inf)
 
-    @property
+    @cached_property
     def bounds(self) -> str:
         """The bounds in words."""
         if self.low is not None and self.high is not None and math.isfinite(self.high):
@@ -86,9 +88,12 @@ def same_option(learner: type, name: str, **changes: Any) -> Any:
     return dataclasses.field(default=changes.get("default", field.default), metadata={"option": known})
 
 
+@cache  # estimators build options at every fit
 def options_of(learner: type) -> Mapping[str, Option]:
     """Return the hyper-parameters that a dataclass defines or inherits, by name."""
-    return {f.name: f.metadata["option"] for f in dataclasses.fields(learner) if "option" in f.metadata}
+    return MappingProxyType(
+        {f.name: f.metadata["option"] for f in dataclasses.fields(learner) if "option" in f.metadata}
+    )
 
 
 def check_options(settings: Any) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cases import exhaustive
 from tinybayes import BayesNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
+from tinybayes.estimators._tables import class_codes
 from tinybayes.learn import HybridOptions
 
 
@@ -279,3 +280,24 @@ def test_bad_options_of_training_by_gradient(options, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TinybayesError, match=message):
         BayesNetClassifier(**({"structure": "naive", "training": "hybrid"} | options)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, 1, 3, 7, 1]),
+        np.array([-128, 127, 0] * 100, dtype=np.int8),
+        np.array([2**63, 2**63 + 5] * 3, dtype=np.uint64),
+        np.array([10**12, -(10**12), 0]),
+        np.array([True, False, True]),
+        np.array(["b", "a", "b"]),
+        np.array([2.0, 1.0, 2.0]),
+    ],
+    ids=str,
+)
+def test_class_codes_are_those_of_unique(y: np.ndarray) -> None:
+    classes, codes = class_codes(y)
+    expected, inverse = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected)
+    assert classes.dtype == expected.dtype
+    np.testing.assert_array_equal(codes, inverse)

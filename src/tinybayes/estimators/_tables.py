@@ -65,7 +65,13 @@ def options_of_estimator(estimator: BaseEstimator, learner: type[Options], **oth
 def class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class labels, and the code of each row's."""
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    low, high = (int(y.min()), int(y.max())) if np.can_cast(y.dtype, np.int64) and y.dtype.kind != "b" else (0, len(y))
+    if high - low < len(y):  # small integers need no sorting
+        codes = y.astype(np.int64) - low
+        seen = np.bincount(codes) > 0
+        classes, codes = (np.flatnonzero(seen) + low).astype(y.dtype), (np.cumsum(seen) - 1)[codes]
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise error("at least 2 classes", "one class", where="y", remedy="add rows of another class")
     return classes, codes
