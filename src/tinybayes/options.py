@@ -88,12 +88,15 @@ def same_option(learner: type, name: str, **changes: Any) -> Any:
     return dataclasses.field(default=changes.get("default", field.default), metadata={"option": known})
 
 
-@cache  # estimators build options at every fit
 def options_of(learner: type) -> Mapping[str, Option]:
     """Return the hyper-parameters that a dataclass defines or inherits, by name."""
-    return MappingProxyType(
-        {f.name: f.metadata["option"] for f in dataclasses.fields(learner) if "option" in f.metadata}
-    )
+    return _options_of(learner)
+
+
+@cache  # estimators build options at every fit
+def _options_of(learner: Any) -> Mapping[str, Option]:
+    known = {f.name: f.metadata["option"] for f in dataclasses.fields(learner) if "option" in f.metadata}
+    return MappingProxyType(known)
 
 
 def check_options(settings: Any) -> None:

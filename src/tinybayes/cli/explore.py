@@ -4,8 +4,6 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +15,7 @@ from tinybayes.cli._options import image_shape_of, options_from
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from tinybayes.report.progress import Reporter
     from tinybayes.search.explore import Execution, Exploration, State
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -138,34 +135,18 @@ def front_table(result: "Exploration") -> object:
     return table
 
 
-@contextmanager
-def search_progress(shown: bool) -> "Iterator[Callable[[State], None] | None]":
-    """Give a function that draws how far a search has come; None when nobody is watching."""
-    if not shown:
-        yield None
-        return
-    from rich import progress as rich_progress
-    from rich.console import Console
-
+def search_progress(shown: bool) -> "Reporter[State]":
+    """Draw the phase of a search, the time left and the best model so far."""
+    from tinybayes.report.progress import drawn
     from tinybayes.search.families import describe
 
-    columns = (
-        rich_progress.TextColumn("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.TextColumn("{task.fields[text]}"),
-    )
-    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("searching", total=None, text="")
+    def text(state: "State") -> tuple[float, float, str]:
+        line, best = f"{state.phase}: {state.runs} runs, {state.seconds_left:.0f} s left", state.best
+        if best is not None:
+            line += f"; best {100 * best.error:.2f} %: {describe(best.setting)}, {best.bits / 8000:.1f} kB"
+        return state.seconds, state.seconds + state.seconds_left, line
 
-        def report(state: "State") -> None:
-            best = state.best
-            text = f"{state.runs} runs, {state.seconds_left:.0f} s left"
-            if best is not None:
-                text += f"; best {100 * best.error:.2f} %: {describe(best.setting)}, {best.bits / 8000:.1f} kB"
-            total = state.seconds + state.seconds_left
-            bar.update(task, description=state.phase, completed=state.seconds, total=total, text=text)
-
-        yield report
+    return drawn(shown, "search", text, bar=True)
 
 
 def parse_time(text: str) -> float:

@@ -25,18 +25,7 @@ NO_CLASS = "no_validation"  # what scikit-learn's validation takes for a y that 
 def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: bool) -> Any:
     """Check X (and y) as scikit-learn does; frames keep their column types.
 
-    Parameters
-    ----------
-    estimator
-        Whose features they are; with `reset` their number and names are noted, else compared.
-    X, y
-        The table, and the classes where there are any.
-    reset
-        Whether this is a table to learn from.
-
-    Returns
-    -------
-    table or (table, y)
+    With `reset` the number and names of the features are noted, otherwise compared.
     """
     if not isinstance(X, pd.DataFrame) and hasattr(X, "__arrow_c_stream__"):
         X = read_frame(X)  # a frame of polars, or an Arrow table: with its names and types, not as a matrix
@@ -54,6 +43,13 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: boo
         return frame
     check_consistent_length(X, y)
     return frame, _check_y(y, estimator=estimator)
+
+
+def store_parameters(estimator: BaseEstimator, values: dict[str, Any]) -> None:
+    """Store the arguments of ``__init__``, given as its `locals()`, unchanged as scikit-learn demands."""
+    for name, value in values.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def options_of_estimator(estimator: BaseEstimator, learner: type[Options], **others: Any) -> Options:

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, validated
+from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, store_parameters, validated
 from tinybayes.learn.classifier import HybridOptions, learn_classifier
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
@@ -96,33 +96,7 @@ learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image
         device: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.structure = structure
-        self.training = training
-        self.smoothing = smoothing
-        self.discretizer = discretizer
-        self.n_bins = n_bins
-        self.max_states = max_states
-        self.random_state = random_state
-        self.n_candidates = n_candidates
-        self.bits = bits
-        self.size_penalty = size_penalty
-        self.structure_noise = structure_noise
-        self.sharing = sharing
-        self.structure_rate = structure_rate
-        self.lam = lam
-        self.gamma = gamma
-        self.eta = eta
-        self.conditional = conditional
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.n_configs = n_configs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.image_shape = image_shape
-        self.ordering = ordering
-        self.device = device
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BayesNetClassifier":
         """Learn from a table.

@@ -20,6 +20,7 @@ from tinybayes.estimators._tables import (
     encode,
     options_of_estimator,
     states_table,
+    store_parameters,
     validated,
 )
 from tinybayes.infer import circuit as circuits
@@ -55,16 +56,7 @@ class _CircuitEstimator(BaseEstimator):
         max_states: int = 62,
         verbose: bool = False,
     ) -> None:
-        self.edge_price = edge_price
-        self.parameter_price = parameter_price
-        self.method = method
-        self.smoothing = smoothing
-        self.max_edges = max_edges
-        self.seconds = seconds
-        self.discretizer = discretizer
-        self.n_bins = n_bins
-        self.max_states = max_states
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, validated
+from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, store_parameters, validated
 from tinybayes.learn.training.net_sizes import hidden_within, image_side
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
@@ -109,26 +109,7 @@ class QuantizedNetClassifier(ScoredClassifier):
         device: str | None = None,
         verbose: bool = False,
     ) -> None:
-        self.kind = kind
-        self.bits = bits
-        self.hidden = hidden
-        self.layers = layers
-        self.budget_bits = budget_bits
-        self.budget_ops = budget_ops
-        self.activation = activation
-        self.batch_norm = batch_norm
-        self.inputs = inputs
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.label_smoothing = label_smoothing
-        self.image_shape = image_shape
-        self.discretizer = discretizer
-        self.n_bins = n_bins
-        self.max_states = max_states
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+        store_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QuantizedNetClassifier":
         """Learn from a table.
@@ -167,7 +148,7 @@ class QuantizedNetClassifier(ScoredClassifier):
             if budgets:
                 remedy = "leave one of them out"
                 raise error("either hidden units or a budget", "both", where="hidden", remedy=remedy)
-            return (self.hidden,) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
+            return (int(self.hidden),) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
         if not budgets:
             return (8, 16)[: self.layers] if self.kind == "conv" else (64,) * (self.layers - 1)
         assert data.target is not None

@@ -37,11 +37,6 @@ class Execution:
     """Who carries out a search, and where its runs are stored.
 
     With several processes the caller's script must guard its main part, as for all of Python's multiprocessing.
-
-    Parameters
-    ----------
-    command
-        Kept in ``front.json``: how the search was started.
     """
 
     workers: int | None = option(
@@ -53,7 +48,7 @@ class Execution:
     storage: str | None = option(
         None, "sqlite:///x.db or postgresql://...; by default a journal in the directory of the search.", metavar="URL"
     )
-    command: str = ""
+    command: str = ""  # kept in ``front.json``: how the search was started
 
     def __post_init__(self) -> None:
         check_options(self)

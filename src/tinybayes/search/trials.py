@@ -14,34 +14,16 @@ from tinybayes.search.views import Views
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One setting carried out.
+    """One setting carried out."""
 
-    Parameters
-    ----------
-    setting
-        What was run.
-    model
-        The model; None for baselines, which are only priced.
-    error, loss
-        Share of wrong labels and mean log loss on the validation rows.
-    cost
-        The price.
-    history
-        Pairs (epoch, validation error).
-    seconds
-        Its share of the time that the batch took.
-    test_error
-        Only of a final effort.
-    """
-
-    setting: Setting
-    model: Model | None
-    error: float
-    loss: float
-    cost: Cost
-    history: History = ()
-    seconds: float = 0.0
-    test_error: float | None = None
+    setting: Setting  # what was run
+    model: Model | None  # the model; None for baselines, which are only priced
+    error: float  # share of wrong labels on the validation rows
+    loss: float  # mean log loss on the validation rows
+    cost: Cost  # the price
+    history: History = ()  # pairs (epoch, validation error)
+    seconds: float = 0.0  # its share of the time that the batch took
+    test_error: float | None = None  # only of a final effort
 
 
 def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list[Outcome]:

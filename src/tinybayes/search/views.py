@@ -30,22 +30,12 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """A table under search.
+    """A table under search."""
 
-    Parameters
-    ----------
-    by_name
-        The encodings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``.
-    train, valid
-        Indices of the training and of the validation rows among the seen ones.
-    image_shape
-        Rows and columns, when the features are pixels.
-    """
-
-    by_name: dict[str, View]
-    train: np.ndarray
-    valid: np.ndarray
-    image_shape: tuple[int, int] | None
+    by_name: dict[str, View]  # the encodings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``
+    train: np.ndarray  # indices of the training rows among the seen ones
+    valid: np.ndarray  # and of the validation rows
+    image_shape: tuple[int, int] | None  # rows and columns, when the features are pixels
 
     def rows(self, name: str, *, all_seen: bool = False) -> tuple[Dataset, Dataset]:
         """Return training and validation rows; with `all_seen` the training rows are all but the test rows."""

@@ -41,27 +41,13 @@ class Effort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A setting that was trained.
-
-    Parameters
-    ----------
-    setting
-        The setting.
-    model
-        The model; None for baselines, which are only priced.
-    cost
-        Its price.
-    log_posteriors
-        Codes of rows to logarithms of class posteriors.
-    history
-        Pairs (epoch, validation error).
-    """
+    """A setting that was trained."""
 
     setting: Setting
-    model: Model | None
-    cost: Cost
-    log_posteriors: Callable[[np.ndarray], np.ndarray]
-    history: History = ()
+    model: Model | None  # the model; None for baselines, which are only priced
+    cost: Cost  # its price
+    log_posteriors: Callable[[np.ndarray], np.ndarray]  # codes of rows to logarithms of class posteriors
+    history: History = ()  # pairs (epoch, validation error)
 
 
 def learned(setting: Setting, model: Model, history: History = ()) -> Learned:
@@ -76,18 +62,10 @@ def posteriors_of(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Family(ABC):
-    """A family of models.
+    """A family of models."""
 
-    Parameters
-    ----------
-    name
-        By which settings and users name it.
-    title
-        A few words for readers of a report.
-    """
-
-    name: str
-    title: str
+    name: str  # by which settings and users name it
+    title: str  # a few words for readers of a report
 
     sampled: ClassVar[bool] = False  # settings are drawn and climb rungs; otherwise they are listed
     slow: ClassVar[bool] = False  # one setting at a time, and not before others have had their turn
@@ -120,18 +98,10 @@ class Family(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Listed(Family):
-    """A family that is quick to learn: all settings of a grid are tried, and each is learned alone.
+    """A family that is quick to learn: all settings of a grid are tried, and each is learned alone."""
 
-    Parameters
-    ----------
-    grid
-        The values to try, by name.
-    words
-        How a setting is described.
-    """
-
-    grid: dict[str, tuple[Any, ...]]
-    words: str
+    grid: dict[str, tuple[Any, ...]]  # the values to try, by name
+    words: str  # how a setting is described
 
     def settings(self) -> list[Setting]:
         """Return the settings to try."""
@@ -157,15 +127,9 @@ class Listed(Family):
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Family):
-    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape.
+    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape."""
 
-    Parameters
-    ----------
-    shaping
-        The hyper-parameters that make up the shape.
-    """
-
-    shaping: tuple[str, ...]
+    shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
 
     sampled = True
 

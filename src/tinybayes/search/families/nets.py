@@ -22,21 +22,12 @@ UNIT_BITS = 48  # of a hidden unit: a bias of 32 bits and a multiplier of 16
 
 @dataclass(frozen=True, eq=False)
 class Nets(Sampled):
-    """Quantised networks with batch normalisation.
+    """Quantised networks with batch normalisation."""
 
-    Parameters
-    ----------
-    narrowest
-        Units of a hidden layer of size 0; each further size doubles them. Layers of one size are compiled once.
-    sizes
-        The largest size that is drawn.
-    layers
-        The least and the most hidden layers that are drawn.
-    """
-
+    # Units of a hidden layer of size 0; each further size doubles them. Layers of one size are compiled once.
     narrowest: int
-    sizes: int
-    layers: tuple[int, int]
+    sizes: int  # the largest size that is drawn
+    layers: tuple[int, int]  # the least and the most hidden layers that are drawn
 
     @abstractmethod
     def image(self, views: Views) -> tuple[int, int] | None:

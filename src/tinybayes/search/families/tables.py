@@ -20,23 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Tables(Sampled):
-    """Networks whose tables are trained.
+    """Networks whose tables are trained."""
 
-    Parameters
-    ----------
-    candidates
-        From training rows and a setting to the parents that each feature may have.
-    least
-        Features that the table must have.
-    more
-        Hyper-parameters of the tables that are drawn beside those that all have.
-    choices
-        From the number of features to further choices, each of which has a shape of its own.
-    """
-
+    # From training rows and a setting to the parents that each feature may have.
     candidates: "Callable[[Dataset, Setting], Candidates]"
-    least: int = 1
-    more: tuple[str, ...] = ()
+    least: int = 1  # features that the table must have
+    more: tuple[str, ...] = ()  # hyper-parameters of the tables that are drawn beside those that all have
+    # From the number of features to further choices, each of which has a shape of its own.
     choices: Callable[[int], dict[str, Sequence[Any]]] = lambda features: {}
 
     def possible(self, views: Views) -> bool:

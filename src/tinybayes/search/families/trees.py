@@ -12,15 +12,9 @@ from tinybayes.search.families.family import Learned, Listed, Setting
 
 @dataclass(frozen=True, eq=False)
 class Baseline(Listed):
-    """Trees that vote.
+    """Trees that vote."""
 
-    Parameters
-    ----------
-    make
-        From a setting to a classifier of scikit-learn.
-    """
-
-    make: Callable[[Setting], Any]
+    make: Callable[[Setting], Any]  # from a setting to a classifier of scikit-learn
 
     deployable = False
 
