@@ -58,9 +58,9 @@ def test_wrong_fields_are_named(tmp_path, monkeypatch, change, message):
     from tinybayes.deploy.files import native
 
     model = LogLinear.from_bayes_net(zoo.sprinkler())
-    content, tensors = native._KINDS["LogLinear"].pack(model)
+    content, tensors = native._KINDS["LogLinear"][0](model)
     change(content)
-    kind = native._Kind(lambda _: (content, tensors), native._KINDS["LogLinear"].unpack)
+    kind = (lambda _: (content, tensors), native._KINDS["LogLinear"][1])
     monkeypatch.setitem(native._KINDS, "LogLinear", kind)
     save(model, tmp_path / "m.tb")
     with pytest.raises(FileError, match=message):

@@ -24,9 +24,8 @@ from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.deploy.programs import onnx as onnx_target
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.names import Names
-from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.deploy.programs.plan import full_table, lay_out, make_plan
 from tinybayes.deploy.programs.program import WIDTH
-from tinybayes.deploy.programs.table_plan import full_table, lay_out
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.model import CPD, BayesNet, Circuit, Fixed, Float, Inputs, Variable, with_target
@@ -88,9 +87,9 @@ def test_decision_trees_are_written_out_up_to_a_size(monkeypatch):
     net = zoo.tree_tan()
     node = next(number for number, cpd in enumerate(net.cpds) if cpd.tree is not None)
     assert full_table(net, node, net.cpds[node]).tolist() == zoo.tree_tan().cpds[1].table[[0, 1, 0, 2]].tolist()
-    monkeypatch.setattr("tinybayes.deploy.programs.table_plan.MAX_ENTRIES", 12)
+    monkeypatch.setattr("tinybayes.deploy.programs.plan.MAX_ENTRIES", 12)
     assert full_table(net, node, net.cpds[node]).size == 12
-    monkeypatch.setattr("tinybayes.deploy.programs.table_plan.MAX_ENTRIES", 11)
+    monkeypatch.setattr("tinybayes.deploy.programs.plan.MAX_ENTRIES", 11)
     with pytest.raises(TinybayesError, match=r"distribution of 'b': expected at most 11 entries.*compile the network"):
         full_table(net, node, net.cpds[node])
 

@@ -9,23 +9,17 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as safetensors_bytes
 
-from tinybayes.deploy.files._native.bayes_net import pack_bayes_net, unpack_bayes_net
-from tinybayes.deploy.files._native.circuit import pack_circuit, unpack_circuit
+from tinybayes.deploy.files._native import models
 from tinybayes.deploy.files._native.fields import JSON, dumps, get, integer, parse, short
-from tinybayes.deploy.files._native.log_linear import pack_log_linear, unpack_log_linear
-from tinybayes.deploy.files._native.neural_net import pack_neural_net, unpack_neural_net
 from tinybayes.deploy.files._native.tensors import Tensors
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
-
-__all__ = ["load_metadata", "read_native", "write_native"]
 
 Model = BayesNet | Circuit | LogLinear | NeuralNet
 VERSION = 1
@@ -34,33 +28,16 @@ _BLANK = b"0" * 64  # replaces the checksum while that is computed
 _DAMAGED = "the file is damaged: fetch or make it again"
 
 
-class _Kind(NamedTuple):
-    """How a kind of model becomes a JSON object and tensors, and comes back."""
-
-    pack: Callable[[Any], tuple[dict[str, Any], dict[str, np.ndarray]]]
-    unpack: Callable[[dict[str, Any], Tensors], Model]
-
-
-_KINDS = {
-    "BayesNet": _Kind(pack_bayes_net, unpack_bayes_net),
-    "Circuit": _Kind(pack_circuit, unpack_circuit),
-    "LogLinear": _Kind(pack_log_linear, unpack_log_linear),
-    "NeuralNet": _Kind(pack_neural_net, unpack_neural_net),
+_KINDS: dict[str, tuple[Callable[[Any], models.Packed], Callable[[models.Content, Tensors], Model]]] = {
+    "BayesNet": (models.pack_bayes_net, models.unpack_bayes_net),
+    "Circuit": (models.pack_circuit, models.unpack_circuit),
+    "LogLinear": (models.pack_log_linear, models.unpack_log_linear),
+    "NeuralNet": (models.pack_neural_net, models.unpack_neural_net),
 }
 
 
 def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[str, JSON] | None = None) -> None:
-    """Write a model to a file; the same model and metadata always give the same bytes.
-
-    Parameters
-    ----------
-    model
-        The model.
-    path
-        The file, usually ``*.tb``. It is replaced only when the new one is complete.
-    metadata
-        A JSON object to keep beside the model, such as how it was trained.
-    """
+    """Write a model to a file; the same model and metadata always give the same bytes."""
     kind = type(model).__name__
     if kind not in _KINDS:
         raise error(f"a model of the kind {' or '.join(_KINDS)}", kind, where="save")
@@ -68,7 +45,7 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
     if not isinstance(metadata, dict):
         raise error("a JSON object", short(metadata), where="metadata")
     dumps(metadata, "metadata")  # raises here, so that the message does not blame the model
-    content, tensors = _KINDS[kind].pack(model)
+    content, tensors = _KINDS[kind][0](model)
     # "checksum" sorts first, so the first 64 zeros of the file are its own, whichever names follow.
     blank = _BLANK.decode()
     document = {"checksum": blank, "kind": kind, "metadata": metadata, "model": content, "version": VERSION}
@@ -86,7 +63,7 @@ def read_native(path: str | os.PathLike[str]) -> Model:
     """Read a model; raise a `FileError` that says where the file is not sound."""
     document, tensors = _read(path)
     content = get(document, "model", dict, f"{path}, header")
-    model = _KINDS[document["kind"]].unpack(content, tensors)
+    model = _KINDS[document["kind"]][1](content, tensors)
     tensors.finish()
     return model
 
@@ -98,7 +75,7 @@ def load_metadata(path: str | os.PathLike[str]) -> dict[str, JSON]:
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """Read a file that is sound as far as this can be said without looking into the model."""
+    """Read a file, and check everything but the content of the model."""
     where = f"{path}, header"
     data, header = _read_bytes(path)
     named = parse(header, where, _DAMAGED).get("__metadata__")

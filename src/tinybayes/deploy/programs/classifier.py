@@ -3,8 +3,7 @@
 from tinybayes.deploy.programs.encoding import Encoding, encode_function, make_encoding
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
-from tinybayes.deploy.programs.net_plan import NetPlan
-from tinybayes.deploy.programs.plan import Plan, make_plan
+from tinybayes.deploy.programs.plan import NetPlan, Plan, make_plan
 from tinybayes.deploy.programs.program import (
     Constant,
     Dialect,

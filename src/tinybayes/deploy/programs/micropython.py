@@ -5,9 +5,7 @@ import numpy as np
 from tinybayes.deploy.bits import pack_bits
 from tinybayes.deploy.programs.encoding import make_encoding
 from tinybayes.deploy.programs.names import check_name
-from tinybayes.deploy.programs.net_plan import NetPlan
-from tinybayes.deploy.programs.plan import make_plan
-from tinybayes.deploy.programs.table_plan import TablePlan, Term
+from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
 from tinybayes.model import BayesNet, Fixed, NeuralNet
 from tinybayes.model.neural_net import Layer
 

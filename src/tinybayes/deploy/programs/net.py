@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from tinybayes.deploy.programs.net_kernels import Bank, Kernel, net_banks
-from tinybayes.deploy.programs.net_plan import NetPlan, Stage
+from tinybayes.deploy.programs.plan import NetPlan, Stage
 from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, loop, narrow, unsigned
 from tinybayes.model import NeuralNet
 from tinybayes.model.neural_net import PEAK

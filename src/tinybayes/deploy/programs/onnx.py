@@ -8,9 +8,7 @@ import numpy as np
 
 from tinybayes.deploy.programs.encoding import Encoding, make_encoding
 from tinybayes.deploy.programs.names import check_name
-from tinybayes.deploy.programs.net_plan import NetPlan
-from tinybayes.deploy.programs.plan import Plan, make_plan
-from tinybayes.deploy.programs.table_plan import TablePlan, Term
+from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, Fixed, NeuralNet
 from tinybayes.model.neural_net import PEAK, Layer

@@ -1,13 +1,416 @@
-"""The plan of a model: the one form from which the programs of every target are made."""
+"""The plan of a model: the one form from which the programs of every target are made.
+
+A classifier of tables is a sum of table rows. A *term* is a table that depends on the class. Its rows hold one entry
+for each class, and the row is found by adding multiples of the features' codes to the term's first row. Tables without
+the class add the same to all classes.
+
+A neural network is made of layers without negative numbers, which fit in narrow lanes, and whose zeros can be skipped.
+Values enter a layer as ``z``, weights as their codes ``k``, and with ``top = 2**bits - 1`` a sum is
+
+    factor * (2 * sum(k * z) - top * sum(z)) + bias
+
+where factor and bias contain the signs, centers and offsets that were removed from the values.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, product
 
 import numpy as np
 
-from tinybayes.deploy.programs.net_plan import NetPlan
-from tinybayes.deploy.programs.table_plan import TablePlan, table_plan
+from tinybayes.cost import model_cost
+from tinybayes.deploy.programs.names import plain, upwards
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, NeuralNet, Variable
+from tinybayes.infer.integers import integer_levels
+from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, NumberFormat, Variable
+from tinybayes.model.layout import strides
+from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
 MAX_STATES = 2**16
+MAX_ENTRIES = 2**26  # of a decision tree written out as a table
+
+
+@dataclass(frozen=True)
+class Term:
+    """A table whose row is ``first`` plus, for each pair (feature, stride), the stride times the feature's code."""
+
+    first: int
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A classifier laid out as rows of codes."""
+
+    states: tuple[int, ...]  # cardinality of each feature
+    classes: int  # number of classes
+    terms: tuple[Term, ...]  # the tables that depend on the class
+    rows: np.ndarray  # all rows of their codes, shape (rows, classes)
+    constant: np.ndarray  # rows that are always added, such as the class prior, shape (any, classes)
+    common: tuple[Term, ...]  # the tables that do not depend on the class
+    entries: np.ndarray  # all their entries
+    common_constant: np.ndarray  # entries of such tables that are always added
+
+    @property
+    def has_common(self) -> bool:
+        """Whether there are tables that do not depend on the class."""
+        return bool(self.common) or len(self.common_constant) > 0
+
+    def tables(self) -> Iterator[tuple[Term, np.ndarray]]:
+        """Yield each table that depends on the class with its rows, then those that do not with their entries."""
+        for terms, rows in ((self.terms, self.rows), (self.common, self.entries)):
+            ends = [*(t.first for t in terms), len(rows)]
+            yield from ((term, rows[a:b]) for term, (a, b) in zip(terms, pairwise(ends), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan:
+    """A classifier made of tables on its way to a device."""
+
+    net: BayesNet  # the classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats
+    terms: Terms  # its tables as rows of codes (float32 values for floats)
+    form: NumberFormat  # the one number format
+    # For each code the integer that it adds to a score; None for floats, which are added as they are.
+    values: np.ndarray | None
+    fraction: int  # an integer score is in units of ``2**-fraction`` nats
+
+    @property
+    def target(self) -> Variable:
+        """The class variable."""
+        assert self.net.target is not None
+        return self.net.target
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+        return self.net.variables
+
+    @property
+    def features(self) -> int:
+        """The number of features."""
+        return len(self.net.variables)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.terms.classes
+
+    @property
+    def score(self) -> str:
+        """The C type of a score."""
+        return "float" if self.values is None else "int32_t"
+
+    @property
+    def bits(self) -> int:
+        """The bits of a stored code; a codebook with a single level needs none, but no array is empty."""
+        return max(self.form.bits, 1)
+
+    @property
+    def entries(self) -> int:
+        """The number of table entries that depend on the class."""
+        return self.terms.rows.size
+
+    @property
+    def unit_property(self) -> dict[str, str]:
+        """The unit of integer scores, by its name."""
+        return {} if self.values is None else {"fraction": str(self.fraction)}
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest magnitude that a sum of integers, or a part of it, can have."""
+        parts = [rows for _, rows in self.terms.tables()]
+        parts += [*self.terms.constant, *self.terms.common_constant]
+        return sum(int(np.abs(self.worth(part)).max()) for part in parts)
+
+    def worth(self, codes: np.ndarray) -> np.ndarray:
+        """Return what codes add to a score."""
+        if self.values is None:
+            return np.asarray(codes, dtype=np.float32)
+        if isinstance(self.form, Fixed):  # no table of all codes: there may be 2**32
+            return -np.asarray(codes, dtype=np.int64)
+        return self.values[codes]
+
+    def facts(self, note: str = "") -> list[str]:
+        """Return lines for the comment at the top of generated files."""
+        return [
+            f"A classifier of {self.features} features into {self.classes} classes, by tinybayes.",
+            f"Price: {model_cost(self.net)}; entries are {self.form}.",
+            f"Scores are {self.unit}.",
+            *([plain(note)] if note else []),
+            f"Model {self.fingerprint}.",
+        ]
+
+    @property
+    def unit(self) -> str:
+        """What a score means."""
+        if self.values is None:
+            return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones"
+        exact = "as stored" if isinstance(self.form, Fixed) else "to which the levels of the codebook were rounded"
+        return f"log p(x, class) in units of 2**{-self.fraction} nats, {exact}"
+
+    @property
+    def float_error(self) -> float:
+        """A bound of the rounding error of a finite score that is added up in 32-bit floats, one term after another.
+
+        Every partial sum is at most the sum of the magnitudes, and each addition and each entry rounds once.
+        """
+        count = len(self.terms.terms) + len(self.terms.common) + 2
+        finite = 0.0
+        for _, rows in self.terms.tables():
+            finite += float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
+        for constant in (self.terms.constant, self.terms.common_constant):
+            finite += float(np.abs(constant[np.isfinite(constant)]).sum())
+        return count * finite * 2.0**-23
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of everything that a prediction depends on."""
+        digest = hashlib.sha256()
+        for node, cpd in zip(self.net.nodes, self.net.cpds, strict=True):
+            digest.update(repr((node, cpd.parents, cpd.format, cpd.table.shape)).encode())
+            digest.update(np.ascontiguousarray(cpd.table).tobytes())
+            if cpd.tree is not None:
+                for part in (cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row):
+                    digest.update(part.tobytes())
+        return digest.hexdigest()[:16]
+
+
+def make_table_plan(net: object) -> TablePlan:
+    """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums."""
+    if not isinstance(net, BayesNet):
+        remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
+        raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
+    _check_states(net.nodes)
+    formats = {cpd.format for cpd in net.cpds}
+    form = next(iter(formats))
+    if len(formats) > 1 or isinstance(form, Float):
+        form = Float(32)
+        net = replace(net, cpds=tuple(replace(c, table=form.encode(c.log_parameters), format=form) for c in net.cpds))
+    terms = lay_out(net)
+    values, fraction = None, 0
+    if isinstance(form, Fixed):
+        values, fraction = np.empty(0, np.int64), form.fraction
+    elif isinstance(form, Codebook):
+        levels = integer_levels(net)
+        values, fraction = levels.values, levels.fraction
+    plan = TablePlan(net, terms, form, values, fraction)
+    if values is not None and plan.reach > LARGEST:
+        remedy = "quantise to fewer bits"
+        raise error("sums of all tables below 2**31", f"{plan.reach:,}", where="integer sums", remedy=remedy)
+    return plan
+
+
+def lay_out(net: BayesNet) -> Terms:
+    """Lay out a classifier; tables that depend on features with one state only are constant."""
+    if net.target is None:
+        raise error("a model with a class", "none", where="export", remedy="learn it with a target")
+    target, classes = len(net.variables), net.target.cardinality
+    states = [node.cardinality for node in net.nodes]
+    with_class, without = _Tables(), _Tables()
+    for node, cpd in enumerate(net.cpds):
+        axes = [*cpd.parents, node]
+        table = full_table(net, node, cpd).reshape([states[v] for v in axes])
+        if target in axes:
+            table = np.moveaxis(table, axes.index(target), -1).reshape(-1, classes)
+            axes.remove(target)
+            with_class.add(table, _steps(axes, states))
+        elif np.isneginf(table).any():  # predictions must see an entry that is impossible in every class
+            with_class.add(np.repeat(table.reshape(-1, 1), classes, axis=1), _steps(axes, states))
+        else:
+            without.add(table.reshape(-1), _steps(axes, states))
+    empty = np.empty((0, classes), net.cpds[0].table.dtype)
+    return Terms(
+        tuple(states[:target]),
+        classes,
+        tuple(with_class.terms),
+        np.concatenate([empty, *with_class.rows]),
+        np.concatenate([empty, *with_class.constant]),
+        tuple(without.terms),
+        np.concatenate([empty[:, 0], *without.rows]),
+        np.concatenate([empty[:, 0], *without.constant]),
+    )
+
+
+class _Tables:
+    """Tables one after another."""
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self.rows: list[np.ndarray] = []
+        self.constant: list[np.ndarray] = []
+        self.size = 0
+
+    def add(self, rows: np.ndarray, steps: tuple[tuple[int, int], ...]) -> None:
+        """Add the rows of a table; without steps it has one row, which is always added."""
+        if not steps:
+            self.constant.append(rows)
+            return
+        self.terms.append(Term(self.size, steps))
+        self.rows.append(rows)
+        self.size += len(rows)
+
+
+def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
+    """Return the codes of a distribution as a full table; a decision tree is written out."""
+    if cpd.tree is None:
+        return cpd.table
+    shape = [net.nodes[p].cardinality for p in cpd.parents]
+    if math.prod(shape) * cpd.table.shape[1] > MAX_ENTRIES:
+        where, remedy = f"distribution of {net.nodes[node].name!r}", "compile the network to a circuit and export that"
+        raise error(f"at most {MAX_ENTRIES:,} entries", "a larger decision tree", where=where, remedy=remedy)
+    contexts = (dict(zip(cpd.parents, values, strict=True)) for values in product(*map(range, shape)))
+    return cpd.table[[cpd.tree.find(context) for context in contexts]]
+
+
+def _steps(axes: list[int], states: list[int]) -> tuple[tuple[int, int], ...]:
+    """Return the stride of each feature, leaving out those whose code is always zero."""
+    steps = zip(axes, strides([states[v] for v in axes]), strict=True)
+    return tuple((v, stride) for v, stride in steps if states[v] > 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A layer on its way to a device."""
+
+    layer: Layer
+    shape: tuple[int, ...]  # of the layer's input
+    codes: np.ndarray  # of the weights, shape (terms, units); those of negated inputs are negated
+    factor: int  # see the module
+    bias: np.ndarray  # see the module
+    peaks: np.ndarray  # the largest ``z`` of each term
+    pad: int = 0  # the ``z`` of a value of zero, which surrounds an image
+    scale: np.ndarray | None = None  # of the first layer: how a column becomes ``z = scale * value + shift``
+    shift: np.ndarray | None = None
+
+    @property
+    def top(self) -> int:
+        """The largest code."""
+        return int(2**self.layer.bits - 1)
+
+    @property
+    def flags(self) -> bool:
+        """Whether all values are zero or one."""
+        return bool(self.peaks.max(initial=0) <= 1)
+
+
+@dataclass(frozen=True, eq=False)
+class NetPlan:
+    """A neural network on its way to a device."""
+
+    net: NeuralNet
+    score = "int32_t"
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features."""
+        return self.net.variables
+
+    @property
+    def target(self) -> Variable:
+        """The class variable."""
+        return self.net.target
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The layers without negative numbers."""
+        net = self.net
+        first = _first_image(net) if net.layers[0].convolution else _first(net)
+        before = [layer.activation for layer in net.layers]
+        return (first, *map(_hidden, net.layers[1:], net.shapes[1:], before))
+
+    @property
+    def entries(self) -> int:
+        """The number of weights."""
+        return sum(layer.codes.size for layer in self.net.layers)
+
+    @property
+    def unit_property(self) -> dict[str, str]:
+        """The unit of scores, by its name."""
+        return {"scale": repr(float(self.net.scale))}
+
+    def facts(self, note: str = "") -> list[str]:
+        """Return lines for the comment at the top of generated files."""
+        net = self.net
+        layers = [
+            f"{'convolution to ' if layer.convolution else ''}{layer.units} units of {layer.bits} bits"
+            for layer in net.layers
+        ]
+        return [
+            f"A neural net of {len(net.variables)} features into {net.target.cardinality} classes, by tinybayes.",
+            f"Layers: {', '.join(layers)}.",
+            f"Price: {model_cost(net)}.",
+            f"Scores times {net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact.",
+            *([plain(note)] if note else []),
+            f"Model {self.fingerprint}.",
+        ]
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of everything that a prediction depends on."""
+        net = self.net
+        digest = hashlib.sha256(repr((net.variables, net.target, net.scale, net.image_shape)).encode())
+        parts = [net.inputs.feature, net.inputs.state, net.inputs.multiplier, net.inputs.center]
+        for layer in net.layers:
+            digest.update(repr((layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after)).encode())
+            parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _column_peaks(net: NeuralNet) -> np.ndarray:
+    """Return the largest number of each column before its multiplier."""
+    top = np.array([v.cardinality - 1 for v in net.variables], dtype=np.int64)[net.inputs.feature]
+    return np.where(net.inputs.state >= 0, 1, top)
+
+
+def _first(net: NeuralNet) -> Stage:
+    """Fold centres into the bias, and signs of multipliers into the weights."""
+    layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
+    codes = np.where(multiplier[:, None] < 0, 2**layer.bits - 1 - layer.codes, layer.codes).astype(np.uint8)
+    bias = layer.bias - net.inputs.center.astype(np.int64) @ layer.weights
+    factor = math.gcd(*multiplier.tolist()) or 1
+    scale = np.abs(multiplier) // factor
+    peaks = scale * _column_peaks(net)
+    return Stage(layer, net.shapes[0], codes, factor, bias, peaks, scale=scale, shift=np.zeros_like(scale))
+
+
+def _first_image(net: NeuralNet) -> Stage:
+    """Lift all pixels, and the zeros around them, by as much as the darkest is below zero."""
+    layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
+    center, top = net.inputs.center.astype(np.int64), multiplier * _column_peaks(net)
+    lift = max(0, int((center - np.minimum(top, 0)).max()))
+    factor = math.gcd(lift, *multiplier.tolist(), *(lift - center).tolist()) or 1
+    scale, shift, pad = multiplier // factor, (lift - center) // factor, lift // factor
+    peak = max(pad, int((np.maximum(top, 0) // factor + shift).max()))
+    return _image(layer, net.shapes[0], factor, lift, pad, peak, scale=scale, shift=shift)
+
+
+def _hidden(layer: Layer, shape: tuple[int, ...], before: str) -> Stage:
+    """Take signs as 0 and 1 (in images, where there are zeros as well, as 0 and 2 around a 1)."""
+    signs = before == "sign"
+    if layer.convolution:
+        return _image(layer, shape, 1, int(signs), int(signs), 2 if signs else PEAK)
+    peaks = np.full(len(layer.codes), 1 if signs else PEAK)
+    bias = layer.bias.astype(np.int64) - (layer.weights.sum(axis=0) if signs else 0)
+    return Stage(layer, shape, layer.codes, 2 if signs else 1, bias, peaks)
+
+
+def _image(
+    layer: Layer, shape: tuple[int, ...], factor: int, lift: int, pad: int, peak: int, **first: np.ndarray
+) -> Stage:
+    codes = layer.codes.reshape(-1, layer.units)
+    weights = layer.weights.reshape(-1, layer.units).astype(np.int64)
+    bound = int(np.abs(weights).sum(axis=0).max()) * peak
+    if bound > LARGEST:
+        remedy = "use fewer bits, or smaller multipliers of the inputs"
+        raise error("sums below 2**31", f"{bound:,}", where="convolution", remedy=remedy)
+    bias = layer.bias - lift * weights.sum(axis=0)
+    return Stage(layer, shape, codes, factor, bias, np.full(len(codes), peak), pad, **first)
+
 
 Plan = TablePlan | NetPlan
 
@@ -18,15 +421,6 @@ def make_plan(model: object) -> Plan:
         _check_states((*model.variables, model.target))
         return NetPlan(model)
     return make_table_plan(model)
-
-
-def make_table_plan(model: object) -> TablePlan:
-    """Lay out a model that must be one of tables."""
-    if not isinstance(model, BayesNet):
-        remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
-        raise error("a Bayesian network with a class", type(model).__name__, where="export", remedy=remedy)
-    _check_states(model.nodes)
-    return table_plan(model)
 
 
 def _check_states(variables: tuple[Variable, ...]) -> None:

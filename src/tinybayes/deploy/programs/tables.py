@@ -6,6 +6,7 @@ from itertools import groupby
 import numpy as np
 
 from tinybayes.deploy.programs.packing import Plane, planes
+from tinybayes.deploy.programs.plan import TablePlan, Term
 from tinybayes.deploy.programs.program import (
     Array,
     Dialect,
@@ -19,7 +20,6 @@ from tinybayes.deploy.programs.program import (
     type_name,
     unsigned,
 )
-from tinybayes.deploy.programs.table_plan import TablePlan, Term
 from tinybayes.model import Fixed
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tinybayes.deploy.programs.names import check_name, plain
-from tinybayes.deploy.programs.plan import make_table_plan, rows_with_every_state
-from tinybayes.deploy.programs.table_plan import TablePlan, Term
+from tinybayes.deploy.programs.plan import TablePlan, Term, make_table_plan, rows_with_every_state
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.model import BayesNet, Fixed

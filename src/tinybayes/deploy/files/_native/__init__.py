@@ -1,1 +1,1 @@
-"""The parts of the native model file: JSON fields, packed tensors, and one module for each kind of model."""
+"""The parts of the native model file: JSON fields, packed tensors, and models of each kind."""

@@ -8,6 +8,7 @@ from tinybayes.deploy.bits import pack_bits, unpack_bits
 from tinybayes.deploy.files._native.fields import short
 from tinybayes.errors import FileError, error
 
+INTEGERS = ("int8", "int16", "int32")
 _SHORT_NAMES = {"float64": "F64", "float32": "F32", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8"}
 
 
@@ -29,25 +30,13 @@ class Storage(NamedTuple):
         return joined.astype(self.dtypes[-1], copy=False)
 
 
-INTEGERS = ("int8", "int16", "int32")
-LEVELS = Storage("levels", ("float64",))  # of codebooks
-
-
 def pack_parts(parts: dict[Storage, list[np.ndarray]]) -> dict[str, np.ndarray]:
     """Return the tensors of a file by their names; there are no empty ones."""
     return {storage.name: storage.pack(some) for storage, some in parts.items() if any(map(len, some))}
 
 
 class Tensors:
-    """The tensors of a file, each read once from its start to its end.
-
-    Parameters
-    ----------
-    entries
-        Name, type, shape and bytes of each tensor, as safetensors gives them.
-    path
-        The file, for messages.
-    """
+    """The tensors of a file, each read once from its start to its end; `entries` are those of safetensors."""
 
     def __init__(self, entries: list[tuple[str, dict[str, Any]]], path: str) -> None:
         self.path = path
@@ -78,9 +67,7 @@ class Tensors:
 
     def finish(self) -> None:
         """Raise unless every tensor was used up."""
-        sizes = {
-            storage.name: -(-used * storage.bits // 8) if storage.bits else used for storage, used in self._used.items()
-        }
+        sizes = {s.name: -(-used * s.bits // 8) if s.bits else used for s, used in self._used.items()}
         for name, entry in self._packed.items():
             if name not in sizes or entry["shape"] != [sizes[name]]:
                 expected = f"{sizes[name]} entries" if name in sizes else "no such tensor"
