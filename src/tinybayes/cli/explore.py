@@ -40,7 +40,7 @@ def explore(
         typer.Option(help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest; all by default."),
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Test rows; else a fifth of the table is set aside.")
+        Path | None, typer.Option(metavar="TABLE", help="Test rows; otherwise a fifth of the table is set aside.")
     ] = None,
     image: Annotated[
         str | None, typer.Option("--image-shape", metavar="ROWSxCOLUMNS", help="When the features are pixels.")

@@ -157,7 +157,7 @@ def as_texts(column: pd.Series) -> np.ndarray:
 
 
 def _is_number(variable: Variable) -> bool:
-    """Tell whether a variable takes numbers: cut points, or states that are numbers."""
+    """Return whether a variable takes numbers: cut points, or states that are numbers."""
     return variable.edges is not None or all(
         isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states
     )

@@ -93,7 +93,7 @@ def distinct_values(column: pd.Series) -> list[State]:
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Tell whether a column holds numbers (or nothing at all), rather than states."""
+    """Return whether a column holds numbers (or nothing at all), rather than states."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
@@ -295,7 +295,7 @@ class Summary:
         return tuple(self._variable(name, edges) for name in self.states)
 
     def _kept(self, name: str) -> bool:
-        """Tell whether a column of numbers has few enough values to keep them."""
+        """Return whether a column of numbers has few enough values to keep them."""
         return bool(self.states[name]) and name not in self.cut
 
     def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:

@@ -33,7 +33,7 @@ class Budget:
         return self.bits is not None or self.operations is not None
 
     def allows(self, bits: int, operations: int) -> bool:
-        """Tell whether a price is within the limits."""
+        """Return whether a price is within the limits."""
         within_bits = self.bits is None or bits <= self.bits
         return within_bits and (self.operations is None or operations <= self.operations)
 

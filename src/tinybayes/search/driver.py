@@ -39,23 +39,7 @@ class Batch:
 
 
 class Search:
-    """A running search.
-
-    Parameters
-    ----------
-    views, store, crew
-        The table, the store of finished runs, and the workers.
-    budget, families
-        What a model may cost, and what is tried.
-    directory
-        Where models are saved.
-    seconds, began
-        Of the whole search, and when it began.
-    seed
-        Of everything drawn at random.
-    report, live
-        Who is told how far the search has come.
-    """
+    """A running search, which tells `report` and `live` about its progress."""
 
     def __init__(
         self,
@@ -210,7 +194,7 @@ class Search:
         return batch
 
     def _fits(self, shape: str | None, rung: int) -> bool:
-        """Tell whether a batch would end in time, as far as the pace of its shape is known."""
+        """Return whether a batch would end in time, as far as the pace of its shape is known."""
         left = self.seconds * ENDING - (time.monotonic() - self.began)
         known = self.pace.get(shape) if shape is not None else None
         if known is None:

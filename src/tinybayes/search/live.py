@@ -40,17 +40,7 @@ class State:
 
 
 class Live:
-    """The files by which a search is watched.
-
-    Parameters
-    ----------
-    directory
-        The directory of the search.
-    heading
-        What ``live.json`` says beside the models.
-    budget
-        By which a model is chosen.
-    """
+    """The files by which a search is watched; `heading` is what ``live.json`` says beside the models."""
 
     def __init__(self, directory: Path, heading: dict[str, Any], budget: Budget) -> None:
         self._directory, self._heading, self._budget = directory, heading, budget
@@ -60,11 +50,11 @@ class Live:
         self._progress(self._last)
 
     def stopped(self) -> bool:
-        """Tell whether someone asked the search to end."""
+        """Return whether someone asked the search to end."""
         return (self._directory / STOP).exists()
 
     def due(self) -> bool:
-        """Tell whether enough time has passed to write again."""
+        """Return whether enough time has passed to write again."""
         return time.monotonic() >= self._next
 
     def tell(self, state: State, runs: Sequence[Run]) -> None:

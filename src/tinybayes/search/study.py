@@ -93,19 +93,9 @@ def key_of(setting: Setting, rung: int) -> str:
 class Store:
     """The runs of one search.
 
-    Parameters
-    ----------
-    directory
-        The directory of the search.
-    storage
-        None for a journal file in that directory; else a URL of SQLAlchemy, such as ``sqlite:///search.db`` or
-        ``postgresql://host/name``.
-    meaning
-        What the runs depend on, such as the table's hash: a store of another meaning is refused.
-    budget
-        The sampler keeps within it.
-    seed
-        Of the sampler.
+    `storage` is None for a journal file in the directory, otherwise a URL of SQLAlchemy such as
+    ``sqlite:///search.db``. The runs depend on `meaning`, such as the table's hash: a store of another meaning is
+    refused. The sampler keeps within the budget.
     """
 
     def __init__(

@@ -63,19 +63,9 @@ def make_views(
 ) -> Views:
     """Split a table, stratified by class, and code it.
 
-    Parameters
-    ----------
-    frame, target
-        The table, and the name of its class column.
-    test
-        Test rows; without them a share of `frame` is set aside.
-    test_fraction, valid_fraction
-        Shares of the test rows, and of the validation rows in the rest: by default a fifth, up to a third of a small
-        table, since few rows choose badly. The final models are trained on all but the test rows.
-    image_shape
-        Of pixels; by default a square is recognised, when neighbours are alike.
-    max_states, seed
-        A text column with more states is refused; seed of the split.
+    Without `test` a share of the table is set aside. The share of the validation rows is a fifth by default, up to a
+    third of a small table, since few rows choose badly; the final models are trained on all but the test rows. A square
+    image is recognised by itself, when neighbouring features are alike.
     """
     if target not in frame.columns:
         shown = ", ".join(map(str, frame.columns[:10])) + (", ..." if len(frame.columns) > 10 else "")
@@ -144,7 +134,7 @@ def _finer(column: pd.Series, variable: Variable) -> Variable:
 
 
 def _square_image(data: Dataset) -> tuple[int, int] | None:
-    """Tell whether features are the pixels of a square image: neighbours are far more alike than others."""
+    """Return whether features are the pixels of a square image: neighbours are far more alike than others."""
     side = int(np.sqrt(len(data.variables)))
     if side < 6 or side * side != len(data.variables) or any(v.edges is None for v in data.variables):
         return None

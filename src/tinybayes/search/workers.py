@@ -28,7 +28,7 @@ class Work(Protocol):
     """Something that was given out and will be done."""
 
     def done(self) -> bool:
-        """Tell whether it is done."""
+        """Return whether it is done."""
 
     def result(self) -> Any:
         """Return what came out."""
@@ -92,15 +92,7 @@ class Processes(Workers):
 
 
 class Cluster(Workers):
-    """The workers of a Dask cluster.
-
-    Parameters
-    ----------
-    views
-        The table, which every worker gets once.
-    address
-        Of the scheduler, or the path of its scheduler file.
-    """
+    """The workers of a Dask cluster, named by the address of its scheduler or the path of its scheduler file."""
 
     def __init__(self, views: Views, address: str) -> None:
         super().__init__(views)

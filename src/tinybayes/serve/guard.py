@@ -28,15 +28,7 @@ HEADERS = {
 
 
 class Guard:
-    """Passes only valid requests on to an app, and adds headers to its responses.
-
-    Parameters
-    ----------
-    app
-        The app.
-    host
-        Where it listens.
-    """
+    """Passes only valid requests on to an app that listens at `host`, and adds headers to its responses."""
 
     def __init__(self, app: App, host: str) -> None:
         self._app, self._host = app, host

@@ -29,13 +29,7 @@ class UnknownModelError(TinybayesError):
 
 
 class Source:
-    """The directory of a search.
-
-    Parameters
-    ----------
-    directory
-        Where a search runs, ran, or will run.
-    """
+    """The directory where a search runs, ran, or will run."""
 
     def __init__(self, directory: Path) -> None:
         if not directory.is_dir():

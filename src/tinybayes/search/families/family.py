@@ -72,7 +72,7 @@ class Family(ABC):
     deployable: ClassVar[bool] = True
 
     def possible(self, views: Views) -> bool:
-        """Tell whether the family suits the table."""
+        """Return whether the family suits the table."""
         return True
 
     def smallest_bits(self, views: Views) -> int:

@@ -30,7 +30,7 @@ class Tables(Sampled):
     choices: Callable[[int], dict[str, Sequence[Any]]] = lambda features: {}
 
     def possible(self, views: Views) -> bool:
-        """Tell whether there are enough features."""
+        """Return whether there are enough features."""
         return len(views.by_name["mdlp"].seen.variables) >= self.least
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
