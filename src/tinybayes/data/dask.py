@@ -24,6 +24,7 @@ from tinybayes.data.variables import Discretization, Summary
 from tinybayes.errors import TinybayesError, error
 from tinybayes.model import Dataset, State, Variable
 from tinybayes.model.dataset import Columns
+from tinybayes.model.record import Nodes
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,7 +37,7 @@ Count = Callable[[Iterable[Columns]], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class DaskTable:
+class DaskTable(Nodes):
     """A Dask frame seen through variables, for every learner that needs no more than counts."""
 
     frame: Any = field(repr=False)  # the Dask frame
@@ -44,11 +45,6 @@ class DaskTable:
     target: Variable | None = None
     weight: str | None = None  # name of a column of row weights
     client: "Client | None" = None  # where to compute; None for Dask's own choice
-
-    @property
-    def nodes(self) -> tuple[Variable, ...]:
-        """All variables; the class, if there is one, is the last."""
-        return self.variables if self.target is None else (*self.variables, self.target)
 
     def __iter__(self) -> Iterator[Dataset]:
         """Fetch one partition after another: only what needs rows, such as an evaluation, does this."""

@@ -17,6 +17,7 @@ from tinybayes.data.variables import Discretization, Part, learn_variables
 from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import Columns, concatenate
+from tinybayes.model.record import Nodes
 
 
 class Variables(Protocol):
@@ -32,7 +33,7 @@ class Variables(Protocol):
 
 
 @dataclass(frozen=True)
-class EncodedTable:
+class EncodedTable(Nodes):
     """A table seen through variables: each iteration yields its batches as data sets.
 
     Parameters
@@ -49,11 +50,6 @@ class EncodedTable:
     variables: tuple[Variable, ...]
     target: Variable | None = None
     weight: str | None = None
-
-    @property
-    def nodes(self) -> tuple[Variable, ...]:
-        """All variables; the class, if there is one, is the last."""
-        return self.variables if self.target is None else (*self.variables, self.target)
 
     def __iter__(self) -> Iterator[Dataset]:
         pieces = self.table.pieces

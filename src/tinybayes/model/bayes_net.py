@@ -4,6 +4,7 @@ The class, if there is one, is the last node; parents are indices into `nodes`. 
 quantised and tied tables are not: `is_normalized` tells.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,12 +12,13 @@ import numpy as np
 
 from tinybayes.errors import error, near
 from tinybayes.model.number_format import NumberFormat
+from tinybayes.model.record import Nodes, Record
 from tinybayes.model.structure import Structure
 from tinybayes.model.variable import Variable
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionTree:
+class DecisionTree(Record):
     """A decision tree from the values of the parents to a row of the table.
 
     Node 0 is the root. An inner node ``n`` tests the parent ``split[n]`` and goes on at
@@ -30,18 +32,10 @@ class DecisionTree:
     row: np.ndarray
 
     def __post_init__(self) -> None:
-        for name in ("split", "first", "children", "row"):
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.int32)
-            object.__setattr__(self, name, array)
+        for name in self.__dataclass_fields__:
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.int32))
         if not len(self.split) == len(self.first) == len(self.row) > 0:
             raise error("one entry for each node", "arrays of different lengths", where="decision tree")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DecisionTree) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def find(self, values: dict[int, int]) -> int:
         """Return the row for an assignment of the parents."""
@@ -53,25 +47,22 @@ class DecisionTree:
     def check(self, parents: tuple[int, ...], cardinality: dict[int, int], rows: int, where: str) -> None:
         """Raise unless every path from the root ends at a row of the table."""
         for node, parent in enumerate(self.split.tolist()):
+            here = f"{where}, tree node {node}"
             if parent < 0:
                 if not 0 <= self.row[node] < rows:
-                    raise error(f"a row of 0..{rows - 1}", self.row[node], where=f"{where}, tree node {node}")
+                    raise error(f"a row of 0..{rows - 1}", self.row[node], where=here)
                 continue
             if parent not in cardinality:
-                raise error(f"a test of one of the parents {parents}", parent, where=f"{where}, tree node {node}")
+                raise error(f"a test of one of the parents {parents}", parent, where=here)
             start = int(self.first[node])
             below = self.children[max(start, 0) : start + cardinality[parent]]
             # Children come after their node, so that no path can run in a circle.
             if start < 0 or len(below) < cardinality[parent] or below.min() <= node or below.max() >= len(self.split):
-                raise error(
-                    f"{cardinality[parent]} children after the node",
-                    below.tolist(),
-                    where=f"{where}, tree node {node}",
-                )
+                raise error(f"{cardinality[parent]} children after the node", below.tolist(), where=here)
 
 
 @dataclass(frozen=True, eq=False)
-class CPD:
+class CPD(Record):
     """A conditional distribution ``P(node | parents)`` as log-parameters.
 
     Parameters
@@ -99,15 +90,6 @@ class CPD:
             raise error("a table with rows and columns", f"shape {table.shape}", where="CPD")
         object.__setattr__(self, "table", self.format.checked(table))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CPD)
-            and (self.parents, self.format, self.tree) == (other.parents, other.format, other.tree)
-            and np.array_equal(self.table, other.table)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
     @cached_property
     def log_parameters(self) -> np.ndarray:
         """The table in double precision, decoded."""
@@ -115,7 +97,7 @@ class CPD:
 
 
 @dataclass(frozen=True, eq=False)
-class BayesNet:
+class BayesNet(Record, Nodes):
     """A Bayesian network, with or without a class variable.
 
     Parameters
@@ -150,25 +132,8 @@ class BayesNet:
             if cpd.tree is not None:
                 cpd.tree.check(family, cardinality, cpd.table.shape[0], where)
                 continue
-            rows = 1
-            for parent in family:
-                rows *= cardinality[parent]
-            if cpd.table.shape[0] != rows:
+            if cpd.table.shape[0] != (rows := math.prod(cardinality.values())):
                 raise error(f"{rows} rows, one an assignment of the parents", cpd.table.shape[0], where=where)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BayesNet) and (self.variables, self.target, self.cpds) == (
-            other.variables,
-            other.target,
-            other.cpds,
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @cached_property
-    def nodes(self) -> tuple[Variable, ...]:
-        """All variables; the class, if there is one, is the last."""
-        return self.variables if self.target is None else (*self.variables, self.target)
 
     @cached_property
     def structure(self) -> Structure:
@@ -198,8 +163,7 @@ def with_target(net: BayesNet, name: str | None) -> BayesNet:
     position = np.argsort(order)
     cpds = []
     for node in order:
-        cpd = net.cpds[node]
-        tree = cpd.tree
+        cpd, tree = net.cpds[node], net.cpds[node].tree
         if tree is not None:
             tree = replace(tree, split=np.where(tree.split >= 0, position[tree.split], -1))
         cpds.append(replace(cpd, parents=tuple(int(position[p]) for p in cpd.parents), tree=tree))

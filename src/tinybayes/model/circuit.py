@@ -10,6 +10,7 @@ import numpy as np
 from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM, CircuitGraph
 from tinybayes.errors import error
 from tinybayes.model.number_format import NumberFormat
+from tinybayes.model.record import Nodes, Record
 from tinybayes.model.variable import Variable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ KINDS = {PARAMETER: "parameter", INDICATOR: "indicator", SUM: "sum", PRODUCT: "p
 
 
 @dataclass(frozen=True, eq=False)
-class Circuit:
+class Circuit(Record, Nodes):
     """An arithmetic circuit over discrete variables.
 
     Nodes are numbered so that children come before their parents; the last node is the root. Whether the circuit is
@@ -100,24 +101,9 @@ class Circuit:
             expected = "-1 as leaf" if kind >= SUM else f"a leaf from 0 to {limits[kind] - 1}"
             raise error(expected, int(self.leaf[node]), where=f"node {node}, a {KINDS[kind]}")
 
-    def __eq__(self, other: object) -> bool:
-        arrays = ("kind", "offsets", "children", "leaf", "table")
-        return (
-            isinstance(other, Circuit)
-            and (self.variables, self.target, self.format) == (other.variables, other.target, other.format)
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __getstate__(self) -> dict[str, object]:
         """Leave out what was computed from the fields and is kept beside them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @cached_property
-    def nodes(self) -> tuple[Variable, ...]:
-        """All variables; the class, if there is one, is the last."""
-        return self.variables if self.target is None else (*self.variables, self.target)
 
     @property
     def n_nodes(self) -> int:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.model.record import Nodes
 from tinybayes.model.variable import Variable
 
 MISSING = -1
@@ -19,7 +19,7 @@ def code_dtype(cardinality: int) -> type[np.signedinteger]:
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(Nodes):
     """Rows of integer codes.
 
     Arrays of a fitting type are used without a copy: do not change them afterwards.
@@ -66,11 +66,6 @@ class Dataset:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
-
-    @cached_property
-    def nodes(self) -> tuple[Variable, ...]:
-        """All variables; the class, if there is one, is the last."""
-        return self.variables if self.target is None else (*self.variables, self.target)
 
     def rows(self, index: np.ndarray | slice) -> "Dataset":
         """Return the data set of some of the rows, given as for a NumPy index."""

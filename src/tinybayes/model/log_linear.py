@@ -11,6 +11,7 @@ from tinybayes.errors import error
 from tinybayes.model.bayes_net import BayesNet, DecisionTree
 from tinybayes.model.layout import cells, check_codes
 from tinybayes.model.number_format import Codebook
+from tinybayes.model.record import Record
 from tinybayes.model.variable import Variable
 
 NONE = -1
@@ -18,7 +19,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class Factor(Record):
     """A map from the values of some variables to the one feature that is then true, or to none.
 
     Parameters
@@ -43,15 +44,6 @@ class Factor:
             raise error("numbers of features from -1, on one axis", f"{feature.dtype} {feature.shape}", where="factor")
         object.__setattr__(self, "feature", np.ascontiguousarray(feature, dtype=np.int32))
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Factor)
-            and (self.scope, self.tree) == (other.scope, other.tree)
-            and np.array_equal(self.feature, other.feature)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
     def find(self, X: np.ndarray, cards: Sequence[int]) -> np.ndarray:
         """Return the feature that is true in each complete row, -1 for none."""
         if self.tree is None:
@@ -66,7 +58,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear:
+class LogLinear(Record):
     """A distribution ``P(x) = exp(sum of the weights of the features true in x) / Z``.
 
     Parameters
@@ -116,16 +108,6 @@ class LogLinear:
             factor.tree.check(scope, cardinality, len(factor.feature), where)
         elif len(factor.feature) != (entries := math.prod(cardinality.values())):
             raise error(f"{entries} entries, one an assignment of the scope", len(factor.feature), where=where)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, LogLinear)
-            and (self.variables, self.factors) == (other.variables, other.factors)
-            and np.array_equal(self.weights, other.weights)
-            and np.array_equal(self.classes, other.classes)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def classes(self) -> np.ndarray:
