@@ -18,7 +18,7 @@ from tinybayes.infer.explain import explained_rows
 from tinybayes.model import BayesNet, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 from tinybayes.report.cards import breakdown, model_card
-from tinybayes.report.html import LIBRARY, LIMIT, _part, model_report, page_data, page_text, write_report
+from tinybayes.report.html import LIBRARY, LIMIT, model_report, page_data, page_part, page_text, write_report
 from tinybayes.report.snippet import c_snippet, short_tables
 from tinybayes.report.tables import cpd_table, row_names
 
@@ -62,8 +62,8 @@ def test_report_holds_the_search_and_asks_for_nothing(explored):
     assert [m["id"] for m in found["models"]] == [m["id"] for m in front["models"]]
     assert set(found["cards"]) == {m["id"] for m in front["models"] if m["file"]}
     assert {card["kind"] for card in found["cards"].values()} == {"network", "circuit", "net"}
-    ours = page.replace(_part(LIBRARY), "")
-    assert len(ours) == len(page) - len(_part(LIBRARY))
+    ours = page.replace(page_part(LIBRARY), "")
+    assert len(ours) == len(page) - len(page_part(LIBRARY))
     assert not re.search(r'(src|href)="(?!data:|#)', ours)
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|innerHTML|insertAdjacentHTML|eval\(", ours)
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import Quiet, be_quiet, quietable
-from tinybayes.cli._options import Commands, spelled_out
+from tinybayes.cli._console import be_quiet, quietable
+from tinybayes.cli._options import Commands, Quiet, spelled_out
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.demo import demo
 from tinybayes.cli.explain import explain

@@ -1,4 +1,4 @@
-"""What the commands share: types of arguments, and what they print.
+"""What the commands print.
 
 The option ``--quiet`` is added to all commands from outside (`quietable`): commands print through the functions here,
 which decide in one place what is silent. Answers, ``--json`` and errors are always printed.
@@ -14,58 +14,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tinybayes.cli._options import Quiet
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
     from tinybayes.data.readers import Table
 
-TableFile = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, ARFF, npz or .data; text also .gz")
-]
-
-
-def chosen_model(path: Path) -> Path:
-    """Return the file of the chosen model when the path is the directory of a search, else the path."""
-    if not path.is_dir():
-        return path
-    from tinybayes.report.front import model_path, read_front
-
-    front = read_front(path)
-    file = next((model["file"] for model in front["models"] if model["id"] == front["chosen"]), None)
-    if file is None:
-        remedy = "name one of its models, or search longer"
-        raise error("a search that has chosen a model", "one that has not", where=str(path), remedy=remedy)
-    model_path(path, file)  # refuses a file outside of the directory
-    return path / file
-
-
-ModelFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose",
-        callback=chosen_model,
-    ),
-]
-
-
-def _seed(value: int) -> int:
-    if value < 0:
-        raise error("at least 0", value, where="--seed")
-    return value
-
-
-ModelOutput = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
-Target = Annotated[str, typer.Option(help="The column to predict.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Weight = Annotated[str | None, typer.Option(help="A column of row weights.")]
-Seed = Annotated[int, typer.Option(help="For everything drawn at random.", callback=_seed)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print answers and errors only.")]
 _silent = False  # set anew by each command; a process runs one command at a time
 
 

@@ -1,6 +1,7 @@
-"""Options of commands that come from the dataclasses of the learners: names, help, defaults and bounds stand there.
+"""Arguments and options of commands: those that several share, and those that come from the dataclasses of learners.
 
-The dataclasses are imported when their command is called, so that the others start quickly.
+Names, help, defaults and bounds of the latter stand in the dataclasses. These are imported when their command is
+called, so that the other commands start quickly.
 """
 
 import inspect
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -20,6 +22,40 @@ from tinybayes.options import Option, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
 PAIR = tuple[int, int]
+
+
+def chosen_model(path: Path) -> Path:
+    """Return the file of the chosen model when the path is the directory of a search, else the path."""
+    if not path.is_dir():
+        return path
+    from tinybayes.report.front import model_path, read_front
+
+    front = read_front(path)
+    file = next((model["file"] for model in front["models"] if model["id"] == front["chosen"]), None)
+    if file is None:
+        remedy = "name one of its models, or search longer"
+        raise error("a search that has chosen a model", "one that has not", where=str(path), remedy=remedy)
+    model_path(path, file)  # refuses a file outside of the directory
+    return path / file
+
+
+def _seed(value: int) -> int:
+    if value < 0:
+        raise error("at least 0", value, where="--seed")
+    return value
+
+
+_TABLES = "CSV, TSV, Parquet, ARFF, npz or .data; text also .gz"
+_MODELS = "A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose"
+TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=_TABLES)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODELS, callback=chosen_model)]
+ModelOutput = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
+Target = Annotated[str, typer.Option(help="The column to predict.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
+Weight = Annotated[str | None, typer.Option(help="A column of row weights.")]
+Seed = Annotated[int, typer.Option(help="For everything drawn at random.", callback=_seed)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print answers and errors only.")]
 
 
 class _Hyper(NamedTuple):
@@ -38,9 +74,8 @@ class _Hyper(NamedTuple):
         names = [dashed(name)] if kind is bool else []  # no --no-...
         shown = typer.Option(*names, help=self.known.help, metavar=metavar, rich_help_panel=panel)
         default = self.default if self.default is None or isinstance(self.default, kind) else str(self.default)
-        return inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind | None, shown]
-        )
+        annotation = Annotated[kind | None, shown]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def value(self, name: str, value: Any) -> Any:
         """Return what the user gave as the dataclass takes it."""
@@ -60,8 +95,8 @@ class _Learner(NamedTuple):
     argument: str
     source: str
     panel: str | None
-    only: tuple[str, ...]
-    without: tuple[str, ...]
+    only: Sequence[str]
+    without: Sequence[str]
     defaults: dict[str, Any]
 
     def load(self) -> tuple[Any, dict[str, _Hyper]]:
@@ -86,24 +121,14 @@ def options_from(
     without: Sequence[str] = (),
     **defaults: Any,
 ) -> Callable[[Command], Command]:
-    """Give a command an option for each hyper-parameter of a dataclass; it is called with an instance.
+    """Give a command an option for each hyper-parameter of the dataclass `source`, a ``module.Name``.
 
-    Parameters
-    ----------
-    source
-        The dataclass, as ``module.Name``.
-    argument
-        The command's argument that takes the instance.
-    panel
-        The panel of the help that shows the options.
-    only, without
-        Hyper-parameters that the command offers, or leaves out.
-    defaults
-        Where the command's defaults differ.
+    The command receives an instance as `argument`. `only` or `without` restrict the hyper-parameters, `defaults` are
+    the command's own, and `panel` is the panel of the help that shows the options.
     """
 
     def decorate(command: Command) -> Command:
-        learner = _Learner(argument, source, panel, tuple(only), tuple(without), defaults)
+        learner = _Learner(argument, source, panel, only, without, defaults)
         command.learners = (learner, *getattr(command, "learners", ()))  # type: ignore[attr-defined]
         return command
 
@@ -126,9 +151,8 @@ def spelled_out(command: Callable[..., None], *, stub: bool = False) -> Callable
             values[learner.argument] = kind(**chosen)
         command(**values)
 
-    run.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters.values()]
-    )
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters.values()]
+    run.__signature__ = own.replace(parameters=by_name)  # type: ignore[attr-defined]
     run.__annotations__ = {name: p.annotation for name, p in parameters.items()}
     return run
 
@@ -173,8 +197,7 @@ def bits_of(text: str, where: str = "--bits") -> int | tuple[int, int]:
     if match is None:
         expected = "a number of bits such as 4, or those before and after the binary point such as 3,1"
         raise error(expected, repr(text), where=where)
-    integer, fraction = match.groups()
-    return int(integer) if fraction is None else (int(integer), int(fraction))
+    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
 
 
 def image_shape_of(text: str | None, where: str = "--image-shape") -> tuple[int, int] | None:

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import (
-    Drop,
-    Json,
-    ModelOutput,
-    TableFile,
-    Weight,
-    check_output,
-    print_json,
-    say,
-    suggest,
-    watched_live,
-)
-from tinybayes.cli._options import given, options_from
-from tinybayes.cli.learning import COLUMNS, INTERRUPTED, read_rows
+from tinybayes.cli._console import check_output, print_json, say, suggest, watched_live
+from tinybayes.cli._options import Drop, Json, ModelOutput, TableFile, Weight, given, options_from
+from tinybayes.cli.learning import INTERRUPTED, discretization_options, read_rows
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -31,13 +20,7 @@ if TYPE_CHECKING:
     from tinybayes.model import Dataset
 
 
-@options_from(
-    "tinybayes.data.variables.Discretization",
-    "discretization",
-    panel=COLUMNS,
-    only=("discretizer", "n_bins", "max_states"),
-    max_states=62,
-)
+@discretization_options(max_states=62)
 @options_from(
     "tinybayes.learn.circuits.options.CircuitOptions", "options", panel="The score and its limits", without=["bayesian"]
 )

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, Seed, print_json, say, watched_live
+from tinybayes.cli._console import print_json, say, watched_live
+from tinybayes.cli._options import Json, Seed
 from tinybayes.cli.explore import announcement, default_workers, parse_time, search_progress, tell
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, suggest
+from tinybayes.cli._console import print_json, say, show, suggest
+from tinybayes.cli._options import Json, ModelFile, TableFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:

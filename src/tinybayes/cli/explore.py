@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Drop, Json, Seed, TableFile, Target, print_json, say, show, suggest, watched_live
-from tinybayes.cli._options import image_shape_of, options_from
+from tinybayes.cli._console import print_json, say, show, suggest, watched_live
+from tinybayes.cli._options import Drop, Json, Seed, TableFile, Target, image_shape_of, options_from
 from tinybayes.errors import error
 
 if TYPE_CHECKING:

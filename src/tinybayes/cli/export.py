@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, print_json, say, show
+from tinybayes.cli._console import print_json, say, show
+from tinybayes.cli._options import Json, ModelFile
 from tinybayes.errors import TinybayesError, error
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ def export(
     model: ModelFile,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory for the files.")],
     to: Annotated[
-        str,
-        typer.Option("--to", help="c, cpp, arduino, micropython, onnx, verilog or verilog-pipelined."),
+        str, typer.Option("--to", help="c, cpp, arduino, micropython, onnx, verilog or verilog-pipelined.")
     ] = "c",
     name: Annotated[
         str | None, typer.Option(help="Names the files and what is in them; by default that of the model's file.")
@@ -67,13 +67,9 @@ def export(
     page = _note_boards(model, [_figures(b) for b in boards]) if boards else None
     if as_json:
         sizes = {file: len(content) for file, content in files.items()}
-        figures: dict[str, Any] = {
-            "target": to,
-            "name": chosen,
-            "files": sizes,
-            "cost": model_cost(classifier).to_dict(),
-        }
-        print_json({**figures, **({"boards": [_figures(b) for b in boards]} if measured else {})}, output)
+        price = model_cost(classifier).to_dict()
+        figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": price}
+        print_json(figures | ({"boards": [_figures(b) for b in boards]} if measured else {}), output)
         return
     show(_table(files))
     say(f"Price: {model_cost(classifier)}.")
@@ -136,10 +132,9 @@ def _note_boards(path: Path, boards: list[dict[str, Any]]) -> Path | None:
 
 
 def _table(files: "Files") -> object:
-    from rich.table import Table
+    from tinybayes.report.console import empty_table
 
-    table = Table("file", "bytes")
-    table.columns[1].justify = "right"
+    table = empty_table(None, "file", "bytes", right=("bytes",))
     for file, content in files.items():
         table.add_row(file, f"{len(content):,}")
     return table
@@ -162,17 +157,15 @@ def _measure(model: "Classifier", files: "Files", name: str, query: str | None) 
 
 
 def _figures(board: "Measurement") -> dict[str, Any]:
-    names = ("core", "flash", "ram", "stack", "instructions")
-    return {name: getattr(board, name) for name in names}
+    return {name: getattr(board, name) for name in ("core", "flash", "ram", "stack", "instructions")}
 
 
 def _board_table(boards: "list[Measurement]", price: "Cost") -> object:
     """Show what a prediction takes, beside what the price of the parameters predicts."""
-    from rich.table import Table
+    from tinybayes.report.console import empty_table
 
-    table = Table("core", "priced bytes", "flash", "static RAM", "peak stack", "instructions")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    counts = ("priced bytes", "flash", "static RAM", "peak stack", "instructions")
+    table = empty_table(None, "core", *counts, right=counts)
     for board in boards:
         numbers = (price.bytes, board.flash, board.ram, board.stack, round(board.instructions))
         table.add_row(board.core, *(f"{number:,}" for number in numbers))

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, check_output, print_json, remark, suggest, watched_live
+from tinybayes.cli._console import check_output, print_json, remark, suggest, watched_live
+from tinybayes.cli._options import Json
 from tinybayes.errors import error
 
 if TYPE_CHECKING:

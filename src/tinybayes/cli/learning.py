@@ -3,28 +3,15 @@
 import shlex
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import (
-    Drop,
-    Json,
-    ModelOutput,
-    Seed,
-    TableFile,
-    Target,
-    Weight,
-    check_output,
-    print_json,
-    say,
-    suggest,
-    watched,
-    watched_live,
-)
-from tinybayes.cli._options import given, options_from
+from tinybayes.cli._console import check_output, print_json, say, suggest, watched, watched_live
+from tinybayes.cli._options import Drop, Json, ModelOutput, Seed, TableFile, Target, Weight, given, options_from
 from tinybayes.errors import error, near
 
 if TYPE_CHECKING:
@@ -36,18 +23,16 @@ if TYPE_CHECKING:
 
 REPORT_ROWS = 1_000_000  # of which a report shows figures
 INTERRUPTED = 130  # the exit code of a process that Ctrl-C ended
-
-
-COLUMNS = "How columns become variables"
-
-
-@options_from(
+discretization_options = partial(
+    options_from,
     "tinybayes.data.variables.Discretization",
     "discretization",
-    panel=COLUMNS,
+    panel="How columns become variables",
     only=("discretizer", "n_bins", "max_states"),
-    discretizer="mdlp",
 )
+
+
+@discretization_options(discretizer="mdlp")
 @options_from("tinybayes.learn.classifier.HybridOptions", "options", panel="With --training hybrid")
 def fit(
     context: typer.Context,
@@ -180,12 +165,6 @@ def _learn(
                 draw(state)
 
         net = learn_classifier(
-            rows,
-            structure=structure,
-            training=training,
-            smoothing=smoothing,
-            seed=seed,
-            options=options,
-            report=report,
+            rows, structure=structure, training=training, smoothing=smoothing, seed=seed, options=options, report=report
         )
     return net, last

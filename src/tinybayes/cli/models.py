@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, TableFile, print_json, say, show, suggest, watched
+from tinybayes.cli._console import print_json, say, show, suggest, watched
+from tinybayes.cli._options import Json, ModelFile, TableFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, check_output, print_json, say, suggest
+from tinybayes.cli._console import check_output, print_json, say, suggest
+from tinybayes.cli._options import Json
 
 
 def plot(

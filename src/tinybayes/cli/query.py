@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinybayes.cli._console import Json, ModelFile, print_json, remark, say, show, suggest, watched
+from tinybayes.cli._console import print_json, remark, say, show, suggest, watched
+from tinybayes.cli._options import Json, ModelFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:

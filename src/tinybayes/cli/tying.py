@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tinybayes.cli._console import (
-    Json,
-    ModelFile,
-    ModelOutput,
-    check_output,
-    print_json,
-    say,
-    show,
-    suggest,
-    watched_live,
-)
-from tinybayes.cli._options import given, options_from
+from tinybayes.cli._console import check_output, print_json, say, show, suggest, watched_live
+from tinybayes.cli._options import Json, ModelFile, ModelOutput, given, options_from
 from tinybayes.cli.learning import INTERRUPTED
 from tinybayes.errors import error
 from tinybayes.options import options_of
@@ -27,7 +17,6 @@ if TYPE_CHECKING:
     from tinybayes.compress import Tied
     from tinybayes.learn import Relearned, RelearnOptions
     from tinybayes.model import BayesNet, Circuit, Dataset
-
 
 RELEARN = "With --relearn"
 
@@ -63,41 +52,28 @@ def tie(
     options: "RelearnOptions",
 ) -> None:
     """Tie the parameters of a network or a circuit: replace them by a few levels."""
+    from tinybayes.compress import tie as tie_parameters
+    from tinybayes.cost import model_cost
     from tinybayes.data.tables import read_dataset
-    from tinybayes.deploy import read_joint
+    from tinybayes.deploy import read_joint, save
     from tinybayes.model import Circuit
 
     check_output(output)
     _check(given(context, "normalized", "train", *options_of(type(options))), relearn, renormalize, train or data)
-    net, chosen = read_joint(model), _levels(levels)
+    net: Any = read_joint(model)
+    wanted = _levels(levels)
     held_out = None if data is None else read_dataset(data, like=net)
-    if isinstance(net, Circuit):
-        _only_for_networks(given(context, "counts", "per_table", "zeros", "renormalize", "relearn"))
+    unused = given(context, "counts", "per_table", "zeros", "renormalize", "relearn")
+    if isinstance(net, Circuit) and unused:
+        remedy = "for circuits only --levels and --data count"
+        raise error("a Bayesian network", "a circuit", where=", ".join(unused), remedy=remedy)
     weights = None if counts is None else read_dataset(counts, like=net)
-    tying = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize, "counts": weights}
-    learned_from = None
-    if relearn:
-        learned_from = held_out if train is None else read_dataset(train, like=net)
-    relearning = asdict(options) | {"normalized": normalized}
-    _tie(net, chosen, held_out, tying, learned_from, relearning, output, as_json)
-
-
-def _tie(
-    net: Any,
-    levels: int | Literal["auto"],
-    held_out: "Dataset | None",
-    tying: dict[str, Any],
-    learned_from: "Dataset | None",
-    relearning: dict[str, Any],
-    output: Path,
-    as_json: bool,
-) -> None:
-    from tinybayes.compress import tie as tie_parameters
-    from tinybayes.cost import model_cost
-    from tinybayes.deploy import save
-
-    tied = tie_parameters(net, levels, data=held_out, **tying)
-    again = None if learned_from is None else _relearn(tied.model, learned_from, relearning)
+    tying: dict[str, Any] = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize}
+    learned_from = held_out if train is None else read_dataset(train, like=net)
+    tied = tie_parameters(net, wanted, data=held_out, counts=weights, **tying)
+    again = None
+    if relearn and learned_from is not None:
+        again = _relearn(tied.model, learned_from, asdict(options) | {"normalized": normalized})
     result = tied.model if again is None else again.model
     save(result, output)
     before, after = model_cost(net).bits, model_cost(tied.model).bits
@@ -135,12 +111,6 @@ def _relearn(net: "BayesNet", rows: "Dataset", options: dict[str, Any]) -> "Rele
 
     with relearning_progress(watched_live()) as report:
         return relearn(net, rows, report=report, **options)
-
-
-def _only_for_networks(options: list[str]) -> None:
-    if options:
-        remedy = "for circuits only --levels and --data count"
-        raise error("a Bayesian network", "a circuit", where=", ".join(options), remedy=remedy)
 
 
 def _lines(tied: "Tied[Any]", net: "BayesNet | Circuit", before: int, after: int) -> list[str]:
@@ -186,8 +156,9 @@ def _show_relearned(
         used = weight > 0
         after = float(np.average(log_likelihood(again.model, held_out.rows(used)), weights=weight[used]))
     table = Table("", "levels", "bits", "log-likelihood, learned from", "log-likelihood, held out")
-    values = [cpd.log_parameters.reshape(-1).tolist() for cpd in (*net.cpds, *again.model.cpds)]
-    distinct = [len({v for part in some for v in part}) for some in (values[: len(net.cpds)], values[len(net.cpds) :])]
+    distinct = [
+        len(np.unique(np.concatenate([cpd.log_parameters.ravel() for cpd in one.cpds]))) for one in (net, again.model)
+    ]
     rows: list[tuple[str, int, BayesNet, Any, Any]] = [
         ("before", distinct[0], net, None, tied.before),
         ("tied", tied.levels, tied.model, again.before, tied.after),
@@ -206,9 +177,7 @@ def _show_relearned(
         prior = f"the tied network counts as {again.prior:g} rows more" if again.prior else "their levels drift away"
         say(f"{again.unused:,} levels are used by no row: {prior}.")
     if rows_are_data:
-        say(
-            "The rows that chose the levels are those learned from: name others with --train for a likelihood held out."
-        )
+        say("The levels were chosen on the rows learned from: name others with --train for a likelihood held out.")
 
 
 def _levels(text: str) -> int | Literal["auto"]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinybayes.cost import model_cost
 from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 from tinybayes.report.console import bytes_text, describe_circuit
 from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph
 from tinybayes.report.snippet import c_snippet
@@ -18,19 +18,14 @@ SHARE = 400_000  # bytes of a card
 STATES = 60  # of a variable whose names are kept
 
 
-def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
-    """Return everything that the page shows of a model, in plain values.
+def nodes_of(model: Classifier) -> tuple[Variable, ...]:
+    """Return all variables of a model; the class, if there is one, is the last."""
+    return model.variables if model.target is None else (*model.variables, model.target)
 
-    Parameters
-    ----------
-    model
-        The model.
-    share
-        The bytes it may take in the page; tables that do not fit are counted and omitted.
-    code
-        Whether to write its C code.
-    """
-    nodes = model.variables if model.target is None else (*model.variables, model.target)
+
+def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
+    """Return the content of the page about a model in at most `share` bytes; tables that do not fit are counted."""
+    nodes = nodes_of(model)
     card: dict[str, Any] = {
         "kind": {BayesNet: "network", Circuit: "circuit", NeuralNet: "net"}[type(model)],
         "nodes": [{"name": node.name, "states": [str(s) for s in node.states[:STATES]]} for node in nodes],
@@ -129,13 +124,9 @@ def _network_facts(net: BayesNet) -> list[list[str]]:
         facts.insert(1, ["classes", f"{net.target.cardinality:,}"])
         facts.append(["features apart from the class", f"{apart:,}"])
     formats = sorted({str(cpd.format) for cpd in net.cpds})
-    return [*facts, ["number format", ", ".join(formats)], ["largest table", _largest(net)]]
-
-
-def _largest(net: BayesNet) -> str:
-    node = max(range(len(net.cpds)), key=lambda n: net.cpds[n].table.size)
-    cpd = net.cpds[node]
-    return f"{net.nodes[node].name}, {bytes_text(cpd.table.size * cpd.format.bits)}"
+    node, cpd = max(zip(net.nodes, net.cpds, strict=True), key=lambda pair: pair[1].table.size)
+    largest = f"{node.name}, {bytes_text(cpd.table.size * cpd.format.bits)}"
+    return [*facts, ["number format", ", ".join(formats)], ["largest table", largest]]
 
 
 def _circuit_facts(circuit: Circuit) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """Models, evaluations, explanations and posteriors as tables and trees for the terminal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,15 +66,7 @@ def describe_net(net: NeuralNet) -> dict[str, Any]:
 
 
 def model_card(model: BayesNet | Circuit | NeuralNet, *, limit: int = 20) -> RenderableType:
-    """Describe a model: its variables, its structure, its price.
-
-    Parameters
-    ----------
-    model
-        The model.
-    limit
-        How many variables to list; the rest are counted.
-    """
+    """Describe a model: its variables, of which `limit` are listed, its structure and its price."""
     if isinstance(model, Circuit):
         parts: list[RenderableType] = [_circuit_table(model)]
     elif isinstance(model, NeuralNet):
@@ -81,6 +74,14 @@ def model_card(model: BayesNet | Circuit | NeuralNet, *, limit: int = 20) -> Ren
     else:
         parts = [structure_tree(model, limit=limit), "", _price_table(model)]
     return Group(variables_table(model, limit), "", *parts)
+
+
+def empty_table(title: str | None, *headings: str, right: Sequence[str] = ()) -> Table:
+    """Return a table without rows, with the columns named in `right` aligned there; long cells are folded."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(escape(heading), justify="right" if heading in right else "left", overflow="fold")
+    return table
 
 
 def _facts_table(title: str, facts: dict[str, str]) -> Table:
@@ -121,9 +122,8 @@ def _circuit_table(circuit: Circuit) -> Table:
 
 
 def _layers_table(net: NeuralNet) -> Table:
-    table = Table(title="Layers", title_justify="left")
-    for heading in ("layer", "inputs", "units", "weights", "bits", "activation"):
-        table.add_column(heading, justify="left" if heading in ("layer", "activation") else "right")
+    numbers = ("inputs", "units", "weights", "bits")
+    table = empty_table("Layers", "layer", *numbers, "activation", right=numbers)
     for layer in describe_net(net)["layers"]:
         inputs = " x ".join(map(str, layer["inputs"]))
         sizes = (f"{layer['units']:,}", f"{layer['weights']:,}", str(layer["bits"]))
@@ -164,11 +164,8 @@ def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:
 def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -> Table:
     """Show the error, overall and class by class."""
     title = f"{100 * result.error:.2f} % error on {result.rows:,} rows, log loss {result.log_loss:.4f}"
-    table = Table(title=title, title_justify="left")
-    for heading in (target.name, "rows", "error", "most often taken for"):
-        table.add_column(escape(heading), justify="right" if heading in ("rows", "error") else "left")
-    for state, row in list(zip(target.states, enumerate(result.confusion), strict=True))[:limit]:
-        true, counts = row
+    table = empty_table(title, target.name, "rows", "error", "most often taken for", right=("rows", "error"))
+    for true, (state, counts) in enumerate(list(zip(target.states, result.confusion, strict=True))[:limit]):
         total = counts.sum()
         wrong = counts.copy()
         wrong[true] = 0
@@ -183,18 +180,16 @@ def evaluation_table(result: Evaluation, target: Variable, *, limit: int = 30) -
 def explanation_table(explanation: Explanation, target: Variable, *, limit: int = 15) -> Table:
     """Show the contributions for and against the label, strongest first, as bars that add up."""
     title = f"{target.name} = {explanation.label}, not {explanation.against}: log-odds {explanation.total:.4g}"
-    table = Table(title=escape(title), title_justify="left")
-    for heading in ("feature", "value", "log-odds"):
-        table.add_column(heading, justify="right" if heading == "log-odds" else "left", overflow="fold")
+    table = empty_table(escape(title), "feature", "value", "log-odds", right=("log-odds",))
     table.add_column(f"against | for {escape(str(explanation.label))}", no_wrap=True)
     shown = explanation.strongest(limit)
-    said = [explanation.prior, *(item.log_odds for item in shown)]
+    said = [explanation.prior, *(part.log_odds for part in shown)]
     most = max((abs(odds) for odds in said if np.isfinite(odds)), default=0.0) or 1.0
     table.add_row("[dim]before any feature[/dim]", "", f"{explanation.prior:+.3f}", _odds_bar(explanation.prior, most))
-    for item in shown:
-        bar = _odds_bar(item.log_odds, most)
-        table.add_row(escape(item.feature), escape(item.value), f"{item.log_odds:+.3f}", bar)
-    rest = [item.log_odds for item in explanation.strongest(len(explanation.contributions))[limit:]]
+    for part in shown:
+        bar = _odds_bar(part.log_odds, most)
+        table.add_row(escape(part.feature), escape(part.value), f"{part.log_odds:+.3f}", bar)
+    rest = [part.log_odds for part in explanation.strongest(len(explanation.contributions))[limit:]]
     if rest:
         table.add_row(f"[dim]{len(rest):,} more together[/dim]", "", f"{sum(rest):+.3f}", "")
     return table
@@ -211,9 +206,7 @@ def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:
     """List the variables of a model with their states."""
     features = len(net.variables)
     kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"
-    table = Table(title=escape(kind), title_justify="left")
-    for heading in ("variable", "states", ""):
-        table.add_column(heading, overflow="fold")
+    table = empty_table(escape(kind), "variable", "states", "")
     shown = [net.target, *net.variables] if net.target is not None else list(net.variables)
     for variable in shown[:limit]:
         names = ", ".join(map(str, variable.states[:8])) + (", ..." if variable.cardinality > 8 else "")
@@ -225,22 +218,8 @@ def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:
 
 
 def posterior_table(circuit: Circuit, known: np.ndarray, posterior: np.ndarray, *, limit: int = 50) -> Table:
-    """List the posterior of every variable, the most probable state first.
-
-    Parameters
-    ----------
-    circuit
-        The circuit.
-    known
-        Codes of the observed values, -1 elsewhere.
-    posterior
-        The result of `marginals`.
-    limit
-        How many variables to list; the rest are counted.
-    """
-    table = Table(title="Posteriors", title_justify="left")
-    for heading in ("variable", "state", "probability", "others"):
-        table.add_column(heading, justify="right" if heading == "probability" else "left", overflow="fold")
+    """List the posterior of `limit` variables, the most probable state first; `known` holds codes, -1 if unknown."""
+    table = empty_table("Posteriors", "variable", "state", "probability", "others", right=("probability",))
     parts = np.split(posterior, circuit.first_state[1:-1])
     for node, part, code in list(zip(circuit.nodes, parts, known.tolist(), strict=True))[:limit]:
         order = np.argsort(-part, kind="stable")

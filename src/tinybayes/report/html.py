@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy import load
-from tinybayes.errors import FileError, error
+from tinybayes.deploy import read_classifier
 from tinybayes.files import atomic_path
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear
+from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.front import TITLES, checked_front, finite, model_path, read_front
 
 LIMIT = 5_900_000  # bytes of a page
 PARTS = ("core", "plots", "front", "search", "table", "graph", "heat", "odds", "model", "main")
 SCRIPTS = tuple(f"{part}.js" for part in PARTS)
+_OF_MODEL = ("label", "settings", "validation_error", "test_error", "boards", "history")
 LIBRARY = "vendor/plotly-basic.min.js"
 
 
@@ -60,11 +60,7 @@ def page_data(directory: Path) -> dict[str, Any]:
     cards: dict[str, dict[str, Any]] = {}
     paths = [model_path(directory, model["file"]) for model in saved]
     for number, (model, path) in enumerate(zip(saved, paths, strict=True)):
-        loaded = load(path)
-        if isinstance(loaded, LogLinear):
-            expected = "a network, a circuit or a neural net"
-            raise error(expected, "a log-linear model", where=str(path), kind=FileError)
-        card = model_card(loaded, share=min(room // (len(saved) - number), SHARE))
+        card = model_card(read_classifier(path), share=min(room // (len(saved) - number), SHARE))
         room -= len(json.dumps(card))
         if room < 0:  # too many models: not even their graphs fit
             break
@@ -121,12 +117,8 @@ def model_report(
     top = {"title": "One model and its price", "created": datetime.now(UTC).isoformat(timespec="seconds")}
     top |= {name: known[name] for name in ("title", "seed", "provenance", "created") if name in known}
     front = {**top, "command": command, "data": data | dict(known.get("data") or {}), "chosen": "1", "models": [entry]}
-    return _write(
-        page_text(_with_cards(checked_front(front), {"1": model_card(model, share=LIMIT // 2)})), Path(output)
-    )
-
-
-_OF_MODEL = ("label", "settings", "validation_error", "test_error", "boards", "history")
+    cards = {"1": model_card(model, share=LIMIT // 2)}
+    return _write(page_text(_with_cards(checked_front(front), cards)), Path(output))
 
 
 def _family(model: Classifier) -> str:
@@ -140,15 +132,12 @@ def _family(model: Classifier) -> str:
 
 def _with_cards(front: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Join the front and the cards; models over the same variables share one description of them."""
-    kept: dict[str, int] = {}
     variables: list[Any] = []
     for card in cards.values():
         nodes = card.pop("nodes")
-        key = json.dumps(nodes)
-        if key not in kept:
-            kept[key] = len(variables)
+        if nodes not in variables:
             variables.append(nodes)
-        card["variables"] = kept[key]
+        card["variables"] = variables.index(nodes)
     return {**front, "families": TITLES, "variables": variables, "cards": cards}
 
 
@@ -158,21 +147,12 @@ def write_page(front: dict[str, Any], output: Path) -> Path:
 
 
 def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
-    """Return the page that shows the data.
+    """Return the page that shows the result of `page_data`.
 
-    Parameters
-    ----------
-    data
-        The result of `page_data`.
-    live
-        A further script, for a page that a server of our own keeps up to date: it may ask that server, and shows new
-        data through ``Tinybayes.update(data)``. It runs before the first data is shown, and its ``Tinybayes.started``
-        after that.
-    style
-        Additional CSS for that script.
+    `live` is a further script, with its CSS in `style`, for a page that our own server keeps up to date: it may ask
+    that server, and shows new data through ``Tinybayes.update(data)``. It runs before the first data is shown, and its
+    ``Tinybayes.started`` after that.
 
-    Notes
-    -----
     Names come from tables and files of strangers. They reach the page only as JSON whose ``<``, ``>`` and ``&`` are
     escaped, scripts write them as text and never as markup, and the policy in the page runs no script but the two
     whose digests it names.
@@ -180,30 +160,29 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
     text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"), default=str)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    parts = [_part(name) for name in SCRIPTS]
+    parts = [page_part(name) for name in SCRIPTS]
     script = "\n".join([*parts[:-1], live, parts[-1]])  # the last one shows the data
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-        f"script-src {_digest(_part(LIBRARY))} {_digest(script)}" + ("; connect-src 'self'" if live else "")
+        f"script-src {_digest(page_part(LIBRARY))} {_digest(script)}" + ("; connect-src 'self'" if live else "")
     )
-    page = _part("template.html")
     # Split before substituting: inserted text may contain the other placeholders.
     blanks = {
         "TITLE": html.escape(str(data["title"])).encode(errors="replace").decode(),
         "POLICY": html.escape(policy, quote=True),
-        "STYLE": _part("page.css") + style,
+        "STYLE": page_part("page.css") + style,
         "DATA": text,
-        "LIBRARY": _part(LIBRARY),
+        "LIBRARY": page_part(LIBRARY),
         "SCRIPT": script,
     }
-    pieces = page.split("@@")
+    pieces = page_part("template.html").split("@@")
     return "".join(blanks[piece] if number % 2 else piece for number, piece in enumerate(pieces))
 
 
 @cache
-def _part(name: str) -> str:
+def page_part(name: str, package: str = "tinybayes.report") -> str:
     """Return a file of the page with Unix line ends, so that digests match."""
-    folder = files("tinybayes.report") / "_page"
+    folder = files(package) / "_page"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 

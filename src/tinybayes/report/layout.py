@@ -5,7 +5,11 @@ Layouts are made once in Python, so that the page only draws them, and they are 
 
 import math
 from collections.abc import Sequence
+from graphlib import TopologicalSorter
 from typing import NamedTuple
+
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 ROW = 26.0  # from one node to the one below it
 CHARACTER = 6.6  # approximate width at the size of labels
@@ -25,16 +29,9 @@ class Layout(NamedTuple):
 
 
 def layout(parents: Sequence[Sequence[int]], labels: Sequence[str], aspect: float = 1.7) -> Layout:
-    """Place the nodes of an acyclic graph, parents left of their children.
+    """Place the nodes of an acyclic graph, parents left of their children, about `aspect` times as wide as high.
 
-    Parameters
-    ----------
-    parents
-        The parents of each node.
-    labels
-        The text to the right of each node; its length sets the distance between columns.
-    aspect
-        Wanted width over height of the whole.
+    Labels are drawn right of the nodes; their lengths set the distances between columns.
     """
     n = len(parents)
     x, y = [0.0] * n, [0.0] * n
@@ -51,20 +48,12 @@ def layout(parents: Sequence[Sequence[int]], labels: Sequence[str], aspect: floa
 
 def components(parents: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the weakly connected parts, each in the order of the nodes."""
-    top = list(range(len(parents)))
-
-    def find(node: int) -> int:
-        while top[node] != node:
-            top[node] = top[top[node]]
-            node = top[node]
-        return node
-
-    for node, family in enumerate(parents):
-        for parent in family:
-            top[find(node)] = find(parent)
+    edges = [(node, parent) for node, family in enumerate(parents) for parent in family]
+    nodes, others = zip(*edges, strict=True) if edges else ((), ())
+    graph = coo_array(([True] * len(edges), (nodes, others)), shape=(len(parents), len(parents)))
     members: dict[int, list[int]] = {}
-    for node in range(len(parents)):
-        members.setdefault(find(node), []).append(node)
+    for node, part in enumerate(connected_components(graph, directed=False)[1].tolist()):
+        members.setdefault(part, []).append(node)
     return list(members.values())
 
 
@@ -76,6 +65,10 @@ def _place(
     part: list[int], parents: Sequence[Sequence[int]], labels: Sequence[str], x: list[float], y: list[float]
 ) -> tuple[float, float]:
     """Place one connected part at the origin; return its size."""
+    children: dict[int, list[int]] = {node: [] for node in part}
+    for node in part:
+        for parent in parents[node]:
+            children[parent].append(node)
     layers = _layers(part, parents)
     left = 0.0
     for layer in layers:
@@ -83,61 +76,37 @@ def _place(
             x[node] = left
         left += _label_width(labels, layer) + GAP
     if all(len(parents[node]) <= 1 for node in part):
-        rows = _tidy(layers[0], _children(part, parents), y)
-    else:
-        rows = _sweep(layers, parents, _children(part, parents), y)
-    return left, rows
+        return left, _tidy(layers[0][0], children, y)
+    return left, _sweep(layers, parents, children, y)
 
 
 def _layers(part: list[int], parents: Sequence[Sequence[int]]) -> list[list[int]]:
     """Sort nodes by the longest path that leads to them."""
     depth: dict[int, int] = {}
-    children = _children(part, parents)
-    waiting = {node: len(parents[node]) for node in part}
-    ready = [node for node in part if not parents[node]]
-    while ready:
-        node = ready.pop()
+    for node in TopologicalSorter({node: parents[node] for node in part}).static_order():
         depth[node] = max((depth[parent] + 1 for parent in parents[node]), default=0)
-        for child in children[node]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(child)
     layers: list[list[int]] = [[] for _ in range(max(depth.values()) + 1)]
     for node in part:
         layers[depth[node]].append(node)
     return layers
 
 
-def _children(part: list[int], parents: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-    children: dict[int, list[int]] = {node: [] for node in part}
-    for node in part:
-        for parent in parents[node]:
-            children[parent].append(node)
-    return children
-
-
-def _tidy(roots: list[int], children: dict[int, list[int]], y: list[float]) -> float:
+def _tidy(root: int, children: dict[int, list[int]], y: list[float]) -> float:
     """Assign a row to each leaf, and to every other node a row among its children; return the height.
 
     In small trees a node is centred on its children. In high trees it is beside the first child, with the smallest
     subtrees first: the view then starts at the root, and edges are short.
     """
-    order = [*roots]
+    order = [root]
     for node in order:  # grows during the loop: parents before children
         order += children[node]
     leaves = dict.fromkeys(order, 1)
     for node in reversed(order):
         if children[node]:
             leaves[node] = sum(leaves[child] for child in children[node])
-    high = sum(leaves[root] for root in roots) > HIGH
-    below = {
-        node: sorted(children[node], key=lambda child: leaves[child]) if high else children[node] for node in order
-    }
-    first = 0
-    start: dict[int, int] = {}
-    for root in roots:
-        start[root] = first
-        first += leaves[root]
+    high = leaves[root] > HIGH
+    below = {node: sorted(children[node], key=leaves.__getitem__) if high else children[node] for node in order}
+    start = {root: 0}
     for node in order:
         row = start[node]
         for child in below[node]:
@@ -146,7 +115,7 @@ def _tidy(roots: list[int], children: dict[int, list[int]], y: list[float]) -> f
     for node in reversed(order):
         middle = below[node] and not high
         y[node] = (y[below[node][0]] + y[below[node][-1]]) / 2 if middle else start[node] * ROW
-    return first * ROW
+    return leaves[root] * ROW
 
 
 def _sweep(

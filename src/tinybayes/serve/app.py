@@ -8,15 +8,13 @@ import hmac
 import secrets
 import socket
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.report.front import finite
-from tinybayes.report.html import page_text
+from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
 from tinybayes.serve.guard import App, Guard
 from tinybayes.serve.source import Source, UnknownModelError, page_front
@@ -73,7 +71,8 @@ class Pages:
             return PlainTextResponse(f"{problem}\n", 500)
         own = {"token": self.token, "version": version}
         data = {**page_front(front), "serve": own}
-        return HTMLResponse(page_text(data, live=_part("live.js") + _part("ask.js"), style=_part("serve.css")))
+        live, ask, style = (page_part(name, "tinybayes.serve") for name in ("live.js", "ask.js", "serve.css"))
+        return HTMLResponse(page_text(data, live=live + ask, style=style))
 
     def state(self, request: "Request") -> Any:
         """Return how far the search is, and which front is the newest."""
@@ -222,12 +221,6 @@ def address_of(listener: socket.socket, host: str) -> str:
     except ValueError:
         pass  # a name
     return f"http://{name}:{port}/"
-
-
-@cache
-def _part(name: str) -> str:
-    listener = files("tinybayes.serve") / "_page" / name
-    return listener.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _needed(module: str) -> Any:
