@@ -13,8 +13,7 @@ from targets_host import Case, run_c
 from tinybayes.deploy.export import export
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.net import Term, terms
-from tinybayes.deploy.programs.net_kernels import Bank, _work
-from tinybayes.deploy.programs.packing import Shape
+from tinybayes.deploy.programs.packing import Bank, Shape, _work
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.model import Fixed, Float
 

@@ -12,7 +12,8 @@ from c_host import SANITIZERS, labels_and_codes
 from neural_nets import kinds, neural_net, rows_of
 from targets_host import Case, run_c
 from tinybayes.deploy.programs.c import to_c
-from tinybayes.deploy.programs.net_kernels import Kernel, net_banks
+from tinybayes.deploy.programs.net import Kernel
+from tinybayes.deploy.programs.packing import net_banks
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect
 from tinybayes.errors import TinybayesError
@@ -115,11 +116,11 @@ def test_the_code_has_no_float_no_memory_of_its_own_and_needs_only_stdint():
 def test_banks_hold_every_unit_once_and_lanes_never_overflow(units, bits, peak, count, times):
     codes = np.random.default_rng(units).integers(0, 2**bits, (3, units))
     banks = net_banks(units, bits, np.full(count, (2**bits - 1) * peak), times=times)
-    assert [bank.first for bank in banks] == [0, *np.cumsum([bank.units for bank in banks])[:-1]]
-    assert sum(bank.units for bank in banks) == units
+    assert [bank.first for bank in banks] == [0, *np.cumsum([bank.count for bank in banks])[:-1]]
+    assert sum(bank.count for bank in banks) == units
     for bank in banks:
         shape, words = bank.shape, bank.words(codes).astype(np.uint64)
-        for i in range(bank.units):
+        for i in range(bank.count):
             plane, at = divmod(i, shape.room)
             lane, position = divmod(at, shape.each)
             shift = np.uint64(lane * shape.lane + position * bits)

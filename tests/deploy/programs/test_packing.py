@@ -1,4 +1,4 @@
-"""Codes in lanes: planes hold every class once, sums never leave their lanes, and long sums come out right."""
+"""Codes in lanes: banks hold every class once, sums never leave their lanes, and long sums come out right."""
 
 import numpy as np
 import pytest
@@ -8,23 +8,24 @@ from hypothesis import strategies as st
 from c_host import labels_and_scores
 from networks import classifier, every_state
 from tinybayes.deploy.programs.c import to_c
-from tinybayes.deploy.programs.packing import planes
+from tinybayes.deploy.programs.packing import table_banks
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.model import Fixed
 
 
 @given(st.integers(1, 70), st.integers(1, 20), st.lists(st.floats(0, 1), min_size=1, max_size=80), st.integers(0, 400))
-def test_planes_hold_every_class_once_and_lanes_never_overflow(classes, bits, shares, start):
+def test_banks_hold_every_class_once_and_lanes_never_overflow(classes, bits, shares, start):
     largest = [round(share * (2**bits - 1)) for share in shares]
     codes = np.random.default_rng(classes).integers(0, 2**bits, (3, classes))
     held = []
-    for plane in planes(classes, bits, largest, start=start, lanes=True):
-        held += plane.classes
-        shape, words = plane.shape, plane.words(codes).astype(np.uint64)
-        for i, c in enumerate(plane.classes):
-            lane, position = plane.position(i)
+    for bank in table_banks(classes, bits, largest, start=start, lanes=True):
+        held += range(bank.first, bank.first + bank.count)
+        shape, words = bank.shape, bank.words(codes).astype(np.uint64)
+        for i in range(bank.count):
+            plane, inside = divmod(i, shape.room)
+            lane, position = divmod(inside, shape.each)
             shift = np.uint64(lane * shape.lane + position * bits)
-            np.testing.assert_array_equal(words >> shift & np.uint64(2**bits - 1), codes[:, c])
+            np.testing.assert_array_equal(words[:, plane] >> shift & np.uint64(2**bits - 1), codes[:, bank.first + i])
         if shape.lanes > 1:
             chunks = [sum(largest[k : k + shape.chunk]) for k in range(0, len(largest), shape.chunk)]
             assert max(chunks) + (start if len(chunks) == 1 else 0) < 2**shape.lane
@@ -35,7 +36,8 @@ def test_planes_hold_every_class_once_and_lanes_never_overflow(classes, bits, sh
 
 @given(st.integers(1, 70), st.integers(1, 8))
 def test_no_room_is_wasted(classes, bits):
-    used = sum(plane.shape.width for plane in planes(classes, bits, [1] * 9, start=0, lanes=True))
+    banks = table_banks(classes, bits, [1] * 9, start=0, lanes=True)
+    used = sum(bank.planes * bank.shape.width for bank in banks)
     assert used <= 32 * -(-classes // (32 // bits))
 
 
@@ -61,7 +63,7 @@ def fewest_bits(classes, bits):
 @pytest.mark.parametrize("lanes", [True, False])
 def test_words_are_as_few_as_they_can_be(bits, lanes):
     for classes in (*range(1, 12), 26, 70, 129):
-        found = planes(classes, bits, [2**bits - 1] * 5, start=3, lanes=lanes)
-        assert sum(plane.shape.width for plane in found) == fewest_bits(classes, bits)
+        banks = table_banks(classes, bits, [2**bits - 1] * 5, start=3, lanes=lanes)
+        assert sum(bank.planes * bank.shape.width for bank in banks) == fewest_bits(classes, bits)
         if not lanes:
-            assert all(plane.shape.lanes == 1 for plane in found)
+            assert all(bank.shape.lanes == 1 for bank in banks)

@@ -1,13 +1,20 @@
-"""Functions of a neural network: one for each layer, and two for each way in which words of weights are seen."""
+"""Functions of a neural network: one for each layer, and two for each way in which words of weights are seen.
+
+A word holds the codes of several units, as `packing` describes. One code is cut out of every lane and multiplied by the
+value, or added where values are zero or one: one multiplication serves all lanes. Nothing is cut out of a single lane:
+sums are taken modulo 2**32, and the bits above a code are subtracted at the end. The first sum takes whole words in
+either case. Sums are in memory and everything else is in registers, of which a Cortex-M0 has eight; a value of zero
+skips its whole row.
+"""
 
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
-from tinybayes.deploy.programs.net_kernels import Bank, Kernel, net_banks
+from tinybayes.deploy.programs.packing import Bank, Shape, net_banks
 from tinybayes.deploy.programs.plan import NetPlan, Stage
-from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, loop, narrow, unsigned
+from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow, unsigned
 from tinybayes.model import NeuralNet
 from tinybayes.model.neural_net import PEAK
 
@@ -52,6 +59,57 @@ class Term:
     def rows(self) -> slice:
         """The rows that may be added, one at a time."""
         return slice(self.first, self.first + max(1, self.states))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Makes functions that add a row to sums in lanes, and take the sums out of the lanes."""
+
+    shape: Shape
+    bits: int  # of a code
+    times: bool  # whether rows are multiplied by a value
+
+    @property
+    def word(self) -> str:
+        """The C type of a word."""
+        return f"uint{self.shape.width}_t"
+
+    def add(self, dialect: Dialect) -> Function:
+        """Make the function that adds a row; it is not inlined, since loops around it would take its registers."""
+        shape = self.shape
+        mask = sum((2**self.bits - 1) << lane * shape.lane for lane in range(shape.lanes))
+        lines = ["const uint32_t w = *words++;"]
+        for j in reversed(range(shape.each)):
+            code = f"(w >> {j * self.bits})" if j and self.times else f"w >> {j * self.bits}" if j else "w"
+            if j and shape.lanes > 1:
+                code = f"(w >> {j * self.bits}) & 0x{mask:X}U"
+                code = f"({code})" if self.times else code
+            lines.append(f"a[{j}] += {code}{' * x' if self.times else ''};")
+        lines.append(f"a += {shape.each};")
+        words = dialect.pointer(self.word)
+        parameters = (f"{words}words", "unsigned count", *(("uint32_t x",) if self.times else ()), "uint32_t *a")
+        body = (f"{words}end = words + count;", "do {", *indent(lines), "} while (words < end);")
+        return Function("add", "void", parameters, body, noinline=True)
+
+    def take(self, *, more: bool) -> Function:
+        """Make the function that empties the lanes: into sums, or with `more`, on top of them."""
+        shape, each, how = self.shape, self.shape.each, "+=" if more else "="
+        before: list[str] = []
+        lines: list[str] = []
+        if each > 1 and shape.lanes > 1:
+            before = loop("j", each, [f"*a -= a[j] << {self.bits}U * j;"], start=1)
+        elif each > 1:
+            lines = block(f"if (j < {each - 1}U)", [f"*a -= a[1] << {self.bits};"])
+        for lane in range(shape.lanes):
+            value, last = f"*a >> {lane * shape.lane}" if lane else "*a", lane == shape.lanes - 1
+            if not last:
+                value = f"{f'({value})' if lane else value} & 0x{(1 << shape.lane) - 1:X}U"
+            lines.append(f"sum[{lane * each}] {how} {value};")
+        zeroed = "*(volatile uint32_t *)a++" if each == 1 else "*a++"  # a loop of only this would become memset
+        lines = [*before, *loop("j", each, [*lines, f"{zeroed} = 0;", "++sum;"])]
+        lines += [f"sum += {shape.room - each};"] if shape.lanes > 1 else []
+        body = ("unsigned j;", "do {", *indent(lines), "} while (--count);")
+        return Function("take", "void", ("uint32_t *a", "unsigned count", "uint32_t *sum"), body)
 
 
 class _Kernels:

@@ -8,13 +8,16 @@ The generator knows the largest code of every table, so it can prove how many te
 emptied.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 
 STORE = 6  # instructions that take a sum out of a lane, roughly
+KERNEL, SLICE = 130, 12  # bytes of code, about: of the two functions of a neural net, and of each code of a lane
+ROW = 22  # instructions for each row of a neural net, about
 
 
 @dataclass(frozen=True)
@@ -43,45 +46,48 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Plane:
-    """Words that hold `count` classes from `first` on, as codes of `bits` bits."""
+class Bank:
+    """`count` classes from `first` on whose codes are in words of one shape; the last word need not be full."""
 
     first: int
     count: int
-    bits: int
+    bits: int  # of a code
     shape: Shape
 
     @property
-    def classes(self) -> range:
-        """The classes in the words of this plane."""
-        return range(self.first, self.first + self.count)
+    def planes(self) -> int:
+        """Words of a row."""
+        return -(-self.count // self.shape.room)
 
-    def position(self, i: int) -> tuple[int, int]:
-        """Return the lane of class ``first + i``, and its number in the lane."""
-        return divmod(i, self.shape.each)
+    @property
+    def codes(self) -> int:
+        """Codes in the first word."""
+        return min(self.count, self.shape.room)
 
     def words(self, codes: np.ndarray) -> np.ndarray:
-        """Pack rows of codes, shape (rows, all classes), into one word each."""
-        packed = np.zeros(len(codes), dtype=np.uint64)
-        for i, c in enumerate(self.classes):
-            lane, position = self.position(i)
-            packed |= codes[:, c].astype(np.uint64) << np.uint64(lane * self.shape.lane + position * self.bits)
-        return packed.astype({8: np.uint8, 16: np.uint16, 32: np.uint32}[self.shape.width])
+        """Pack rows of codes, shape (rows, all classes), into words, shape (rows, planes)."""
+        packed = np.zeros((len(codes), self.planes), dtype=np.uint64)
+        for i in range(self.codes):
+            lane, position = divmod(i, self.shape.each)
+            column = codes[:, self.first + i : self.first + self.count : self.shape.room].astype(np.uint64)
+            packed[:, : column.shape[1]] |= column << np.uint64(lane * self.shape.lane + position * self.bits)
+        return packed.astype(f"u{self.shape.width // 8}")
 
 
-def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes: bool) -> tuple[Plane, ...]:
-    """Cut the classes into planes with the fewest bytes in total; among equals, with the fewest operations.
+def make_banks(cut: Iterable[tuple[Shape, int]], bits: int) -> list[Bank]:
+    """Return banks of these shapes and numbers of classes, one after another."""
+    banks, first = [], 0
+    for shape, count in cut:
+        banks.append(Bank(first, count, bits, shape))
+        first += count
+    return banks
 
-    Parameters
-    ----------
-    classes, bits
-        How many codes a row has, and their size.
-    largest
-        The largest code of each term.
-    start
-        The largest number that the sums begin with.
-    lanes
-        Whether codes are added up as they are, so that lanes can serve several classes.
+
+def table_banks(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes: bool) -> list[Bank]:
+    """Cut the classes of tables into words with the fewest bytes in total; among equals, with the fewest operations.
+
+    `largest` is the largest code of each term, and `start` the largest number that the sums begin with. `lanes` tells
+    whether codes are added up as they are, so that lanes can serve several classes.
     """
     terms = len(largest)
     choices = [Shape(width, width, width // bits, terms) for width in (32, 16, 8) if width >= bits]
@@ -91,11 +97,8 @@ def planes(classes: int, bits: int, largest: Sequence[int], *, start: int, lanes
             cut = [Shape(width, lane, lane // bits, size) for lane, size in sizes.items() if size]
             rooms = {shape.room for shape in cut}
             choices += [min((s for s in cut if s.room == room), key=lambda s: s.work(terms)) for room in rooms]
-    cut_planes, first = [], 0
-    for shape, count in _cut(classes, tuple(choices), terms):
-        cut_planes.append(Plane(first, count, bits, shape))
-        first += count
-    return tuple(cut_planes)
+    groups = groupby(_cut(classes, tuple(choices), terms))
+    return make_banks(((shape, count * len(list(group))) for (shape, count), group in groups), bits)
 
 
 def _chunk(largest: Sequence[int], start: int, lane: int) -> int:
@@ -114,7 +117,7 @@ def _chunk(largest: Sequence[int], start: int, lane: int) -> int:
 
 
 def _cut(classes: int, choices: tuple[Shape, ...], terms: int) -> list[tuple[Shape, int]]:
-    """Return the shape and the number of classes of each plane: the best words while there are many, then a search."""
+    """Return the shape and the number of classes of each word: the best words while there are many, then a search."""
 
     @cache
     def best(left: int) -> tuple[int, float, tuple[tuple[Shape, int], ...]]:
@@ -132,3 +135,42 @@ def _cut(classes: int, choices: tuple[Shape, ...], terms: int) -> list[tuple[Sha
     widest = max(choices, key=lambda shape: (shape.room / shape.width, -shape.work(terms) / shape.room))
     whole = max(0, classes // widest.room - 4)  # the last few words are left to the search
     return [(widest, widest.room)] * whole + list(best(classes - whole * widest.room)[2])
+
+
+def net_banks(units: int, bits: int, largest: np.ndarray, *, times: bool) -> list[Bank]:
+    """Cut units into at most two banks that minimise bytes times the square of the instructions.
+
+    `largest` is the largest product of each term, and `times` tells whether codes are multiplied by a value. The chunk
+    of a shape is the number of rows that are added before lanes are emptied, 0 for all of them.
+    """
+    terms = len(largest)
+    shapes = [Shape(width, width, width // bits, 0) for width in (32, 16, 8) if width >= bits]
+    descending = np.cumsum(np.sort(largest)[::-1])
+    for width in (32, 16):
+        for lane in range(bits, width // 2 + 1):
+            fit = int(np.searchsorted(descending, 2**lane))  # this many terms stay in their lanes, in any order
+            if fit == terms or fit >= 2:
+                shapes.append(Shape(width, lane, lane // bits, 0 if fit == terms else fit))
+    best: tuple[float, list[tuple[Shape, int]]] = (np.inf, [])
+    for main in shapes:
+        rest = units % main.room
+        splits = [[(main, units)]]
+        if rest and units > main.room:
+            splits += [[(main, units - rest), (other, rest)] for other in shapes if other.room >= rest]
+        for split in splits:
+            price = _bytes(split, terms) * sum(_work(shape, count, terms, times) for shape, count in split) ** 2
+            best = min(best, (price, split), key=lambda option: option[0])
+    return make_banks(best[1], bits)
+
+
+def _bytes(split: list[tuple[Shape, int]], terms: int) -> float:
+    """Estimate the bytes of words and code."""
+    return sum(terms * -(-count // s.room) * s.width / 8 + KERNEL + SLICE * s.each for s, count in split)
+
+
+def _work(shape: Shape, units: int, terms: int, times: bool) -> float:
+    """Estimate the instructions of all terms on a Cortex-M0, half of them zero."""
+    planes, rounds = -(-units // shape.room), -(-terms // (2 * shape.chunk)) if shape.chunk else 1
+    word = 4 + shape.each * (4 + times + (shape.lanes > 1)) - (2 if shape.lanes > 1 else 1) + (shape.width < 32)
+    row = ROW + planes * word
+    return terms / 2 * (row + 5) + rounds * planes * (12 + 9 * shape.room)
