@@ -8,6 +8,7 @@ import pytest
 from networks import STRUCTURES, classifier
 from neural_nets import kinds
 from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Array, Dialect, Function, Program, block, loop, narrow, unsigned
 from tinybayes.model import Fixed, Float
 
@@ -89,6 +90,6 @@ def shape(program: Program) -> list[tuple[object, ...]]:
     [*(classifier(s, form) for s in STRUCTURES for form in (Fixed(3, 1), Float(32))), *kinds().values()],
 )
 def test_all_dialects_have_the_same_functions(net):
-    programs = [classifier_program(net, dialect, "none", "") for dialect in (C, ARDUINO, CPP)]
+    programs = [classifier_program(make_plan(net), dialect, "") for dialect in (C, ARDUINO, CPP)]
     assert shape(programs[0]) == shape(programs[1]) == shape(programs[2])
     assert programs[0].enumerations == programs[1].enumerations == programs[2].enumerations

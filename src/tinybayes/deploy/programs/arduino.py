@@ -6,6 +6,7 @@ import zipfile
 from tinybayes.deploy.programs.c import header, source
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name, plain
+from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, NeuralNet
@@ -79,7 +80,8 @@ def to_arduino(
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    program = classifier_program(net, dialect, raw, note)
+    plan = make_plan(net, raw)
+    program = classifier_program(plan, dialect, note)
     large = _too_large(program)
     files = {
         "library.properties": PROPERTIES.format(
@@ -91,7 +93,7 @@ def to_arduino(
         "keywords.txt": _keywords(program, dialect),
         f"src/{name}.h": header(program, dialect),
         f"src/{name}.c": source(program, dialect, large + FLASH),
-        "examples/Predict/Predict.ino": _sketch(program, name, plain(net.target.name if net.target else "")),
+        "examples/Predict/Predict.ino": _sketch(plan, name),
     }
     return {f"{name}.zip": _zipped({f"{name}/{path}": content for path, content in files.items()})}
 
@@ -112,19 +114,17 @@ def _keywords(program: Program, dialect: Dialect) -> str:
     return "".join(functions + members)
 
 
-def _sketch(program: Program, name: str, target: str) -> str:
-    face = program.interface
-    assert face is not None
-    width = max(1, face.features)
-    row = "Measurements" if face.value else "The states of the features"
+def _sketch(plan: Plan, name: str) -> str:
+    width, features = max(1, len(plan.variables)), plan.features
+    row = "Measurements" if features.value else "The states of the features"
     return SKETCH.format(
-        what=f"Predicts {target!r} of a row again and again.",
+        what=f"Predicts {plain(plan.target.name)!r} of a row again and again.",
         name=name,
         of_row=f"{row}, in the order of the header; put yours here.",
-        kind=face.value or face.state,
+        kind=features.value or features.state,
         width=width,
         values=", ".join(["0"] * width),
-        function="predict_raw" if face.value else "predict",
+        function="predict_raw" if features.value else "predict",
     )
 
 

@@ -3,6 +3,7 @@
 from tinybayes.deploy.programs.circuit import circuit_program
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.errors import error
 from tinybayes.model import BayesNet, Circuit, NeuralNet
@@ -46,7 +47,7 @@ def to_c(
         program = circuit_program(model, dialect, query=query, arithmetic=arithmetic, note=note)
     else:
         _refuse("a circuit", query=query, arithmetic=arithmetic)
-        program = classifier_program(model, dialect, raw or "float", note)
+        program = classifier_program(make_plan(model, raw or "float"), dialect, note)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 
 

@@ -1,102 +1,70 @@
 """The program of a classifier: its functions, and what a user of it must know."""
 
-from tinybayes.deploy.programs.encoding import Encoding, encode_function, make_encoding
+from tinybayes.deploy.programs.encoding import encode_function
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
-from tinybayes.deploy.programs.plan import NetPlan, Plan, make_plan
-from tinybayes.deploy.programs.program import (
-    Constant,
-    Dialect,
-    Enumeration,
-    Function,
-    Interface,
-    Program,
-    Sums,
-    block,
-    loop,
-    unsigned,
-)
+from tinybayes.deploy.programs.plan import NetPlan, Plan
+from tinybayes.deploy.programs.program import Constant, Dialect, Enumeration, Function, Program, Sums, block, loop
 from tinybayes.deploy.programs.tables import table_sums
-from tinybayes.model import BayesNet, NeuralNet
 
 PREDICT = "The most probable class; the first one if several are equally probable."
 SCORES = "Scores of all classes; the largest wins."
 PREDICT_RAW = "The most probable class of raw measurements."
 
 
-def classifier_program(model: BayesNet | NeuralNet, dialect: Dialect, raw: str, note: str) -> Program:
+def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
     """Make the program of a classifier: ``predict``, ``scores`` and, for raw measurements, ``encode`` and more."""
-    encoding = make_encoding(model.variables, raw)
-    plan = make_plan(model)
-    face = _interface(plan, encoding)
-    sums = net_sums(plan, dialect, face.state) if isinstance(plan, NetPlan) else table_sums(plan, dialect, face.state)
-    functions = [*sums.functions, _predict(face, sums), _scores(face, sums)]
-    if encoding is not None:
-        functions += [encode_function(encoding, face.state), _predict_raw(face, dialect)]
+    sums = net_sums(plan, dialect) if isinstance(plan, NetPlan) else table_sums(plan, dialect)
+    functions = [*sums.functions, _predict(plan, sums), _scores(plan, sums)]
+    if plan.features.value:
+        functions += [encode_function(plan.features), _predict_raw(plan, dialect)]
     return Program(
         facts=tuple(plan.facts(note)),
         functions=tuple(functions),
         enumerations=_enumerations(plan, dialect),
-        constants=(Constant("features", face.features), Constant("classes", face.classes)),
-        interface=face,
+        constants=(Constant("features", len(plan.variables)), Constant("classes", plan.classes)),
     )
 
 
-def _interface(plan: Plan, encoding: Encoding | None) -> Interface:
-    classes = plan.target.cardinality
-    return Interface(
-        features=len(plan.variables),
-        classes=classes,
-        state=unsigned(max((v.cardinality for v in plan.variables), default=1) - 1),
-        label=unsigned(classes - 1),
-        score=plan.score,
-        value="" if encoding is None else encoding.value_type,
-    )
+def _row(plan: Plan) -> str:
+    return f"const {plan.features.state} x[{max(1, len(plan.variables))}]"  # no array of C is empty
 
 
-def _row(face: Interface) -> str:
-    return f"const {face.state} x[{max(1, face.features)}]"  # no array of C is empty
-
-
-def _predict(face: Interface, sums: Sums) -> Function:
+def _predict(plan: Plan, sums: Sums) -> Function:
     better = block(f"if (sum[c] {'<' if sums.smallest else '>'} top)", ["top = sum[c];", "best = c;"])
     body = (
-        f"{sums.type} sum[{face.classes}];",
+        f"{sums.type} sum[{plan.classes}];",
         f"{sums.type} top;",
         "unsigned c, best = 0;",
         "add_up(x, sum);",
         "top = sum[0];",
-        *loop("c", face.classes, better, start=1),
-        f"return ({face.label})best;",
+        *loop("c", plan.classes, better, start=1),
+        f"return ({plan.label})best;",
     )
-    return Function("predict", face.label, (_row(face),), body, PREDICT, public=True)
+    return Function("predict", plan.label, (_row(plan),), body, PREDICT, public=True)
 
 
-def _scores(face: Interface, sums: Sums) -> Function:
+def _scores(plan: Plan, sums: Sums) -> Function:
     """Make the function that also adds the tables without the class, so that scores are log-probabilities."""
-    parameters = (_row(face), f"{face.score} scores[{face.classes}]")
+    parameters = (_row(plan), f"{plan.score} scores[{plan.classes}]")
     body: tuple[str, ...] = ("add_up(x, scores);",)
-    if sums.type != face.score or sums.shared:
+    if sums.type != plan.score or sums.shared:
         value = f"{'-(int32_t)' if sums.smallest else ''}sum[c]{' + shared' if sums.shared else ''}"
         body = (
-            f"{sums.type} sum[{face.classes}];",
-            *([f"const {face.score} shared = {sums.shared};"] if sums.shared else []),
+            f"{sums.type} sum[{plan.classes}];",
+            *([f"const {plan.score} shared = {sums.shared};"] if sums.shared else []),
             "unsigned c;",
             "add_up(x, sum);",
-            *loop("c", face.classes, [f"scores[c] = {value};"]),
+            *loop("c", plan.classes, [f"scores[c] = {value};"]),
         )
     return Function("scores", "void", parameters, body, SCORES, public=True)
 
 
-def _predict_raw(face: Interface, dialect: Dialect) -> Function:
-    body = (
-        f"{face.state} x[{face.features}];",
-        f"{dialect.prefix}encode(value, x);",
-        f"return {dialect.prefix}predict(x);",
-    )
-    return Function(
-        "predict_raw", face.label, (f"const {face.value} value[{face.features}]",), body, PREDICT_RAW, public=True
-    )
+def _predict_raw(plan: Plan, dialect: Dialect) -> Function:
+    count, prefix = len(plan.variables), dialect.prefix
+    body = (f"{plan.features.state} x[{count}];", f"{prefix}encode(value, x);", f"return {prefix}predict(x);")
+    parameters = (f"const {plan.features.value} value[{count}]",)
+    return Function("predict_raw", plan.label, parameters, body, PREDICT_RAW, public=True)
 
 
 def _enumerations(plan: Plan, dialect: Dialect) -> tuple[Enumeration, ...]:

@@ -6,7 +6,8 @@ The tables are constants inside inline functions, so that all translation units 
 from tinybayes.deploy.programs.c import NOINLINE
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
-from tinybayes.deploy.programs.program import Dialect, Interface, Program, comment
+from tinybayes.deploy.programs.plan import Plan, make_plan
+from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.model import BayesNet, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics."
@@ -45,25 +46,24 @@ inline Label predict_raw(const std::array<Value, features> &value)
 def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
     """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", local_tables=True)
-    program = classifier_program(net, dialect, raw, note)
-    face, guard, noinline = program.interface, dialect.macro("hpp"), dialect.macro("noinline")
-    assert face is not None
+    plan = make_plan(net, raw)
+    program, guard, noinline = classifier_program(plan, dialect, note), dialect.macro("hpp"), dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if program.infinities else "")
-    out += f"#include <cstddef>\n#include <cstdint>\n\nnamespace {name} {{\n\n{_types(program, face)}"
+    out += f"#include <cstddef>\n#include <cstdint>\n\nnamespace {name} {{\n\n{_types(program, plan)}"
     out += "".join(enumeration.text() for enumeration in program.enumerations) + "namespace detail {\n\n"
     out += NOINLINE.format(noinline=noinline) if program.noinline else ""
     out += "".join(f"{function.text(dialect)}\n" for function in program.functions)
     out += (f"#undef {noinline}\n\n" if program.noinline else "") + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
-    out += (FUNCTIONS + (FROM_RAW if face.value else "")).format(**docs)
+    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "")).format(**docs)
     return {f"{name}.hpp": f"{out}}}\n\n#endif\n"}
 
 
-def _types(program: Program, face: Interface) -> str:
+def _types(program: Program, plan: Plan) -> str:
     out = "// The types of the interface, and the fixed-width ones that the code uses.\n"
     out += "".join(f"using std::{kind}_t;\n" for kind in ("uint8", "uint16", "uint32", "int8", "int16", "int32"))
-    out += f"using State = {face.state};\nusing Label = {face.label};\nusing Score = {face.score};\n"
-    out += f"using Value = {face.value};\n" if face.value else ""
+    out += f"using State = {plan.features.state};\nusing Label = {plan.label};\nusing Score = {plan.score};\n"
+    out += f"using Value = {plan.features.value};\n" if plan.features.value else ""
     sizes = "".join(f"constexpr std::size_t {constant.name} = {constant.value};\n" for constant in program.constants)
     return f"{out}\n{sizes}\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes.deploy.programs.program import Array, Function, loop, narrow, narrowest
+from tinybayes.deploy.programs.program import Array, Function, block, loop, narrow, narrowest, unsigned
 from tinybayes.errors import error
 from tinybayes.model import Variable
 
@@ -19,18 +19,24 @@ DOC = "The states of raw measurements; a feature without cut points takes the nu
 
 
 @dataclass(frozen=True, eq=False)
-class Encoding:
-    """How a row of raw values becomes codes."""
+class Features:
+    """The inputs of a program: the features, and how a row of raw values becomes their codes."""
 
-    raw: str  # the type of raw values: ``"float"`` (32 bits) or ``"int"``
+    variables: tuple[Variable, ...]
+    raw: str = "none"  # the type of raw values: "float" (32 bits) or "int"; "none" where the program takes codes only
     # For each feature its cut points (float32 or int64); a value's code is the count of those not above it. None where
     # the raw value is the code.
-    cuts: tuple[np.ndarray | None, ...]
+    cuts: tuple[np.ndarray | None, ...] = ()
 
     @property
-    def value_type(self) -> str:
-        """The C type of a raw value."""
-        return "float" if self.raw == "float" else "int32_t"
+    def state(self) -> str:
+        """The C type of a code."""
+        return unsigned(max((v.cardinality for v in self.variables), default=1) - 1)
+
+    @property
+    def value(self) -> str:
+        """The C type of a raw value; empty where the program takes none."""
+        return {"float": "float", "int": "int32_t", "none": ""}[self.raw]
 
     @property
     def counts(self) -> np.ndarray:
@@ -42,40 +48,42 @@ class Encoding:
         """Whether the raw value of a feature is its code."""
         return np.array([cuts is None for cuts in self.cuts])
 
+    @property
+    def flat(self) -> np.ndarray:
+        """The cut points of all features, one after another."""
+        return np.concatenate([cuts for cuts in self.cuts if cuts is not None])
 
-def make_encoding(variables: tuple[Variable, ...], raw: str) -> Encoding | None:
-    """Return how raw values are encoded; None if that was not asked for, or if no feature has cut points."""
+
+def make_features(variables: tuple[Variable, ...], raw: str) -> Features:
+    """Describe the inputs of a program; it takes no raw values if no feature has cut points."""
     if raw not in RAW:
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
     if raw == "none" or not any(v.edges for v in variables):
-        return None
+        return Features(variables)
     cuts_of = float_cuts if raw == "float" else integer_cuts
-    return Encoding(raw, tuple(None if v.edges is None else cuts_of(v) for v in variables))
+    return Features(variables, raw, tuple(None if v.edges is None else cuts_of(v) for v in variables))
 
 
-def encode_function(encoding: Encoding, state: str) -> Function:
+def encode_function(features: Features) -> Function:
     """Make the function that sets states ``x`` from measurements ``value``."""
-    features = len(encoding.cuts)
-    flat = np.concatenate([cuts for cuts in encoding.cuts if cuts is not None])
-    if encoding.raw == "int":
+    count, flat = len(features.variables), features.flat
+    if features.raw == "int":
         flat = flat.astype(narrowest(int(flat.min()), int(flat.max()), CUT_TYPES))
-    arrays = [Array("cut", flat), Array("cuts", narrow(encoding.counts))]
+    arrays = [Array("cut", flat), Array("cuts", narrow(features.counts))]
     code = "s"
-    if encoding.coded.any():
-        arrays.append(Array("coded", encoding.coded.astype(np.uint8)))
+    if features.coded.any():
+        arrays.append(Array("coded", features.coded.astype(np.uint8)))
         code = "(coded[i] ? (unsigned)v : s)"
     lines = [
-        f"const {encoding.value_type} v = value[i];",
+        f"const {features.value} v = value[i];",
         "const unsigned n = cuts[i];",
         "unsigned s = 0;",
-        "while (s < n && v >= cut[k + s]) {",
-        "    ++s;",
-        "}",
-        f"x[i] = ({state}){code};",
+        *block("while (s < n && v >= cut[k + s])", ["++s;"]),
+        f"x[i] = ({features.state}){code};",
         "k += n;",
     ]
-    parameters = (f"const {encoding.value_type} value[{features}]", f"{state} x[{features}]")
-    body = ("unsigned i, k = 0;", *loop("i", features, lines))
+    parameters = (f"const {features.value} value[{count}]", f"{features.state} x[{count}]")
+    body = ("unsigned i, k = 0;", *loop("i", count, lines))
     return Function("encode", "void", parameters, body, DOC, tuple(arrays), public=True)
 
 

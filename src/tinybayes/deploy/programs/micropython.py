@@ -3,7 +3,6 @@
 import numpy as np
 
 from tinybayes.deploy.bits import pack_bits
-from tinybayes.deploy.programs.encoding import make_encoding
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
 from tinybayes.model import BayesNet, Fixed, NeuralNet
@@ -157,14 +156,13 @@ def to_micropython(
     ``struct`` to read them.
     """
     check_name(name)
-    encoding = make_encoding(net.variables, raw)
-    plan = make_plan(net)
+    plan = make_plan(net, raw)
     out = "".join(f"# {line}\n" for line in plan.facts(note))
     out += "from struct import unpack_from\n\n" if plan.score == "float" else "\n"
-    out += _names("FEATURES", [v.name for v in net.variables]) + _names("CLASSES", plan.target.states) + "\n"
+    out += _names("FEATURES", [v.name for v in plan.variables]) + _names("CLASSES", plan.target.states) + "\n"
     out += (_body(plan) if isinstance(plan, TablePlan) else _net_body(plan)) + PREDICT
-    if encoding is not None:
-        cuts = "\n".join(f"    {_cuts(cuts)}," for cuts in encoding.cuts)
+    if plan.features.value:
+        cuts = "\n".join(f"    {_cuts(cuts)}," for cuts in plan.features.cuts)
         out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
     return {f"{name}.py": out}
 

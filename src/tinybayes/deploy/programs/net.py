@@ -128,18 +128,13 @@ class _Kernels:
         return self.functions[-1].name
 
 
-def net_sums(plan: NetPlan, dialect: Dialect, state: str) -> Sums:
+def net_sums(plan: NetPlan, dialect: Dialect) -> Sums:
     """Make the functions that lead from states to scores."""
     kernels = _Kernels()
-    layers = [_Layer(plan, i, dialect, state).function(kernels) for i in range(len(plan.stages))]
+    layers = [_Layer(plan, i, dialect).function(kernels) for i in range(len(plan.stages))]
     border = [SURROUND] if any(_fills_bytes(plan, i) for i in range(len(plan.stages))) else []
-    add_up = Function(
-        "add_up",
-        "void",
-        (f"const {state} *x", "int32_t *sum"),
-        tuple(_calls(plan)),
-        "All layers; the largest sum wins.",
-    )
+    parameters = (f"const {plan.features.state} *x", "int32_t *sum")
+    add_up = Function("add_up", "void", parameters, tuple(_calls(plan)), "All layers; the largest sum wins.")
     return Sums((CLEAR, *border, *kernels.functions, *layers, add_up), "int32_t")
 
 
@@ -177,8 +172,8 @@ def _pixel(stage: Stage) -> str:
 class _Layer:
     """One layer, and the function that is made of it."""
 
-    def __init__(self, plan: NetPlan, number: int, dialect: Dialect, state: str) -> None:
-        self.plan, self.number, self.dialect, self.state = plan, number, dialect, state
+    def __init__(self, plan: NetPlan, number: int, dialect: Dialect) -> None:
+        self.plan, self.number, self.dialect = plan, number, dialect
         self.stage, self.layer = plan.stages[number], plan.stages[number].layer
         self.last = number == len(plan.stages) - 1
         self.entry = self._entry()
@@ -189,7 +184,7 @@ class _Layer:
         banks = self._banks()
         declare, clear, sums, chunked = self._sums(banks, kernels)
         body = (self._image if self.layer.convolution else self._dense)(clear, sums, chunked)
-        given = self.state if self.number == 0 else "uint8_t"
+        given = self.plan.features.state if self.number == 0 else "uint8_t"
         parameters = (f"const {given} *in", f"{'int32_t' if self.last else 'uint8_t'} *out")
         return Function(
             f"layer{self.number}", "void", parameters, (*declare, *body), self._described(), tuple(self.arrays)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.deploy.programs.encoding import Encoding, make_encoding
+from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
 from tinybayes.errors import error
@@ -54,14 +54,13 @@ def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float
     the model's description bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
     """
     check_name(name)
-    encoding = make_encoding(net.variables, raw)
-    plan = make_plan(net)
+    plan = make_plan(net, raw)
     if (size := plan.entries * 4) > LARGEST:
         remedy = "export to C, or use a smaller structure"
         raise error(f"tables of at most {LARGEST:,} bytes", f"{size:,}", where="onnx", remedy=remedy)
-    files = {f"{name}.onnx": _model(plan, name, None, note)}
-    if encoding is not None:
-        files[f"{name}_raw.onnx"] = _model(plan, name, encoding, note)
+    files = {f"{name}.onnx": _model(plan, name, "none", note)}
+    if plan.features.value:
+        files[f"{name}_raw.onnx"] = _model(plan, name, plan.features.raw, note)
     return files
 
 
@@ -73,13 +72,12 @@ def _package() -> Any:
         raise error("the package onnx", "none installed", where="onnx", remedy=remedy) from problem
 
 
-def _model(plan: Plan, name: str, encoding: Encoding | None, note: str) -> bytes:
+def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     package, graph = _package(), Graph()
     helper, types = package.helper, package.TensorProto
     given, kind, x = "x", types.INT64, "x"
-    if encoding is not None:
-        given, kind = "value", types.FLOAT if encoding.raw == "float" else types.INT32
-        x = _encoded(graph, encoding)
+    if raw != "none":
+        given, kind, x = "value", types.FLOAT if raw == "float" else types.INT32, _encoded(graph, plan.features)
     if isinstance(plan, NetPlan):
         _net_scores(graph, plan, x)
     else:
@@ -88,7 +86,7 @@ def _model(plan: Plan, name: str, encoding: Encoding | None, note: str) -> bytes
     score = types.FLOAT if plan.score == "float" else types.INT32
     results = [
         helper.make_tensor_value_info("label", types.INT64, ["rows"]),
-        helper.make_tensor_value_info("scores", score, ["rows", plan.target.cardinality]),
+        helper.make_tensor_value_info("scores", score, ["rows", plan.classes]),
     ]
     inputs = [helper.make_tensor_value_info(given, kind, ["rows", len(plan.variables)])]
     constants = [package.numpy_helper.from_array(array, key) for key, array in graph.constants.items()]
@@ -145,7 +143,7 @@ def _rows(graph: Graph, terms: tuple[Term, ...], features: int, x: str, name: st
 
 def _sum(graph: Graph, plan: TablePlan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
     """Gather the rows of all tables, and add up the values of their codes; without the class, in one column."""
-    rows, keep = _rows(graph, terms, plan.features, x, name), codes.ndim == 1
+    rows, keep = _rows(graph, terms, len(plan.variables), x, name), codes.ndim == 1
     if plan.values is None:
         entries = graph.add("Gather", graph.constant(name, codes, np.float32), rows, axis=0)
         return graph.total(entries, 1, keep=keep)
@@ -156,19 +154,19 @@ def _sum(graph: Graph, plan: TablePlan, name: str, terms: tuple[Term, ...], code
     return graph.total(levels, 1, keep=keep)
 
 
-def _encoded(graph: Graph, encoding: Encoding) -> str:
+def _encoded(graph: Graph, features: Features) -> str:
     """Count the cut points not above a value; features without them take the state itself."""
-    kind: type = np.float32 if encoding.raw == "float" else np.int64
-    widest = int(encoding.counts.max())
-    padded: np.ndarray = np.zeros((len(encoding.cuts), widest), dtype=kind)
-    real = np.arange(widest) < encoding.counts[:, None]
-    padded[real] = np.concatenate([cuts for cuts in encoding.cuts if cuts is not None])
+    kind: type = np.float32 if features.raw == "float" else np.int64
+    widest = int(features.counts.max())
+    padded: np.ndarray = np.zeros((len(features.cuts), widest), dtype=kind)
+    real = np.arange(widest) < features.counts[:, None]
+    padded[real] = features.flat
     value = graph.cast("value", kind)
     wide = graph.add("Unsqueeze", value, graph.constant("axis_2", [2]))
     above = graph.add("GreaterOrEqual", wide, graph.constant("cuts", padded, kind))
     counted = graph.add("And", above, graph.constant("is_cut", real, np.bool_))
     states = graph.total(graph.cast(counted, np.int64), 2)
-    coded = graph.constant("is_state", encoding.coded, np.bool_)
+    coded = graph.constant("is_state", features.coded, np.bool_)
     return graph.add("Where", coded, graph.cast("value", np.int64), states)
 
 

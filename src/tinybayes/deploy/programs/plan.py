@@ -22,7 +22,9 @@ from itertools import pairwise, product
 import numpy as np
 
 from tinybayes.cost import model_cost
+from tinybayes.deploy.programs.encoding import Features, make_features
 from tinybayes.deploy.programs.names import plain, upwards
+from tinybayes.deploy.programs.program import unsigned
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_levels
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, NumberFormat, Variable
@@ -67,7 +69,30 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan:
+class _Plan:
+    """What the plans of all classifiers have."""
+
+    target: Variable  # the class variable
+    features: Features  # the inputs of the program
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The features as variables."""
+        return self.features.variables
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.target.cardinality
+
+    @property
+    def label(self) -> str:
+        """The C type of a label."""
+        return unsigned(self.classes - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan(_Plan):
     """A classifier made of tables on its way to a device."""
 
     net: BayesNet  # the classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats
@@ -76,27 +101,6 @@ class TablePlan:
     # For each code the integer that it adds to a score; None for floats, which are added as they are.
     values: np.ndarray | None
     fraction: int  # an integer score is in units of ``2**-fraction`` nats
-
-    @property
-    def target(self) -> Variable:
-        """The class variable."""
-        assert self.net.target is not None
-        return self.net.target
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The features."""
-        return self.net.variables
-
-    @property
-    def features(self) -> int:
-        """The number of features."""
-        return len(self.net.variables)
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return self.terms.classes
 
     @property
     def score(self) -> str:
@@ -136,7 +140,7 @@ class TablePlan:
     def facts(self, note: str = "") -> list[str]:
         """Return lines for the comment at the top of generated files."""
         return [
-            f"A classifier of {self.features} features into {self.classes} classes, by tinybayes.",
+            f"A classifier of {len(self.variables)} features into {self.classes} classes, by tinybayes.",
             f"Price: {model_cost(self.net)}; entries are {self.form}.",
             f"Scores are {self.unit}.",
             *([plain(note)] if note else []),
@@ -168,21 +172,20 @@ class TablePlan:
     @property
     def fingerprint(self) -> str:
         """A short hash of everything that a prediction depends on."""
-        digest = hashlib.sha256()
+        parts: list[object] = []
         for node, cpd in zip(self.net.nodes, self.net.cpds, strict=True):
-            digest.update(repr((node, cpd.parents, cpd.format, cpd.table.shape)).encode())
-            digest.update(np.ascontiguousarray(cpd.table).tobytes())
+            parts += [(node, cpd.parents, cpd.format, cpd.table.shape), cpd.table]
             if cpd.tree is not None:
-                for part in (cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row):
-                    digest.update(part.tobytes())
-        return digest.hexdigest()[:16]
+                parts += [cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row]
+        return _hash(parts)
 
 
-def make_table_plan(net: object) -> TablePlan:
+def make_table_plan(net: object, raw: str = "none") -> TablePlan:
     """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums."""
     if not isinstance(net, BayesNet):
         remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
         raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
+    features = make_features(net.variables, raw)
     _check_states(net.nodes)
     formats = {cpd.format for cpd in net.cpds}
     form = next(iter(formats))
@@ -196,7 +199,8 @@ def make_table_plan(net: object) -> TablePlan:
     elif isinstance(form, Codebook):
         levels = integer_levels(net)
         values, fraction = levels.values, levels.fraction
-    plan = TablePlan(net, terms, form, values, fraction)
+    assert net.target is not None
+    plan = TablePlan(net.target, features, net, terms, form, values, fraction)
     if values is not None and plan.reach > LARGEST:
         remedy = "quantise to fewer bits"
         raise error("sums of all tables below 2**31", f"{plan.reach:,}", where="integer sums", remedy=remedy)
@@ -297,21 +301,11 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class NetPlan:
+class NetPlan(_Plan):
     """A neural network on its way to a device."""
 
     net: NeuralNet
     score = "int32_t"
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The features."""
-        return self.net.variables
-
-    @property
-    def target(self) -> Variable:
-        """The class variable."""
-        return self.net.target
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -339,7 +333,7 @@ class NetPlan:
             for layer in net.layers
         ]
         return [
-            f"A neural net of {len(net.variables)} features into {net.target.cardinality} classes, by tinybayes.",
+            f"A neural net of {len(self.variables)} features into {self.classes} classes, by tinybayes.",
             f"Layers: {', '.join(layers)}.",
             f"Price: {model_cost(net)}.",
             f"Scores times {net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact.",
@@ -351,14 +345,21 @@ class NetPlan:
     def fingerprint(self) -> str:
         """A short hash of everything that a prediction depends on."""
         net = self.net
-        digest = hashlib.sha256(repr((net.variables, net.target, net.scale, net.image_shape)).encode())
-        parts = [net.inputs.feature, net.inputs.state, net.inputs.multiplier, net.inputs.center]
-        for layer in net.layers:
-            digest.update(repr((layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after)).encode())
+        layers, inputs = net.layers, net.inputs
+        parts: list[object] = [(net.variables, net.target, net.scale, net.image_shape)]
+        parts += [(layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after) for layer in layers]
+        parts += [inputs.feature, inputs.state, inputs.multiplier, inputs.center]
+        for layer in layers:
             parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
+        return _hash(parts)
+
+
+def _hash(parts: list[object]) -> str:
+    """Return a short hash of arrays and of the text of other things."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part) if isinstance(part, np.ndarray) else repr(part).encode())
+    return digest.hexdigest()[:16]
 
 
 def _column_peaks(net: NeuralNet) -> np.ndarray:
@@ -415,12 +416,13 @@ def _image(
 Plan = TablePlan | NetPlan
 
 
-def make_plan(model: object) -> Plan:
+def make_plan(model: object, raw: str = "none") -> Plan:
     """Lay out a model for export; raise when a device could not hold its codes or sums."""
     if isinstance(model, NeuralNet):
+        features = make_features(model.variables, raw)
         _check_states((*model.variables, model.target))
-        return NetPlan(model)
-    return make_table_plan(model)
+        return NetPlan(model.target, features, model)
+    return make_table_plan(model, raw)
 
 
 def _check_states(variables: tuple[Variable, ...]) -> None:

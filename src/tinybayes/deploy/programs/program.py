@@ -114,18 +114,6 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Interface:
-    """The sizes and C types of the public functions of a classifier; without raw measurements `value` is empty."""
-
-    features: int
-    classes: int
-    state: str
-    label: str
-    score: str
-    value: str
-
-
-@dataclass(frozen=True)
 class Sums:
     """Functions that compute the score of every class."""
 
@@ -143,7 +131,6 @@ class Program:
     functions: tuple[Function, ...]  # a function comes after those that it calls
     enumerations: tuple[Enumeration, ...]  # names of features, classes and states
     constants: tuple[Constant, ...]  # sizes
-    interface: Interface | None = None  # of a classifier
     public_types: str = ""  # definitions of types that users need
     types: str = ""  # definitions of types that only the functions need
 

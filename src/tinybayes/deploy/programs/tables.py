@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.packing import Bank, table_banks
 from tinybayes.deploy.programs.plan import TablePlan, Term
 from tinybayes.deploy.programs.program import (
@@ -34,13 +35,14 @@ class Finder:
     call: tuple[str, ...] = ()
 
 
-def table_sums(plan: TablePlan, dialect: Dialect, state: str) -> Sums:
+def table_sums(plan: TablePlan, dialect: Dialect) -> Sums:
     """Make the sums over all terms.
 
     Fixed-point codes are minus log-probabilities, so that their smallest sum wins. They are added up in lanes.
     """
     terms = plan.terms
-    finder = make_finder(terms.terms, len(terms.rows), plan.features, state)
+    state = plan.features.state
+    finder = make_finder(terms.terms, len(terms.rows), plan.features)
     fixed = isinstance(plan.form, Fixed)
     if plan.values is None:
         kind, arrays, body = "float", *_float_sums(plan, finder, dialect)
@@ -51,11 +53,11 @@ def table_sums(plan: TablePlan, dialect: Dialect, state: str) -> Sums:
     doc = f"Adds up the tables; the {'smallest' if fixed else 'largest'} sum wins."
     parameters = (f"const {state} *x", f"{kind} *sum")
     add_up = Function("add_up", "void", parameters, tuple(body), doc, (*finder.arrays, *arrays))
-    functions, shared = _shared(plan, state)
+    functions, shared = _shared(plan)
     return Sums((*finder.functions, add_up, *functions), kind, fixed, shared)
 
 
-def _shared(plan: TablePlan, state: str) -> tuple[tuple[Function, ...], str]:
+def _shared(plan: TablePlan) -> tuple[tuple[Function, ...], str]:
     """Make what the tables without the class add to all scores: functions, and an expression that uses them."""
     terms = plan.terms
     if not terms.has_common:
@@ -64,7 +66,7 @@ def _shared(plan: TablePlan, state: str) -> tuple[tuple[Function, ...], str]:
     start = number(float(total)) if plan.values is None else str(int(total))
     if not terms.common:
         return (), start
-    finder = make_finder(terms.common, len(terms.entries), plan.features, state, "common_")
+    finder = make_finder(terms.common, len(terms.entries), plan.features, "common_")
     entries = plan.worth(terms.entries).astype(np.float32 if plan.values is None else np.int32)
     body = (
         *finder.declare,
@@ -76,15 +78,14 @@ def _shared(plan: TablePlan, state: str) -> tuple[tuple[Function, ...], str]:
     )
     doc = "What the tables without the class add to all scores."
     arrays = (*finder.arrays, Array("common", entries))
-    add = Function("add_shared", plan.score, (f"const {state} *x",), body, doc, arrays)
+    add = Function("add_shared", plan.score, (f"const {plan.features.state} *x",), body, doc, arrays)
     return (*finder.functions, add), "add_shared(x)"
 
 
-def make_finder(terms: tuple[Term, ...], rows: int, features: int, state: str, prefix: str = "") -> Finder:
+def make_finder(terms: tuple[Term, ...], rows: int, features: Features, prefix: str = "") -> Finder:
     """Choose the shortest way: directly for naive Bayes, two steps for trees, lists of steps otherwise.
 
-    `rows` is the number of rows of all terms, `state` the C type of a code. `prefix` begins all names, for a second set
-    of terms in the same file.
+    `rows` is the number of rows of all terms. `prefix` begins all names, for a second set of terms in the same file.
     """
     if not terms:
         return Finder("")
@@ -93,16 +94,16 @@ def make_finder(terms: tuple[Term, ...], rows: int, features: int, state: str, p
     if all(t.steps[-1][1] == 1 and len(t.steps) <= 2 for t in terms):
         in_order = own == list(range(len(terms)))
         if any(len(t.steps) > 1 for t in terms):
-            return _two_steps(terms, rows, features, state, prefix, in_order)
+            return _two_steps(terms, rows, features, prefix, in_order)
         if in_order:
             return Finder(f"{prefix}first[i] + x[i]", (first,))
-        features_of = Array(f"{prefix}own", narrow(own, limit=features))
+        features_of = Array(f"{prefix}own", narrow(own, limit=len(features.variables)))
         return Finder(f"{prefix}first[i] + x[{prefix}own[i]]", (first, features_of))
     pairs = [pair for t in terms for pair in t.steps]
     arrays = (
         first,
         Array(f"{prefix}begin", narrow(np.cumsum([0, *(len(t.steps) for t in terms)]))),
-        Array(f"{prefix}feature", narrow([f for f, _ in pairs], limit=features)),
+        Array(f"{prefix}feature", narrow([f for f, _ in pairs], limit=len(features.variables))),
         Array(f"{prefix}stride", narrow([s for _, s in pairs], limit=rows)),
     )
     kind = unsigned(rows)
@@ -112,12 +113,13 @@ def make_finder(terms: tuple[Term, ...], rows: int, features: int, state: str, p
         *block(f"for (k = {prefix}begin[i]; k < {prefix}begin[i + 1]; ++k)", step),
         "row[i] = r;",
     ]
-    return _finder_function(("unsigned i, k;", *loop("i", len(terms), lines)), len(terms), kind, state, prefix, arrays)
+    body = ("unsigned i, k;", *loop("i", len(terms), lines))
+    return _finder_function(body, len(terms), kind, features.state, prefix, arrays)
 
 
-def _two_steps(terms: tuple[Term, ...], rows: int, features: int, state: str, prefix: str, in_order: bool) -> Finder:
+def _two_steps(terms: tuple[Term, ...], rows: int, features: Features, prefix: str, in_order: bool) -> Finder:
     """Write two steps for each term; its numbers are next to each other, which saves registers."""
-    row_type, index = narrow([rows]).dtype, narrow([features]).dtype
+    row_type, index = narrow([rows]).dtype, narrow([len(features.variables)]).dtype
     fields = [("first", row_type), ("step", row_type), ("up", index), *([] if in_order else [("own", index)])]
     entries = []
     for t in terms:
@@ -127,7 +129,7 @@ def _two_steps(terms: tuple[Term, ...], rows: int, features: int, state: str, pr
     kind, term = type_name(row_type), f"{prefix}term[i]"
     row = f"{term}.first + {'x[i]' if in_order else f'x[{term}.own]'} + {term}.step * x[{term}.up]"
     body = ("unsigned i;", *loop("i", len(terms), [f"row[i] = ({kind})({row});"]))
-    return _finder_function(body, len(terms), kind, state, prefix, (table,))
+    return _finder_function(body, len(terms), kind, features.state, prefix, (table,))
 
 
 def _finder_function(
