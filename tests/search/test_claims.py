@@ -61,10 +61,10 @@ def test_what_was_given_up_can_be_taken_again(opened, monkeypatch):
 def test_claimed_runs_teach_the_sampler(opened, views):
     store = opened()
     space = FAMILIES["naive"].space(views)
-    asked = store.ask("naive", space, {})
-    (number,) = store.claim([{**asked.setting, "seed": 1}], 1, space)
+    _, setting = store.ask("naive", space, {})
+    (number,) = store.claim([{**setting, "seed": 1}], 1, space)
     trial = store.study.get_trials()[number]
-    assert trial.params == {f"naive.{name}": asked.setting[name] for name in space}
+    assert trial.params == {f"naive.{name}": setting[name] for name in space}
 
 
 def test_trials_of_ended_processes_fail_and_others_stay(opened, monkeypatch):

@@ -217,16 +217,16 @@ def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp
     with monkeypatch.context() as patched:
         patched.setattr(os, "getpid", lambda: ended.pid)
         before = Store(tmp_path, None, {"table": "t"}, Budget(), 0)
-        asked = before.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
-    outcome = carry_out(views, [{**asked.setting, "seed": 0}], Effort(20))[0]
-    written = before.study if stored else before._asked[asked.number]
+        number, setting = before.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
+    outcome = carry_out(views, [{**setting, "seed": 0}], Effort(20))[0]
+    written = before.study if stored else before._asked[number]
 
     def killed(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(written, "tell" if stored else "set_user_attr", killed)
     with pytest.raises(KeyboardInterrupt):
-        before.tell(asked.number, outcome, 0)
+        before.tell(number, outcome, 0)
     after = Store(tmp_path, None, {"table": "t"}, Budget(), 0)
     assert [trial.state.name for trial in after.study.trials] == ["COMPLETE" if stored else "FAIL"]
     assert [trial.values for trial in after.study.trials if stored] == [run.objectives for run in after.runs.values()]
@@ -243,10 +243,10 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
     one = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
     two = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
     views = make_views(iris(), "target")
-    asked = one.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
-    assert asked.setting["view"] == "mdlp"
-    outcome = carry_out(views, [{**asked.setting, "seed": 0}], Effort(20))[0]
-    run = one.tell(asked.number, outcome, 0)
+    number, setting = one.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
+    assert setting["view"] == "mdlp"
+    outcome = carry_out(views, [{**setting, "seed": 0}], Effort(20))[0]
+    run = one.tell(number, outcome, 0)
     assert two.read()[run.key] == run
 
 

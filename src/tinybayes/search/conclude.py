@@ -70,15 +70,10 @@ def conclude(
         kept = bool(front) or run is chosen
         ended = _finished(run, outcome, views, directory) if kept else None
         models.append(_entry(run, ended, bool(front), directory, views))
-    document = {
-        **heading,
-        "chosen": None if chosen is None else chosen.key,
-        "failures": list(failures),
-        "models": models,
-    }
+    key = None if chosen is None else chosen.key
+    document = {**heading, "chosen": key, "failures": list(failures), "models": models}
     _write(directory, document)
-    named = next((m for m in models if chosen is not None and m["id"] == chosen.key), None)
-    return Exploration(directory, models, named, document)
+    return Exploration(directory, models, next((m for m in models if m["id"] == key), None), document)
 
 
 def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, Any]:
@@ -122,18 +117,19 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
 
 def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views) -> dict[str, Any]:
     """Return what ``front.json`` says of a run, and save its model."""
-    cost, file, tested, figures = run.cost, None, None, None
-    if outcome is not None:
-        cost, tested = outcome.cost.to_dict(), outcome.test_error
-        if outcome.model is not None:
-            from tinybayes.deploy import save
+    from tinybayes.deploy import save
 
-            file = f"models/{run.key}.tb"
-            metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
-            save(outcome.model, directory / file, metadata=metadata)
-            test = views.by_name[view_of(run.setting)].test
-            figures = page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
-    return described(run, cost, front) | {"file": file, "test_error": tested} | (figures or {})
+    if outcome is None:
+        return described(run, run.cost, front)
+    tested = outcome.test_error
+    entry = described(run, outcome.cost.to_dict(), front) | {"test_error": tested}
+    if outcome.model is not None:
+        entry["file"] = f"models/{run.key}.tb"
+        metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
+        save(outcome.model, directory / entry["file"], metadata=metadata)
+        test = views.by_name[view_of(run.setting)].test
+        entry |= page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
+    return entry
 
 
 def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:

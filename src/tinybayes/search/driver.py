@@ -1,11 +1,12 @@
 """A running search: which batch of settings is next, and what becomes of its results.
 
-Settings climb rungs: all are trained briefly, the promising ones longer, the best of those longest.
+Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
+promising ones longer, the best of those longest.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +32,11 @@ ENDING = 0.8  # of the time, after which the front is retrained
 
 @dataclass(eq=False)
 class Batch:
-    """Settings of one shape that are carried out together, and the numbers of their trials."""
+    """Settings of one shape that are carried out together."""
 
     settings: list[Setting]
-    numbers: list[int | None]
     rung: int
+    numbers: dict[str, int] = field(default_factory=dict)  # of their trials, by the key of the run; claimed ones only
 
 
 class Search:
@@ -70,7 +71,7 @@ class Search:
         self.failed: set[str] = set()
         self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
-        self.turn, self.begun = 0, set[str]()
+        self.turn, self.begun = 0, {run.family for run in store.runs.values()}
         self.patience = 0.03 * seconds  # that a circuit may grow
 
     @property
@@ -104,12 +105,11 @@ class Search:
 
     def _claimed(self, batch: "Batch") -> "Batch":
         """Take the settings of a batch that no other search on the same store has."""
-        free = [s for s, number in zip(batch.settings, batch.numbers, strict=True) if number is None]
-        space = self.spaces.get(batch.settings[0]["family"], {})
-        taken = iter(self.store.claim(free, batch.rung, space) if free else [])
-        numbers = [next(taken) if number is None else number for number in batch.numbers]
-        kept = [(s, number) for s, number in zip(batch.settings, numbers, strict=True) if number is not None]
-        return Batch([s for s, _ in kept], [number for _, number in kept], batch.rung)
+        free = [s for s in batch.settings if key_of(s, batch.rung) not in batch.numbers]
+        claimed = self.store.claim(free, batch.rung, self.spaces.get(batch.settings[0]["family"], {})) if free else []
+        taken = {key_of(s, batch.rung): n for s, n in zip(free, claimed, strict=True) if n is not None}
+        numbers = batch.numbers | taken
+        return Batch([s for s in batch.settings if key_of(s, batch.rung) in numbers], batch.rung, numbers)
 
     def next_batch(self) -> "Batch | None":
         """Decide what to do next: promising settings on a higher rung, or new ones."""
@@ -118,7 +118,7 @@ class Search:
             first = next((s for s in self.listed if s not in slow), self.listed[0])
             few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
             self.listed = [s for s in self.listed if s not in few]
-            return Batch(few, [None] * len(few), 0)
+            return Batch(few, 0)
         if not self.sampled:
             return None
         for rung in (1, 0):
@@ -130,7 +130,7 @@ class Search:
 
     def _promising(self, rung: int) -> "Batch | None":
         """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and family_of(r.setting).sampled]
+        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Sampled)]
         if not runs:
             return None
         order = self._order(runs)
@@ -143,7 +143,7 @@ class Search:
             settings = [run.setting for run in group[:BATCH]]
             settings += self._again(settings, BATCH - len(settings))
             if self._fits(name, rung + 1):
-                return Batch(settings, [None] * len(settings), rung + 1)
+                return Batch(settings, rung + 1)
         return None
 
     def _again(self, settings: list[Setting], count: int) -> list[Setting]:
@@ -168,29 +168,27 @@ class Search:
             self.turn += 1
             batch = self._drawn(family)
             if batch.settings:
-                more = self._again(batch.settings, BATCH - len(batch.settings))
-                return Batch(batch.settings + more, batch.numbers + [None] * len(more), 0)
+                batch.settings += self._again(batch.settings, BATCH - len(batch.settings))
+                return batch
         return None
 
     def _drawn(self, family: Sampled) -> "Batch":
         """Draw settings of one shape, cut down to the budget; those of which nothing is left are dropped."""
         space = self.spaces[family.name]
-        begun = any(run.family == family.name for run in self.store.runs.values()) or family.name in self.begun
-        first = {} if begun else family.first_guess(self.views, self.budget)
+        first = {} if family.name in self.begun else family.first_guess(self.views, self.budget)
         self.begun.add(family.name)
         leader = self.store.ask(family.name, space, first)
-        self.generator = np.random.default_rng([self.seed, leader.number])  # no two searches draw the same
-        shape = {name: leader.setting[name] for name in family.shaping}
-        asked = [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]
-        batch = Batch([], [], 0)
-        for one in asked:
-            drawn = {**one.setting, "seed": int(self.generator.integers(2**31))}
+        self.generator = np.random.default_rng([self.seed, leader[0]])  # no two searches draw the same
+        shape = {name: leader[1][name] for name in family.shaping}
+        batch = Batch([], 0)
+        for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]:
+            drawn = {**setting, "seed": int(self.generator.integers(2**31))}
             cut = family.fitted(drawn, self.views, self.budget)
             if cut is None:
-                self.store.drop(one.number)
-                continue
-            batch.settings.append(cut)
-            batch.numbers.append(one.number)
+                self.store.drop(number)
+            else:
+                batch.settings.append(cut)
+                batch.numbers[key_of(cut, 0)] = number
         return batch
 
     def _fits(self, shape: str | None, rung: int) -> bool:
@@ -214,16 +212,14 @@ class Search:
             self.failures.append(f"{describe(batch.settings[0])}: {problem or type(problem).__name__}")
             self._retry(batch)
             return
-        given = zip(batch.settings, batch.numbers, strict=True)
-        numbers = {key_of(setting, batch.rung): number for setting, number in given if number is not None}
         for outcome in outcomes:
             key = key_of(outcome.setting, batch.rung)
             if outcome.model is not None:
                 _save(outcome, self.directory / "trials" / f"{key}.tb")
-            self.store.tell(numbers.pop(key), outcome, batch.rung)
-        for number in numbers.values():  # of settings that cannot be carried out
+            self.store.tell(batch.numbers.pop(key), outcome, batch.rung)
+        for number in batch.numbers.values():  # of settings that cannot be carried out
             self.store.drop(number)
-        if family_of(batch.settings[0]).sampled and outcomes:
+        if isinstance(family_of(batch.settings[0]), Sampled) and outcomes:
             shape = _shape(batch.settings[0])
             taken = outcomes[0].seconds
             if shape not in self.pace:  # the first time includes compiling
@@ -235,22 +231,20 @@ class Search:
         """Put settings that nobody draws again back into the list, unless they have failed before."""
         for setting in batch.settings:
             key = key_of(setting, 0)
-            if not family_of(setting).sampled and key not in self.failed:
+            if isinstance(family_of(setting), Listed) and key not in self.failed:
                 self.failed.add(key)
                 self.listed.append(setting)
 
     def _give_up(self, batch: "Batch") -> None:
         self.under_way -= {key_of(s, batch.rung) for s in batch.settings}
-        for number in batch.numbers:
-            if number is not None:
-                self.store.drop(number)
+        for number in batch.numbers.values():
+            self.store.drop(number)
 
     def finals(self, stopped: Callable[[], bool]) -> "list[tuple[Run, Outcome | None]]":
         """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
         runs = list(self.store.read().values())
         if not runs:
-            remedy = "give it more time"
-            raise error("at least one finished run", "none", where="explore", remedy=remedy)
+            raise error("at least one finished run", "none", where="explore", remedy="give it more time")
         wanted = finalists(runs, self.budget)
         retrained: dict[str, Outcome] = {}
         groups: dict[tuple[str, int], list[Run]] = {}
@@ -268,7 +262,8 @@ class Search:
             if self.elapsed > 1 or stopped():
                 break
             settings = [run.setting for run in group]
-            if family_of(settings[0]).sampled and rung < 2:  # as many as were compiled for, unless that takes longer
+            if isinstance(family_of(settings[0]), Sampled) and rung < 2:
+                # As many as were compiled for, unless that takes longer.
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
             running.append((group, self.crew.submit(settings, Effort(STEPS[rung], self.patience, final=True))))
             while len(running) >= self.crew.count and not stopped():

@@ -1,8 +1,6 @@
 """One search over all families of models: a table and a budget in, the front of deployable models out.
 
-Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
-promising ones longer, the best of those longest. Then the models of the front are retrained on all rows but the test
-rows, and only now the test rows are looked at.
+The models of the front are retrained on all rows but the test rows, and only then the test rows are looked at.
 """
 
 import hashlib
@@ -138,12 +136,8 @@ def _run(search: Search, top: dict[str, Any], live: Live) -> Exploration:
     ended = "failed"
     try:
         with interruptible() as interrupted:
-
-            def stopped() -> bool:
-                return interrupted.is_set() or live.stopped()
-
-            search.run(stopped)
-            finals = search.finals(stopped)
+            search.run(lambda: interrupted.is_set() or live.stopped())
+            finals = search.finals(lambda: interrupted.is_set() or live.stopped())
             result = conclude(finals, search.views, search.budget, search.directory, top, search.failures)
             ended = "done"
             return result

@@ -14,13 +14,7 @@ MOST_FINALS = 24  # models of the front that are retrained and tested
 
 
 def pareto(points: np.ndarray) -> np.ndarray:
-    """Tell which points are not dominated; smaller is better in every column, and of equal points the first stays.
-
-    Parameters
-    ----------
-    points
-        Shape (points, objectives).
-    """
+    """Tell which rows are not dominated; smaller is better in every column, and of equal rows the first stays."""
     points = np.asarray(points, dtype=float)
     kept = np.zeros(len(points), dtype=bool)
     order = np.lexsort((np.arange(len(points)), *points.T[::-1]))

@@ -10,7 +10,8 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,7 @@ class Live:
 
     def end(self, phase: str) -> None:
         """Say how the search ended; once ``front.json`` is there, ``live.json`` goes."""
-        last = self._last
-        self._progress(State(last.runs, last.seconds, 0.0, last.best, phase))
+        self._progress(replace(self._last, seconds_left=0.0, phase=phase))
         self._remove(STOP, *([LIVE] if phase == "done" else []))
 
     def _progress(self, state: State) -> None:
@@ -104,15 +104,10 @@ class Live:
         return {**self._heading, "chosen": None if chosen is None else chosen.key, "models": models}
 
     def _write(self, name: str, document: dict[str, Any]) -> None:
-        try:
-            with atomic_path(self._directory / name) as temporary:
-                temporary.write_text(json.dumps(document))
-        except FileError:
-            return  # to be watched is not worth a search
+        with suppress(FileError), atomic_path(self._directory / name) as temporary:  # a search goes on unwatched
+            temporary.write_text(json.dumps(document))
 
     def _remove(self, *names: str) -> None:
         for name in names:
-            try:
+            with suppress(OSError):
                 (self._directory / name).unlink(missing_ok=True)
-            except OSError:
-                continue

@@ -76,14 +76,6 @@ class Run:
         return str(self.setting["family"])
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A trial that was asked for: its number, and what was drawn."""
-
-    number: int
-    setting: Setting
-
-
 def key_of(setting: Setting, rung: int) -> str:
     """Return the name of a run: the same setting trained as long has the same name."""
     text = json.dumps([setting, rung], sort_keys=True)
@@ -162,8 +154,8 @@ class Store:
                     else:  # it ended between the two writes of `tell`
                         self.study.tell(trial.number, run.objectives, skip_if_finished=True)
 
-    def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> Asked:
-        """Draw a setting of a family, some of it fixed."""
+    def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> tuple[int, Setting]:
+        """Draw a setting of a family, some of it fixed; return the number of its trial, too."""
         with self._reaching():
             named = {f"{family}.{name}": distribution for name, distribution in space.items()}
             if fixed:
@@ -176,7 +168,7 @@ class Store:
             trial.set_user_attr("owner", _owner())
             values = {name: trial.params[f"{family}.{name}"] for name in space}
         self._asked[trial.number] = trial
-        return Asked(trial.number, {"family": family, **values})
+        return trial.number, {"family": family, **values}
 
     def claim(self, settings: Sequence[Setting], rung: int, space: dict[str, BaseDistribution]) -> list[int | None]:
         """Take settings that were drawn from `space` as trials of this search; None for those that another one has."""
@@ -241,9 +233,8 @@ class Store:
             yield
         except (OSError, ImportError, optuna.exceptions.OptunaError, SQLAlchemyError) as problem:
             reason = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
-            raise error(
-                "a storage that can be reached", reason, where=self.where, remedy=LOST, kind=FileError
-            ) from problem
+            expected = "a storage that can be reached"
+            raise error(expected, reason, where=self.where, remedy=LOST, kind=FileError) from problem
 
 
 def _backend(directory: Path, storage: str | None) -> optuna.storages.BaseStorage:

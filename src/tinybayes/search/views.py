@@ -17,7 +17,7 @@ from tinybayes.model import Dataset, Variable
 
 MOST_CLASSES = 1000
 FINE = 256  # states of a fine code, at most
-VIEWS = ("mdlp", "coarse", "fine")
+VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}  # discretizer and bins
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def make_views(
 
     Without `test` a share of the table is set aside. The share of the validation rows is a fifth by default, up to a
     third of a small table, since few rows choose badly; the final models are trained on all but the test rows. A square
-    image is recognised by itself, when neighbouring features are alike.
+    image is recognised when neighbouring features are alike.
     """
     if target not in frame.columns:
         shown = ", ".join(map(str, frame.columns[:10])) + (", ..." if len(frame.columns) > 10 else "")
@@ -113,7 +113,7 @@ def _share(classes: pd.Series, fraction: float, generator: np.random.Generator) 
 def _variables(
     frame: pd.DataFrame, classes: pd.Series, view: str, max_states: int
 ) -> tuple[tuple[Variable, ...], Variable]:
-    discretizer, bins = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}[view]
+    discretizer, bins = VIEWS[view]
     discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=max_states)
     variables, target = learn_variables([(frame, classes, None)], discretization)
     assert target is not None

@@ -37,13 +37,13 @@ class Work(Protocol):
 class Workers:
     """Carries out work one after another in this process; the others give it to someone else."""
 
-    def __init__(self, views: Views) -> None:
-        self.views = views
+    def __init__(self, views: Views, count: int = 1) -> None:
+        self.views, self._count = views, count
 
     @property
     def count(self) -> int:
-        """How much can be carried out at once."""
-        return 1
+        """The number of workers."""
+        return self._count
 
     def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape."""
@@ -62,14 +62,8 @@ class Processes(Workers):
     """Processes of this machine, each of which takes one core."""
 
     def __init__(self, views: Views, count: int) -> None:
-        super().__init__(views)
-        self._count = count
+        super().__init__(views, count)
         self._pool = self._new_pool()
-
-    @property
-    def count(self) -> int:
-        """How many processes there are."""
-        return self._count
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")  # a fork would copy JAX's threads' locks without the threads
@@ -120,7 +114,7 @@ class Cluster(Workers):
                 raise error(f"tinybayes {__version__}", got, where=f"worker {worker} of {address}", remedy=remedy)
 
     def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
-        """Give out settings of one shape; work of a lost worker goes to another one by itself."""
+        """Give out settings of one shape; work of a lost worker goes to another one."""
         return _Elsewhere(self._client.submit(_on_worker, self._views, settings, effort, pure=False, retries=RETRIES))
 
     def close(self) -> None:

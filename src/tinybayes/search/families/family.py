@@ -67,7 +67,6 @@ class Family(ABC):
     name: str  # by which settings and users name it
     title: str  # a few words for readers of a report
 
-    sampled: ClassVar[bool] = False  # settings are drawn and climb rungs; otherwise they are listed
     slow: ClassVar[bool] = False  # one setting at a time, and not before others have had their turn
     deployable: ClassVar[bool] = True
 
@@ -127,11 +126,9 @@ class Listed(Family):
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Family):
-    """A family that is trained by gradient: settings are drawn, and trained in batches of one shape."""
+    """A family that is trained by gradient: settings are drawn, trained in batches of one shape, and climb rungs."""
 
     shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
-
-    sampled = True
 
     @abstractmethod
     def space(self, views: Views) -> "dict[str, BaseDistribution]":

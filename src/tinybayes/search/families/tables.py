@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training.candidates import Candidates, fixed, subset
 from tinybayes.learn.training.options import TableOptions
 from tinybayes.model import Dataset, Fixed
 from tinybayes.search.budget import Budget
@@ -15,15 +16,13 @@ from tinybayes.search.views import Views
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-    from tinybayes.learn.training.candidates import Candidates
-
 
 @dataclass(frozen=True, eq=False)
 class Tables(Sampled):
     """Networks whose tables are trained."""
 
     # From training rows and a setting to the parents that each feature may have.
-    candidates: "Callable[[Dataset, Setting], Candidates]"
+    candidates: Callable[[Dataset, Setting], Candidates]
     least: int = 1  # features that the table must have
     more: tuple[str, ...] = ()  # hyper-parameters of the tables that are drawn beside those that all have
     # From the number of features to further choices, each of which has a shape of its own.
@@ -76,44 +75,26 @@ class Tables(Sampled):
         return train_tables(rows, runs, **options)
 
 
-def _naive(rows: Dataset, setting: Setting) -> "Candidates":
-    from tinybayes.learn.training.candidates import fixed
-
-    return fixed(naive_bayes(rows))
-
-
-def _tree(rows: Dataset, setting: Setting) -> "Candidates":
-    from tinybayes.learn.training.candidates import fixed
-
-    return fixed(chow_liu(rows))
-
-
-def _subset(rows: Dataset, setting: Setting) -> "Candidates":
-    from tinybayes.learn.training.candidates import subset
-
-    return subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"])
-
-
 def _numbers_of_candidates(features: int) -> dict[str, Sequence[Any]]:
     most = min(8, features - 1)
     return {"n_candidates": sorted({min(4, most), most})}
 
 
-NAIVE = Tables("naive", "naive Bayes", ("view",), _naive)
+NAIVE = Tables("naive", "naive Bayes", ("view",), lambda rows, setting: fixed(naive_bayes(rows)))
 TAN = Tables(
     "tan",
     "tree-augmented",
     ("view", "sharing"),
-    _tree,
-    2,
-    ("structure_noise",),
-    lambda features: {"sharing": [0.0, 1.0]},
+    lambda rows, setting: fixed(chow_liu(rows)),
+    least=2,
+    more=("structure_noise",),
+    choices=lambda features: {"sharing": [0.0, 1.0]},
 )
 SUBSET = Tables(
     "subset",
     "tree-augmented, structure learned",
     ("view", "n_candidates"),
-    _subset,
+    lambda rows, setting: subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"]),
     least=2,
     more=("size_penalty",),
     choices=_numbers_of_candidates,
