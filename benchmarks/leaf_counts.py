@@ -16,9 +16,10 @@ import numpy as np
 from harness import provenance
 
 from tinybayes import datasets
-from tinybayes._kernels.tree_parts import N_PARTS, count_leaf
-from tinybayes.learn.circuits import _growing as pools
-from tinybayes.learn.circuits._growth import State
+from tinybayes._kernels.tree_parts import N_PARTS, Table, count_leaf
+from tinybayes.learn.circuits import pools
+from tinybayes.learn.circuits.learn_ac import State
+from tinybayes.learn.circuits.options import CircuitOptions
 
 PRICES = {"nltcs": 2, "msnbc": 2, "kdd": 3, "plants": 5, "baudio": 7, "msweb": 5, "book": 7, "tmovie": 7}
 HEAD = """# Counting leaves
@@ -49,19 +50,18 @@ def least(call: Callable[[], object]) -> float:
     return min(times)
 
 
-def grow(rows: pools.Rows, price: float) -> State:
-    state = State(rows, None, price, False, 1.0, False, None)
-    state.run_all(float("inf"), None)
+def grow(table: Table, price: float) -> State:
+    state = State(table, CircuitOptions(edge_price=None, parameter_price=price))
+    state.run_all(None)
     return state
 
 
 def measure(name: str) -> dict[str, object]:
-    chosen = pools.distinct_rows(datasets.load(name).train)
-    table = chosen.table
+    table = pools.distinct_rows(datasets.load(name).train)
     columns, words = np.ascontiguousarray(table.columns.T), -(-len(table.listed) // 64)
-    lists = pools.Rows(table._replace(bits=np.zeros((len(table.weight), 0), np.uint64)))
-    bits = pools.Rows(table._replace(bits=pools.bits_of(columns, table.first_state, table.listed)))
-    state = grow(chosen, PRICES[name])
+    lists = table._replace(bits=np.zeros((len(table.weight), 0), np.uint64))
+    bits = table._replace(bits=pools.bits_of(columns, table.first_state, table.listed))
+    state = grow(table, PRICES[name])
     count = int(state.numbers[N_PARTS])
     result: dict[str, object] = {
         "data": name,
@@ -72,10 +72,10 @@ def measure(name: str) -> dict[str, object]:
         "leaves": count,
     }
     for label, rows in (("lists_ms", lists), ("bits_ms", bits)):
-        counting = rows.table, state.parts, state.order, count, pools.work(rows)
+        counting = rows, state.parts, state.order, count, pools.work(rows)
         result[label] = round(1000 * least(lambda counting=counting: count_all(*counting)), 2)
     result["chosen"] = "bits" if table.bits.shape[1] else "lists"
-    for label, rows in (("lists_alone_s", lists), ("learner_s", chosen)):
+    for label, rows in (("lists_alone_s", lists), ("learner_s", table)):
         result[label] = round(least(lambda rows=rows: grow(rows, PRICES[name])), 4)
     return result
 

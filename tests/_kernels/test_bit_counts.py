@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinybayes._kernels.bit_counts import TOGETHER, count_bits_by_column
-from tinybayes.learn.circuits._growing import bits_of
+from tinybayes.learn.circuits.pools import bits_of
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,7 +14,7 @@ from cli_host import fails, run
 from tinybayes import CircuitClassifier, CircuitDensity, load
 from tinybayes.cost import model_cost
 from tinybayes.deploy.files.native import load_metadata
-from tinybayes.learn.circuits import _growth
+from tinybayes.learn.circuits import learn_ac
 from tinybayes.model import BayesNet, Circuit
 from tinybayes.report import progress
 
@@ -102,7 +102,7 @@ def test_trees_only(place):
 @pytest.fixture
 def interrupted(monkeypatch):
     """Ctrl-C at the first report, with few candidates looked at before it."""
-    monkeypatch.setattr(_growth, "LOOKS", 20)
+    monkeypatch.setattr(learn_ac, "LOOKS", 20)
 
     class Watch:
         def __init__(self, show):
@@ -161,7 +161,7 @@ def test_a_checkpoint_of_other_data_or_prices_is_refused(place, frame):
 
 
 def test_a_time_limit_is_no_error(place, monkeypatch):
-    monkeypatch.setattr(_growth, "LOOKS", 1)
+    monkeypatch.setattr(learn_ac, "LOOKS", 1)
     done = run(*LEARN, "--seconds", "1e-9", "--edge-price", "0.01", cwd=place)
     assert "more splits would have paid" in done.stdout
     assert done.stderr == ""

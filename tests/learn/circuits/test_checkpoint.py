@@ -8,7 +8,7 @@ import pytest
 from test_learn_ac import dependent
 
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.learn.circuits import _growth, checkpoint
+from tinybayes.learn.circuits import checkpoint, learn_ac
 from tinybayes.learn.circuits.checkpoint import Snapshot, learn_circuit_resumable, read_checkpoint, write_checkpoint
 from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.learn.circuits.options import CircuitOptions
@@ -18,8 +18,8 @@ from tinybayes.model import Dataset
 @pytest.fixture
 def few_looks(monkeypatch):
     """Many short runs instead of one long one, so that there is a middle to end in."""
-    monkeypatch.setattr(_growth, "LOOKS", 7)
-    monkeypatch.setattr(_growth, "SECONDS_A_REPORT", 0.0)
+    monkeypatch.setattr(learn_ac, "LOOKS", 7)
+    monkeypatch.setattr(learn_ac, "SECONDS_A_REPORT", 0.0)
 
 
 def stop_after(reports):

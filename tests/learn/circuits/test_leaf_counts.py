@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinybayes._kernels.tree_parts import count_leaf
-from tinybayes.learn.circuits import _growing as pools
+from tinybayes.learn.circuits import pools
 from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.model import Dataset, Variable
 
@@ -25,11 +25,10 @@ def mixed(seed, rows, features, most=2, weights=None):
     return Dataset(variables, None, X, weight=weight)
 
 
-def with_bits(rows, wanted):
-    table = rows.table
+def with_bits(table, wanted):
     columns = np.ascontiguousarray(table.columns.T)
     listed = table.listed if wanted else table.listed[:0]
-    return pools.Rows(table._replace(bits=pools.bits_of(columns, table.first_state, listed)))
+    return table._replace(bits=pools.bits_of(columns, table.first_state, listed))
 
 
 @settings(max_examples=30, deadline=None)
@@ -42,25 +41,25 @@ def with_bits(rows, wanted):
 )
 def test_both_ways_count_what_is_there(seed, count, features, most, weights):
     data = mixed(seed, count, features, most, weights)
-    rows = pools.distinct_rows(data)
+    table = pools.distinct_rows(data)
     generator = np.random.default_rng(seed)
-    n = len(rows.table.weight)
+    n = len(table.weight)
     own = generator.permutation(n)[: generator.integers(1, n + 1)].astype(np.int32)
     i = int(generator.integers(features))
-    column = rows.table.columns[i]
-    k = int(rows.table.first_state[i + 1] - rows.table.first_state[i])
-    wanted = np.zeros((rows.table.first_state[-1], k))
+    column = table.columns[i]
+    k = int(table.first_state[i + 1] - table.first_state[i])
+    wanted = np.zeros((table.first_state[-1], k))
     for r in own:
         for v in range(features):
-            wanted[rows.table.first_state[v] + rows.table.columns[v, r], column[r]] += rows.table.weight[r]
+            wanted[table.first_state[v] + table.columns[v, r], column[r]] += table.weight[r]
     for bits in (True, False):
-        chosen = with_bits(rows, bits)
+        chosen = with_bits(table, bits)
         work, whole = pools.work(chosen), np.full(k, 9.0)
         work.counts[:] = 9.0
-        count_leaf(chosen.table, own, column, whole, work)
-        listed = rows.table.listed
+        count_leaf(chosen, own, column, whole, work)
+        listed = table.listed
         np.testing.assert_allclose(work.counts[listed, :k], wanted[listed], rtol=1e-12)
-        np.testing.assert_allclose(whole, np.bincount(column[own], rows.table.weight[own], k), rtol=1e-12)
+        np.testing.assert_allclose(whole, np.bincount(column[own], table.weight[own], k), rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["quick", "greedy"])
@@ -81,8 +80,8 @@ def test_the_growth_does_not_depend_on_the_way_of_counting(monkeypatch, method, 
 
 def test_dense_rows_of_weight_one_are_counted_by_bits():
     dense = mixed(1, 400, 40)
-    assert pools.distinct_rows(dense).table.bits.shape[1] == 1
+    assert pools.distinct_rows(dense).bits.shape[1] == 1
     sparse = Dataset(dense.variables, None, (np.random.default_rng(0).random((400, 40)) < 0.05).astype(int))
-    assert pools.distinct_rows(sparse).table.bits.shape[1] == 0
+    assert pools.distinct_rows(sparse).bits.shape[1] == 0
     doubled = Dataset(dense.variables, None, dense.X, weight=np.full(400, 2.0))
-    assert pools.distinct_rows(doubled).table.bits.shape[1] == 0
+    assert pools.distinct_rows(doubled).bits.shape[1] == 0

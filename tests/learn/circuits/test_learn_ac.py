@@ -16,9 +16,8 @@ from tinybayes._kernels.tree_parts import N_PARTS, leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.learn.circuits import _growing as pools
-from tinybayes.learn.circuits._growth import State
-from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
+from tinybayes.learn.circuits import pools
+from tinybayes.learn.circuits.learn_ac import State, learn_circuit, learn_tree_cpds
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.model import Dataset, Variable
 
@@ -93,8 +92,8 @@ def test_the_circuit_is_the_network_polynomial(seed, method, edge_price):
 def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, binary):
     """Random valid splits, not only good ones: the cost said beforehand is the number of edges added."""
     data = dependent(seed, rows=60, features=5, binary=binary)
-    rows = pools.distinct_rows(data)
-    state = State(rows, CircuitOptions(edge_price=0.1))
+    table = pools.distinct_rows(data)
+    state = State(table, CircuitOptions(edge_price=0.1))
     generator = np.random.default_rng(seed)
     for _ in range(8):
         count = int(state.numbers[N_PARTS])
@@ -108,7 +107,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         part = int(leaves[a[pick]])
         before = int(state.graph.numbers[LIVE])
         states = state.cardinality[state.parts.variable[part]]
-        place = state.parts.parameter[part], states, int(v[pick]), rows.table.first_state[v[pick]]
+        place = state.parts.parameter[part], states, int(v[pick]), table.first_state[v[pick]]
         cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
         # Counting that ends early gives a lower bound above the limit, or the number itself.
         for limit in (cost - 30, cost - 1, cost, cost + 5):
@@ -117,7 +116,7 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
         state.repeat(np.array([[part, v[pick]]]))
         assert state.graph.numbers[LIVE] - before == cost
-        net, offsets = pools.network(data, rows, state.parts, state.order, 1.0)
+        net, offsets = pools.network(data, table, state.parts, state.order, 1.0)
         circuit = pools.circuit(net, offsets, state.graph, state.scratch, state.parts)
         assert circuit.n_edges == state.graph.numbers[LIVE]
         assert is_smooth(circuit)
@@ -132,8 +131,8 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
 
 def best_score(data, prices, splits):
     """Score of the network after given splits, by growing it anew; the parts of the greedy oracle."""
-    rows = pools.distinct_rows(data)
-    state = State(rows, CircuitOptions(edge_price=prices[0], parameter_price=prices[1], method="greedy"))
+    table = pools.distinct_rows(data)
+    state = State(table, CircuitOptions(edge_price=prices[0], parameter_price=prices[1], method="greedy"))
     state.repeat(np.array(splits, dtype=int).reshape(-1, 2))
     return state
 
@@ -155,7 +154,7 @@ def test_greedy_takes_the_best_split_every_time(seed):
             for v in range(5):
                 if not np.isfinite(state.parts.gain[part, v]) or state.descendant[i, v]:
                     continue
-                place = state.parts.parameter[part], state.cardinality[i], v, state.rows.table.first_state[v]
+                place = state.parts.parameter[part], state.cardinality[i], v, state.table.first_state[v]
                 cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
                 more = (state.cardinality[i] - 1) * (state.cardinality[v] - 1)
                 score = state.parts.gain[part, v] - prices[0] * cost - prices[1] * more

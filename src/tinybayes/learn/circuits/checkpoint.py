@@ -18,12 +18,12 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from tinybayes._kernels.tree_parts import N_PARTS, N_SPLITS, UNKNOWN
+from tinybayes._kernels.tree_parts import N_PARTS, N_SPLITS, UNKNOWN, Table
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.learn.circuits._growing import Rows, distinct_rows
-from tinybayes.learn.circuits._growth import Grown, Growth, State
+from tinybayes.learn.circuits.learn_ac import Grown, Growth, State
 from tinybayes.learn.circuits.options import CircuitOptions
+from tinybayes.learn.circuits.pools import distinct_rows
 from tinybayes.model import Dataset
 
 VERSION = "1"
@@ -62,36 +62,28 @@ def learn_circuit_resumable(
         Seconds between two writings.
     """
     options = options or CircuitOptions()
-    rows = distinct_rows(data)
-    about = {"data": _digest(data, rows)} | {name: getattr(options, name) for name in FIXED}
-    state = State(rows, options)
+    table = distinct_rows(data)
+    about = {"data": _digest(data, table)} | {name: getattr(options, name) for name in FIXED}
+    state = State(table, options)
     if Path(path).exists():
         _restore(state, read_checkpoint(path, about), path)
-    written = float("-inf")  # the first report writes, and so tells of a bad place early
+    written = float("-inf")  # the first report writes, so that a path that cannot be written fails early
 
-    def keep() -> None:
+    def keep(growth: Growth) -> None:
         nonlocal written
+        if report is not None:
+            report(growth)
         if time.monotonic() - written > every:
             write_checkpoint(path, _snapshot(state), about)
             written = time.monotonic()
 
-    complete = state.run_all(options.seconds, report, keep)
+    state.run_all(keep)
     write_checkpoint(path, _snapshot(state), about)
-    return state.result(data, complete)
+    return state.result(data)
 
 
 def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, about: dict[str, Any]) -> None:
-    """Write a checkpoint, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The file.
-    snapshot
-        Where the growth stands.
-    about
-        What it belongs to, as plain numbers and strings by name; a reader must give the same.
-    """
+    """Write a checkpoint, whole or not at all; `about` (numbers and strings by name) must be the same on reading."""
     named = {name: np.ascontiguousarray(array) for name, array in vars(snapshot).items()}
     header = {"tinybayes_checkpoint": VERSION, "about": json.dumps(about, sort_keys=True, default=float)}
     with atomic_path(path) as temporary:
@@ -105,41 +97,37 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        found = json.loads(header["about"]) if header.get("tinybayes_checkpoint") == VERSION else None
+        stored = json.loads(header["about"]) if header.get("tinybayes_checkpoint") == VERSION else None
     except (OSError, SafetensorError, KeyError, ValueError, RecursionError) as problem:
         raise error("a checkpoint", f"{problem}", where=where, remedy=other, kind=FileError) from problem
-    if not isinstance(found, dict) or set(arrays) != set(Snapshot.__dataclass_fields__):
+    if not isinstance(stored, dict) or set(arrays) != set(Snapshot.__dataclass_fields__):
         raise error("a checkpoint of this version", "another file", where=where, remedy=other, kind=FileError)
-    if found.get("data") != about["data"]:
+    if stored.get("data") != about["data"]:
         raise error("a checkpoint of the same data", "one of other data", where=where, remedy=other, kind=FileError)
     for name, value in about.items():
-        if found.get(name) != value:
-            got, remedy = f"one with {found.get(name)}", f"use the same, {other}"
+        if stored.get(name) != value:
+            got, remedy = f"one with {stored.get(name)}", f"use the same, {other}"
             raise error(f"a checkpoint with {name} {value}", got, where=where, remedy=remedy, kind=FileError)
     snapshot = Snapshot(**arrays)
     if not _is_sound(snapshot):
-        raise error(
-            "splits and costs of known candidates, in integers",
-            "others",
-            where=where,
-            remedy=other,
-            kind=FileError,
-        )
+        expected = "splits and costs of known candidates, in integers"
+        raise error(expected, "others", where=where, remedy=other, kind=FileError)
     return snapshot
 
 
-def _is_sound(found: Snapshot) -> bool:
+def _is_sound(snapshot: Snapshot) -> bool:
     """Tell whether the arrays have the types and shapes that are written."""
-    whole = all(array.dtype.kind in "iu" for array in vars(found).values())
-    flat = found.candidate.ndim == 1 and found.candidate.shape == found.cost.shape == found.looked.shape
-    return whole and flat and found.splits.ndim == 2 and found.splits.shape[1] == 2
+    integers = all(array.dtype.kind in "iu" for array in vars(snapshot).values())
+    splits, candidate = snapshot.splits, snapshot.candidate
+    flat = candidate.ndim == 1 and candidate.shape == snapshot.cost.shape == snapshot.looked.shape
+    return integers and flat and splits.ndim == 2 and splits.shape[1] == 2
 
 
-def _digest(data: Dataset, rows: Rows) -> str:
-    """Return a hash of what the learner sees: the variables, and the distinct rows with their weights."""
+def _digest(data: Dataset, table: Table) -> str:
+    """Return a hash of the learner's input: the variables, and the distinct rows with their weights."""
     variables = [[node.name, list(node.states), node.edges] for node in data.nodes]
     digest = hashlib.sha256(json.dumps([variables, data.target is None]).encode())
-    for array in (rows.table.columns, rows.table.weight):
+    for array in (table.columns, table.weight):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
@@ -152,13 +140,13 @@ def _snapshot(state: State) -> Snapshot:
     return Snapshot(state.steps[: state.numbers[N_SPLITS]].copy(), known, cost.ravel()[known], looked)
 
 
-def _restore(state: State, found: Snapshot, path: str | os.PathLike[str]) -> None:
+def _restore(state: State, snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
     """Repeat the splits and put the costs back."""
-    state.repeat(found.splits)
-    count, variables = int(state.numbers[N_PARTS]), len(state.cardinality)
-    if found.candidate.size and not 0 <= found.candidate.min() <= found.candidate.max() < count * variables:
+    state.repeat(snapshot.splits)
+    count, candidate = int(state.numbers[N_PARTS]), snapshot.candidate
+    if candidate.size and not 0 <= candidate.min() <= candidate.max() < count * len(state.cardinality):
         raise error("costs of known candidates", "others", where=str(path), kind=FileError)
-    for array, values, none in ((state.parts.cost, found.cost, UNKNOWN), (state.parts.looked, found.looked, -1)):
+    for array, values, none in ((state.parts.cost, snapshot.cost, UNKNOWN), (state.parts.looked, snapshot.looked, -1)):
         array[:count] = none
-        array[:count].reshape(-1)[found.candidate] = values
+        array[:count].reshape(-1)[candidate] = values
     state.rebuild_heap()
