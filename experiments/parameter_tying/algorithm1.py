@@ -12,8 +12,8 @@ import numpy as np
 from tinybayes._kernels import plain
 from tinybayes._kernels.buckets import count_up
 from tinybayes._kernels.constraints import go_back
-from tinybayes._kernels.draws import Weighted, start_stream
-from tinybayes._kernels.gibbs_chain import uniform
+from tinybayes._kernels.draws import Weighted
+from tinybayes._kernels.streams import start_stream, uniform
 from tinybayes.errors import error
 from tinybayes.infer.sampling.problem import Evidence, Problem, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.result import Budget, Marginals

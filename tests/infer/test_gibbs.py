@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import oracle
 import zoo
-from tinybayes._kernels.gibbs import burn
-from tinybayes._kernels.gibbs_chain import enter
+from tinybayes._kernels.gibbs import burn, enter
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import Queries, gibbs
 from tinybayes.infer.gibbs import layout, new_chain

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit, plain
+from tinybayes._kernels import inlined, jit, plain
 
 
 class Schedule(NamedTuple):
@@ -98,34 +98,23 @@ def _next(digits, cards, strides):
     return moved
 
 
-@plain
-def _add(out, table, begin, cards, strides, digits):
-    """Add a table to a joint table, entry by entry along the axes."""
-    k = begin
-    digits[: len(cards)] = 0
-    for i in range(len(out)):
-        out[i] += table[k]
-        k += _next(digits, cards, strides)
-
-
-@plain
-def _times(out, table, begin, cards, strides, digits):
-    """Multiply a joint table by a table."""
-    k = begin
-    digits[: len(cards)] = 0
-    for i in range(len(out)):
-        out[i] *= table[k]
-        k += _next(digits, cards, strides)
-
-
-@plain
-def _spread(joint, table, begin, cards, strides, digits):
-    """Add a joint table to the margin that a table has in it."""
-    k = begin
-    digits[: len(cards)] = 0
-    for i in range(len(joint)):
-        table[k] += joint[i]
-        k += _next(digits, cards, strides)
+@inlined
+def _join(plan, u, tables, joint, digits, logs):
+    """Fill the joint table of a unit with the product of its members, with `logs` the sum; return it."""
+    out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
+    out[:] = 0.0 if logs else 1.0
+    cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
+    for m in range(plan.first_member[u], plan.first_member[u + 1]):
+        strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
+        k = plan.first_entry[plan.member[m]]
+        digits[: len(cards)] = 0
+        for i in range(len(out)):
+            if logs:
+                out[i] += tables[k]
+            else:
+                out[i] *= tables[k]
+            k += _next(digits, cards, strides)
+    return out
 
 
 @plain
@@ -189,17 +178,11 @@ def _sum_out(plan, u, joint, message):
 @plain
 def eliminate(plan, tables, joint, digits, margin):
     """Fill the messages in the pool of tables, which holds log-factors, and the joint tables divided by them."""
-    units = len(plan.states)
     unit = 0
-    while unit < units:
+    while unit < len(plan.states):
         parts = np.int64(np.rint(1.0 / plan.share[unit]))
         for u in range(unit, unit + parts):
-            out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
-            out[:] = 0.0
-            cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
-            for m in range(plan.first_member[u], plan.first_member[u + 1]):
-                strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
-                _add(out, tables, plan.first_entry[plan.member[m]], cards, strides, digits)
+            _join(plan, u, tables, joint, digits, True)
         if parts > 1:
             _match(plan, unit, unit + parts, joint, margin)
         for u in range(unit, unit + parts):
@@ -212,12 +195,7 @@ def eliminate(plan, tables, joint, digits, margin):
 def supports(plan, tables, joint, digits):
     """As `eliminate` for zeros alone, with ones and zeros in the pool: the joint tables say what can be completed."""
     for u in range(len(plan.states)):
-        out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
-        out[:] = 1.0
-        cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
-        for m in range(plan.first_member[u], plan.first_member[u + 1]):
-            strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
-            _times(out, tables, plan.first_entry[plan.member[m]], cards, strides, digits)
+        out = _join(plan, u, tables, joint, digits, False)
         states, message = plan.states[u], plan.first_entry[plan.factors + u]
         for c in range(len(out) // states):
             some = 0.0
@@ -234,12 +212,7 @@ def count_up(plan, tables, joint, digits):
     """
     log_count = 0.0
     for u in range(len(plan.states)):
-        out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
-        out[:] = 1.0
-        cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
-        for m in range(plan.first_member[u], plan.first_member[u + 1]):
-            strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
-            _times(out, tables, plan.first_entry[plan.member[m]], cards, strides, digits)
+        out = _join(plan, u, tables, joint, digits, False)
         states, begin = plan.states[u], plan.first_entry[plan.factors + u]
         top, contexts = 0.0, len(out) // states
         for c in range(contexts):
@@ -260,25 +233,27 @@ def count_up(plan, tables, joint, digits):
 
 
 @plain
-def marginalize(plan, variable, first_state, joint, tables, digits, found):
+def marginalize(plan, variable, first_state, joint, tables, digits, sums):
     """Write exact marginals: from the last unit down, each joint table is multiplied by the margin of its context.
 
     No bucket may be split. `joint` is what `eliminate` left, and is used up; the messages in `tables` as well.
     """
-    begin = plan.first_entry[plan.factors]
-    tables[begin:] = 0.0
+    tables[plan.first_entry[plan.factors] :] = 0.0
     for u in range(len(plan.states) - 1, -1, -1):
         states, message = plan.states[u], plan.first_entry[plan.factors + u]
         out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
         cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
-        alone = len(cards) == 1
-        place = first_state[variable[u]]
+        alone, first = len(cards) == 1, first_state[variable[u]]
         for c in range(len(out) // states):
             weight = 1.0 if alone else tables[message + c]
             for s in range(states):
                 out[c * states + s] *= weight
-                found[place + s] += out[c * states + s]
+                sums[first + s] += out[c * states + s]
         for m in range(plan.first_member[u], plan.first_member[u + 1]):
             if plan.member[m] >= plan.factors:
                 strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
-                _spread(out, tables, plan.first_entry[plan.member[m]], cards, strides, digits)
+                k = plan.first_entry[plan.member[m]]
+                digits[: len(cards)] = 0
+                for i in range(len(out)):
+                    tables[k] += out[i]
+                    k += _next(digits, cards, strides)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import plain
+from tinybayes._kernels import inlined, plain
 from tinybayes._kernels.buckets import count_up
 from tinybayes._kernels.draws import pick
-from tinybayes._kernels.gibbs_chain import inlined, uniform
+from tinybayes._kernels.streams import uniform
 
 
 class Way(NamedTuple):

@@ -1,11 +1,11 @@
-"""Drawing complete assignments variable by variable, and sums over weighted samples."""
+"""Drawing complete assignments, variable by variable or from a lattice of count vectors; sums over weighted samples."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import plain
-from tinybayes._kernels.gibbs_chain import inlined, mix, uniform
+from tinybayes._kernels import inlined, plain
+from tinybayes._kernels.streams import start_stream, uniform
 
 REFERENCE, TOTAL, SQUARES, IMPOSSIBLE = 0, 1, 2, 3  # indices in `Weighted.weights`
 
@@ -54,14 +54,6 @@ class Weighted(NamedTuple):
     first: np.ndarray  # (states of all variables,): the sum of weight times chance
     second: np.ndarray  # of squared weight times chance
     third: np.ndarray  # of squared weight times squared chance
-
-
-@plain
-def start_stream(seed, random):
-    """Set a generator from a sequence of numbers."""
-    random[0] = np.uint64(0)
-    for k in range(len(seed)):
-        random[0] = mix(random[0] + np.uint64(0x9E3779B97F4A7C15)) ^ mix(seed[k] + np.uint64(k + 1))
 
 
 @inlined
@@ -208,3 +200,36 @@ def draw_rows(net, seed, x, chance, random, rows, log_weights):
         log_weights[i] = _draw(net, x, chance, random)
         for k in range(len(net.variable)):
             rows[i, net.variable[k]] = x[net.variable[k]]
+
+
+@plain
+def draw_slices(last, first_edge, source, state, upto, variables, first_state, count, seed, x, random, sums):
+    """Draw a slice, then a way back through the lattice to the beginning, and add the values to the sums.
+
+    `last` holds the cumulative chances of the nodes of the last layer; edges lie by their target, with their cumulative
+    chances in `upto`.
+    """
+    start_stream(seed, random)
+    nodes = len(first_edge) - 1
+    for _ in range(count):
+        u = uniform(random) * last[-1]
+        node = nodes - len(last) + min(np.searchsorted(last, u, side="right"), len(last) - 1)
+        for k in range(len(variables) - 1, -1, -1):
+            begin, end = first_edge[node], first_edge[node + 1]
+            u = uniform(random) * upto[end - 1]
+            while end - begin > 1:
+                middle = (begin + end) // 2
+                if upto[middle - 1] > u:
+                    end = middle
+                else:
+                    begin = middle
+            x[variables[k]] = state[begin]
+            node = source[begin]
+        sums.weights[REFERENCE] = 0.0
+        sums.weights[TOTAL] += 1.0
+        sums.weights[SQUARES] += 1.0
+        for v in range(len(variables)):
+            drawn = first_state[v] + x[v]
+            sums.first[drawn] += 1.0
+            sums.second[drawn] += 1.0
+            sums.third[drawn] += 1.0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit
-from tinybayes._kernels.gibbs_chain import uniform
+from tinybayes._kernels.streams import uniform
 
 
 class Factors(NamedTuple):

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.gibbs import Sums, burn, sample
-from tinybayes._kernels.gibbs_chain import Chain, Layout, enter, start
+from tinybayes._kernels.gibbs import Chain, Layout, Sums, burn, enter, sample, start
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet

@@ -14,9 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from tinybayes._kernels.constraints import Violations, mcsat_exact, mcsat_walk
-from tinybayes._kernels.draws import start_stream
-from tinybayes._kernels.gibbs import Sums, burn, sample
-from tinybayes._kernels.gibbs_chain import enter
+from tinybayes._kernels.gibbs import Sums, burn, enter, sample
+from tinybayes._kernels.streams import start_stream
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.infer.gibbs import Queries, Run, new_chain

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.draws import Weighted
-from tinybayes._kernels.slices import draw_slices
+from tinybayes._kernels.draws import Weighted, draw_slices
 from tinybayes.errors import error
 from tinybayes.infer.sampling.problem import Problem
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
