@@ -17,25 +17,9 @@ class FileError(TinybayesError):
 
 
 def error(
-    expected: str,
-    got: object,
-    *,
-    where: str = "",
-    remedy: str = "",
-    kind: type[TinybayesError] = TinybayesError,
+    expected: str, got: object, *, where: str = "", remedy: str = "", kind: type[TinybayesError] = TinybayesError
 ) -> TinybayesError:
-    """Build an error in the one style: ``where: expected ..., got ...; remedy``.
-
-    Parameters
-    ----------
-    expected, got
-        What was required, and what was received.
-    where
-        The position: a column, an option, a file with its line.
-    remedy
-        What the reader can do about it.
-    kind
-        The class of the error.
+    """Build an error in the one style; `where` is a column, an option, or a file with its line.
 
     Examples
     --------
@@ -44,12 +28,8 @@ def error(
     ...
     tinybayes.errors.TinybayesError: target 'y': expected at least 2 classes, got 1; choose another column
     """
-    text = f"expected {expected}, got {got}"
-    if where:
-        text = f"{where}: {text}"
-    if remedy:
-        text = f"{text}; {remedy}"
-    return kind(text)
+    position, advice = f"{where}: " if where else "", f"; {remedy}" if remedy else ""
+    return kind(f"{position}expected {expected}, got {got}{advice}")
 
 
 def near(name: object, names: Iterable[object]) -> str:

@@ -15,7 +15,7 @@ from tinybayes.errors import FileError, error
 
 try:
     import fcntl
-except ImportError:  # Windows: what a killed process left stays there
+except ImportError:  # Windows: files of killed processes are not removed
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".tinybayes-tmp-"
@@ -35,13 +35,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         remove_abandoned(target.parent)
         handle, temporary = _temporary(target)
     except OSError as problem:
-        raise error(
-            "a directory that can be written to",
-            problem.strerror or problem,
-            where=str(target.parent),
-            remedy="create it or choose another output",
-            kind=FileError,
-        ) from problem
+        got, remedy = problem.strerror or problem, "create it or choose another output"
+        expected = "a directory that can be written to"
+        raise error(expected, got, where=str(target.parent), remedy=remedy, kind=FileError) from problem
     try:
         yield temporary
         with open(temporary, "rb") as written:
@@ -53,10 +49,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     except BaseException as problem:
         temporary.unlink(missing_ok=True)
-        if isinstance(problem, OSError):  # a full disk, or a directory of that name
-            reason = problem.strerror or problem
-            raise error("a file that can be written", reason, where=str(path), kind=FileError) from problem
-        raise
+        if not isinstance(problem, OSError):
+            raise
+        got = problem.strerror or problem  # a full disk, or a directory of that name
+        raise error("a file that can be written", got, where=str(path), kind=FileError) from problem
     finally:
         if handle is not None:
             os.close(handle)

@@ -20,36 +20,20 @@ Learner = TypeVar("Learner", bound=type)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
-    """What is known of a hyper-parameter beside its name, type and default.
+    """The properties of a hyper-parameter beside its name, type and default.
 
-    Parameters
-    ----------
-    help
-        One line for help texts.
-    low, high
-        Inclusive bounds of what is accepted; None for no bound. Of a tuple, every entry is within them. Only
-        ``high=inf`` accepts infinity.
-    above, below
-        Exclusive bounds.
-    choices
-        The accepted values, where they are few.
-    search
-        The interval from which a search draws; None for hyper-parameters that are not searched.
-    log
-        Whether a search draws the logarithm uniformly.
-    metavar
-        What stands for the value in help texts.
+    All entries of a tuple are within the bounds. Only ``high=inf`` accepts infinity.
     """
 
-    help: str
-    low: float | None = None
+    help: str  # one line for help texts
+    low: float | None = None  # inclusive bounds
     high: float | None = None
-    above: float | None = None
+    above: float | None = None  # exclusive bounds
     below: float | None = None
-    choices: tuple[Any, ...] | None = None
-    search: tuple[float, float] | None = None
-    log: bool = False
-    metavar: str | None = None
+    choices: tuple[Any, ...] | None = None  # the accepted values, where they are few
+    search: tuple[float, float] | None = None  # the interval from which a search draws; None: not searched
+    log: bool = False  # whether a search draws the logarithm uniformly
+    metavar: str | None = None  # the placeholder of the value in help texts
 
     def check(self, name: str, value: Any) -> None:
         """Raise an error unless the value is accepted; None means that the learner chooses."""

@@ -16,11 +16,16 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all, mdlp_cut_points
+from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import TinybayesError
 from tinybayes.model import Variable
 
 EQUAL = Decimal("1e-30")  # far above the rounding of 50 digits, far below any true difference
+
+
+def mdlp_cut_points(column, *arguments, **options):
+    return mdlp_all([column], *arguments, **options)[0]
+
 
 # The oracle: recursion over a list of groups, every entropy from its definition, in 50 digits.
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tinybayes._kernels.columns import count_cuts, look_up_column, mark_column, shift
-from tinybayes.data.encode import encode_column, row_weights
-from tinybayes.errors import error
+from tinybayes.data.encode import encode_column, infinity, row_weights
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import Columns, code_dtype
 
@@ -48,17 +47,17 @@ class ArrowEncoder:
         return Columns(X, y, weight)
 
     def _encode(self, column: pa.ChunkedArray, variable: Variable, out: np.ndarray) -> None:
-        array, kind = whole(column), column.type
+        array, kind, done = whole(column), column.type, False
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             array = array.dictionary_encode()
         if pa.types.is_dictionary(array.type):
             table = self._dictionary_table(variable, array.dictionary)
-            _with_gaps(array.indices, out, lambda values: look_up_column(values, 0, table, out) if len(table) else None)
+            done = _with_gaps(array.indices, out, lambda codes: len(table) and look_up_column(codes, 0, table, out))
         elif pa.types.is_floating(kind) and kind.bit_width > 16 and variable.edges is not None:
-            _with_gaps(array, out, lambda values: _cut(values, variable, out))
-        elif not (
-            pa.types.is_integer(kind) and _with_gaps(array, out, lambda values: _integers(values, variable, out))
-        ):
+            done = _with_gaps(array, out, lambda values: _cut(values, variable, out))
+        elif pa.types.is_integer(kind):
+            done = _with_gaps(array, out, lambda values: _integers(values, variable, out))
+        if not done:
             out[:] = encode_column(column.to_pandas(), variable)
 
     def _dictionary_table(self, variable: Variable, dictionary: pa.Array) -> np.ndarray:
@@ -106,8 +105,7 @@ def _with_gaps(array: pa.Array, out: np.ndarray, encode: Any) -> bool:
 
 def _cut(values: np.ndarray, variable: Variable, out: np.ndarray) -> None:
     if count_cuts(values, _edges(variable, values.dtype.char), out):
-        where = f"column {variable.name!r}"
-        raise error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")
+        raise infinity(f"column {variable.name!r}")
 
 
 @lru_cache(maxsize=4096)
@@ -121,9 +119,7 @@ def _edges(variable: Variable, kind: str) -> np.ndarray:
 
 def _integers(values: np.ndarray, variable: Variable, out: np.ndarray) -> bool:
     """Encode integers of a small range by a table; tell whether the range was small."""
-    if not values.size:
-        return True
-    low, high = int(values.min()), int(values.max())
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     if high - low >= TABLE:
         return False
     table, begin = _integer_table(variable, low, high)

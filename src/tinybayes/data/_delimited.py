@@ -29,14 +29,7 @@ import pyarrow.csv as pacsv
 
 from tinybayes._kernels.threads import thread_count
 from tinybayes.data import _table, arff
-from tinybayes.data._table import (
-    DAMAGE,
-    Table,
-    check_names,
-    from_arrow,
-    reading,
-    to_frame,
-)
+from tinybayes.data._table import DAMAGE, Table, check_names, from_arrow, reading, to_frame
 from tinybayes.errors import FileError, TinybayesError, error
 
 MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")

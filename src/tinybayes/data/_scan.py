@@ -13,27 +13,14 @@ import pyarrow as pa
 from tinybayes._kernels.columns import any_infinite
 from tinybayes.data._arrow import TABLE, distinct, known_numbers, whole
 from tinybayes.data._table import Pieces
+from tinybayes.data.encode import infinity
 from tinybayes.data.variables import Discretization, Summary
-from tinybayes.errors import error
 from tinybayes.model import State, Variable
-
-Bounds = Mapping[str, tuple[int, int]]
+from tinybayes.model.layout import starts
 
 
 class Scanner:
-    """Collects the summary of some batches.
-
-    Parameters
-    ----------
-    schema
-        The types of the columns.
-    features, target
-        Their names.
-    discretization, declared
-        As for `learn_variables`.
-    bounds
-        The range of columns of integers, where it is known.
-    """
+    """Collects the summary of some batches; `bounds` are the ranges of columns of integers, where they are known."""
 
     def __init__(
         self,
@@ -42,7 +29,7 @@ class Scanner:
         target: str | None,
         discretization: Discretization,
         declared: Mapping[str, tuple[State, ...]],
-        bounds: Bounds | None = None,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.summary = Summary(discretization, dict(declared), has_class=target is not None, target_name=target or "")
         self.features, self.target, self.bounds = tuple(features), target, bounds or {}
@@ -89,16 +76,15 @@ class Scanner:
         if self.summary.discretizer is None:
             return []
         most = self.summary.discretization.keep_values
-        cut = [name for name in self.features if name not in self.summary.declared and _is_number(schema.field(name))]
-        cut = [n for n in cut if not (n in self.bounds and self.bounds[n][1] - self.bounds[n][0] < most)]
-        return [*cut, *([self.target] if self.target is not None else [])] if cut else []
+        cut = {name for name in self.features if name not in self.summary.declared and _is_number(schema.field(name))}
+        cut -= {name for name, (low, high) in self.bounds.items() if high - low < most}
+        return [name for name in self.names if name in cut or name == self.target] if cut else []
 
     def _look(self, name: str, column: pa.ChunkedArray) -> None:
-        summary, number = self.summary, _is_number(column)
-        if number and name != self.target and summary.discretizer is not None:
+        summary = self.summary
+        if _is_number(column) and name != self.target and summary.discretizer is not None:
             if pa.types.is_floating(column.type) and any_infinite(known_numbers(whole(column))):
-                remedy = "replace it, or leave the cell empty"
-                raise error("finite numbers", "infinity", where=f"column {name!r}", remedy=remedy)
+                raise infinity(f"column {name!r}")
             if name in summary.cut or not summary.discretization.keep_values:
                 if name not in summary.states and column.null_count < len(column):
                     self._see(name, pd.Series([0.0]))
@@ -133,13 +119,9 @@ def scan_variables(
 ) -> tuple[tuple[Variable, ...], Variable | None]:
     """Find the features and the class in one pass over the pieces, on all cores."""
     total = sum(pieces.rows)
-    generator = np.random.default_rng(discretization.seed)
-    few = total > discretization.sample_rows
-    chosen = (
-        generator.choice(total, discretization.sample_rows, replace=False, shuffle=False) if few else np.arange(total)
-    )
-    chosen.sort()
-    first = np.concatenate([[0], np.cumsum(pieces.rows)])
+    most = min(total, discretization.sample_rows)  # a choice of all rows, sorted, is all of them
+    chosen = np.sort(np.random.default_rng(discretization.seed).choice(total, most, replace=False, shuffle=False))
+    first = starts(pieces.rows)
 
     def work(groups: Iterator[int]) -> Summary:
         scanner = Scanner(pieces.schema, features, target, discretization, declared, pieces.bounds)

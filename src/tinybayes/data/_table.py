@@ -93,9 +93,7 @@ class Table:
 
 @contextmanager
 def reading(
-    name: str,
-    kind: type[TinybayesError] = FileError,
-    explain: Callable[[], TinybayesError | None] = lambda: None,
+    name: str, kind: type[TinybayesError] = FileError, explain: Callable[[], TinybayesError | None] = lambda: None
 ) -> Iterator[None]:
     """Turn what decoders raise into our error; `explain` looks for the faulty line."""
     try:

@@ -47,26 +47,14 @@ def text_lines(stream: Iterable[bytes], where: str) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as problem:
-            raise error(
-                "UTF-8",
-                f"the byte 0x{line[problem.start]:02x} at position {start + problem.start}",
-                where=f"{where}:{number}",
-                remedy="save the file as UTF-8, for example with iconv -f LATIN1 -t UTF-8",
-                kind=FileError,
-            ) from problem
+            got = f"the byte 0x{line[problem.start]:02x} at position {start + problem.start}"
+            remedy = "save the file as UTF-8, for example with iconv -f LATIN1 -t UTF-8"
+            raise error("UTF-8", got, where=f"{where}:{number}", remedy=remedy, kind=FileError) from problem
         start += len(line)
 
 
 def read_arff(stream: Iterable[bytes], where: str) -> tuple[tuple[Attribute, ...], Iterator[pd.DataFrame]]:
-    """Read the declarations, and return them with an iterator over the data.
-
-    Parameters
-    ----------
-    stream
-        The lines of the file.
-    where
-        Its path, for messages.
-    """
+    """Read the declarations, and return them with an iterator over the data; messages call the file `where`."""
     lines = _content(stream, where)
     attributes: dict[str, Attribute] = {}
     for number, line in lines:
@@ -200,18 +188,13 @@ def _frame(
             columns[attribute.name] = _CONVERT[attribute.kind](text, attribute.states)
         except _CellError as problem:
             row = problem.args[0]
-            kind = (
-                f"one of {list(attribute.states)[:10]}"
-                if attribute.states
-                else "a number"
-                if attribute.kind == "number"
-                else "an integer"
-            )
-            raise _failure(where, numbers[row])(f"{kind} for {attribute.name!r}", repr(cells[row])[:40]) from None
+            kinds = {"number": "a number", "integer": "an integer", "nominal": f"one of {list(attribute.states)[:10]}"}
+            expected = f"{kinds[attribute.kind]} for {attribute.name!r}"
+            raise _failure(where, numbers[row])(expected, repr(cells[row])[:40]) from None
     return pd.DataFrame(columns)
 
 
-def _number(text: pa.Array, states: tuple[str, ...]) -> np.ndarray:
+def _numbers(text: pa.Array) -> np.ndarray:
     try:
         return text.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
@@ -223,8 +206,8 @@ def _number(text: pa.Array, states: tuple[str, ...]) -> np.ndarray:
         raise
 
 
-def _integer(text: pa.Array, states: tuple[str, ...]) -> pd.arrays.IntegerArray:
-    values = _number(text, states)
+def _integers(text: pa.Array) -> pd.arrays.IntegerArray:
+    values = _numbers(text)
     missing = np.isnan(values)
     # Doubles are exact up to 2**53; infinities are not below it.
     wrong = np.flatnonzero(~missing & ~((np.abs(values) <= 2**53) & (values == np.rint(values))))
@@ -238,18 +221,13 @@ def _nominal(text: pa.Array, states: tuple[str, ...]) -> "pd.Categorical[str]":
     wrong = np.flatnonzero(pc.and_(codes.is_null(), text.is_valid()).to_numpy(zero_copy_only=False))
     if wrong.size:
         raise _CellError(int(wrong[0]))
-    places = codes.fill_null(-1).to_numpy(zero_copy_only=False)
-    return pd.Categorical.from_codes(places, categories=pd.Index(list(states)))
-
-
-def _text(text: pa.Array, states: tuple[str, ...]) -> pd.Series:
-    column: pd.Series = text.to_pandas()
-    return column
+    known = codes.fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Categorical.from_codes(known, categories=pd.Index(list(states)))
 
 
 _CONVERT: dict[str, Callable[[pa.Array, tuple[str, ...]], object]] = {
-    "number": _number,
-    "integer": _integer,
+    "number": lambda text, _: _numbers(text),
+    "integer": lambda text, _: _integers(text),
     "nominal": _nominal,
-    "text": _text,
+    "text": lambda text, _: text.to_pandas(),
 }

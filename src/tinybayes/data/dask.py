@@ -18,7 +18,7 @@ import pyarrow as pa
 from tinybayes.data._arrow import ArrowEncoder
 from tinybayes.data._scan import Scanner
 from tinybayes.data._table import categories, plain, simple
-from tinybayes.data.encode import encode_column, encode_frame, row_weights
+from tinybayes.data.encode import encode_rows, row_weights
 from tinybayes.data.tables import choose_features
 from tinybayes.data.variables import Discretization, Summary
 from tinybayes.errors import TinybayesError, error
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 WHERE = "Dask frame"
 FAN_IN = 8  # results that a worker adds up at a time
 RETRIES = 3  # of a task whose worker failed
+PATIENCE = 10  # seconds to wait for a scheduler
 
 Count = Callable[[Iterable[Columns]], np.ndarray]
 
@@ -105,9 +106,6 @@ def open_dask(
     return DaskTable(frame, summary.features(), summary.class_variable(), weight, client)
 
 
-PATIENCE = 10  # seconds to wait for a scheduler
-
-
 def connect(address: str | os.PathLike[str]) -> "Client":
     """Connect to a Dask scheduler, given by its address or by its scheduler file (``.json``)."""
     distributed = _import("distributed")
@@ -149,12 +147,9 @@ def _check_workers(client: "Client | None") -> None:
         without.append("the scheduler")
     if without:
         more = f" and {len(without) - 3} more" if len(without) > 3 else ""
-        raise error(
-            "a cluster that can import tinybayes",
-            f"no module 'tinybayes' on {', '.join(without[:3])}{more}",
-            where="Dask cluster",
-            remedy="install the same version of tinybayes where the scheduler and the workers run",
-        )
+        got = f"no module 'tinybayes' on {', '.join(without[:3])}{more}"
+        remedy = "install the same version of tinybayes where the scheduler and the workers run"
+        raise error("a cluster that can import tinybayes", got, where="Dask cluster", remedy=remedy)
 
 
 def _lazy(work: Callable[..., Any]) -> Any:
@@ -240,9 +235,8 @@ def _encode(
     table = _as_arrow(part)
     if table is not None:
         return ArrowEncoder(variables, target, weight)(table)
-    y = None if target is None else encode_column(part[target.name], target)
-    X = np.ascontiguousarray(encode_frame(part, variables).T)
-    return Columns(X, y, None if weight is None else row_weights(part[weight]))
+    X, y, weights = encode_rows(part, variables, target, weight)
+    return Columns(np.ascontiguousarray(X.T), y, weights)
 
 
 def _count(

@@ -22,21 +22,10 @@ def cut_points(
     *,
     n_bins: int = 8,
 ) -> list[np.ndarray]:
-    """Find the increasing cut points of numeric columns.
+    """Find the increasing cut points of numeric columns; NaN is a missing number, and -1 a missing class.
 
-    Parameters
-    ----------
-    columns
-        Numbers, NaN where missing.
-    discretizer
-        ``"mdlp"`` (needs `y`), ``"uniform"`` (equal width), ``"quantile"``, or an `MDLPDiscretizer` or
-        scikit-learn `KBinsDiscretizer` whose settings are taken over.
-    y
-        Class codes; rows with -1 are left out.
-    weight
-        Row weights, as repetition counts.
-    n_bins
-        Number of bins of the equal-width and quantile methods.
+    The discretizer is ``"mdlp"`` (needs `y`), ``"uniform"`` (equal width), ``"quantile"``, or an `MDLPDiscretizer` or
+    scikit-learn `KBinsDiscretizer`, whose settings are used. Weights count as repetitions.
     """
     if isinstance(discretizer, MDLPDiscretizer) or (isinstance(discretizer, str) and discretizer == "mdlp"):
         if y is None:

@@ -13,9 +13,10 @@ import pandas as pd
 
 from tinybayes._kernels.encode import encode_numbers, look_up
 from tinybayes._kernels.threads import for_blocks
-from tinybayes.errors import error
+from tinybayes.errors import TinybayesError, error
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import code_dtype
+from tinybayes.model.layout import starts
 from tinybayes.model.variable import interval_codes
 
 BLOCK = 2**14  # rows of a unit of work
@@ -23,24 +24,12 @@ LOOK_UP_RANGE = 2**12  # integers whose range is at most this are encoded by a t
 
 
 def encode_frame(frame: pd.DataFrame, variables: Sequence[Variable]) -> np.ndarray:
-    """Encode the columns named like the variables.
-
-    Parameters
-    ----------
-    frame
-        A table; other columns are ignored.
-    variables
-        What to encode, in the order of the result's columns.
-    """
+    """Encode the columns named like the variables, in their order; other columns are ignored."""
     names = [variable.name for variable in variables]
     absent = [name for name in names if name not in frame.columns]
     if absent:
-        raise error(
-            f"the columns {_listing(names)}",
-            f"a table without {_listing(absent)}",
-            where="table",
-            remedy="give the table the model was trained for",
-        )
+        expected, got = f"the columns {_listing(names)}", f"a table without {_listing(absent)}"
+        raise error(expected, got, where="table", remedy="give the table the model was trained for")
     columns = [frame[name] for name in names]
     if columns and all(isinstance(c.dtype, np.dtype) and c.dtype.kind in "iuf" for c in columns):
         return encode_matrix(frame[names].to_numpy(), variables)
@@ -48,6 +37,15 @@ def encode_frame(frame: pd.DataFrame, variables: Sequence[Variable]) -> np.ndarr
     for position, (column, variable) in enumerate(zip(columns, variables, strict=True)):
         codes[:, position] = encode_column(column, variable)
     return codes
+
+
+def encode_rows(
+    frame: pd.DataFrame, variables: Sequence[Variable], target: Variable | None, weight: str | None
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return the codes of the features, those of the class where its column is there, and the row weights."""
+    known = target is not None and target.name in frame.columns
+    y = encode_column(frame[target.name], target) if target is not None and known else None
+    return encode_frame(frame, variables), y, None if weight is None else row_weights(frame[weight])
 
 
 def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
@@ -68,19 +66,17 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
         for position, variable in enumerate(variables):
             codes[:, position] = encode_column(frame.iloc[:, position].infer_objects(), variable)
         return codes
-    _refuse_infinite(X)
+    if X.dtype.kind == "f" and np.isinf(X).any():
+        raise infinity("X")
     codes = _empty(len(X), variables)
-    order = [np.argsort(np.array(v.states, dtype=float)) if v.edges is None else None for v in variables]
-    keys = [
-        np.array(v.edges, dtype=float) if o is None else np.array(v.states, dtype=float)[o]
-        for v, o in zip(variables, order, strict=True)
-    ]
-    first = np.concatenate([[0], np.cumsum([len(k) for k in keys])]).astype(np.int64)
-    exact = np.array([o is not None for o in order])
-    flat = np.concatenate(keys) if keys else np.empty(0)
+    keys = [np.array(v.states if v.edges is None else v.edges, dtype=float) for v in variables]
+    order = [np.argsort(key) for key in keys]  # cut points are increasing, states in any order
+    first = starts(len(key) for key in keys)
+    exact = np.array([v.edges is None for v in variables])
+    flat = np.concatenate([key[o] for key, o in zip(keys, order, strict=True)]) if keys else np.empty(0)
     for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, start, stop, codes), len(X), BLOCK)
     for position, o in enumerate(order):
-        if o is not None and not np.array_equal(o, np.arange(len(o))):
+        if not np.array_equal(o, np.arange(len(o))):
             codes[:, position] = np.append(o, MISSING)[codes[:, position]]
     return codes
 
@@ -110,7 +106,8 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
         return np.append(codes, MISSING)[used.codes]
     if variable.edges is not None:
         numbers = as_numbers(column)
-        _refuse_infinite(numbers, column.name)
+        if np.isinf(numbers).any():
+            raise infinity("X" if column.name is None else f"column {column.name!r}")
         return interval_codes(variable.edges, numbers)
     if _is_number(variable):
         index = pd.Index(np.array(variable.states, dtype=float))
@@ -168,10 +165,9 @@ def _empty(rows: int, variables: Sequence[Variable]) -> np.ndarray:
     return np.empty((rows, len(variables)), dtype=code_dtype(largest))
 
 
-def _refuse_infinite(values: np.ndarray, name: object = None) -> None:
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        where = f"column {name!r}" if name is not None else "X"
-        raise error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")
+def infinity(where: str) -> TinybayesError:
+    """Return the error for infinite values."""
+    return error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")
 
 
 def _listing(names: Sequence[str], most: int = 5) -> str:

@@ -21,24 +21,6 @@ from tinybayes.model.dataset import MISSING
 from tinybayes.model.variable import interval_codes
 
 
-def mdlp_cut_points(
-    column: np.ndarray,
-    y: np.ndarray,
-    n_classes: int,
-    weight: np.ndarray | None = None,
-    *,
-    fallback: bool = False,
-) -> np.ndarray:
-    """Find the increasing cut points of one column; see `mdlp_all`.
-
-    Examples
-    --------
-    >>> mdlp_cut_points(np.arange(8), np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2)
-    array([3.5])
-    """
-    return mdlp_all([column], y, n_classes, weight, fallback=fallback)[0]
-
-
 def mdlp_all(
     columns: Sequence[np.ndarray] | np.ndarray,
     y: np.ndarray,
@@ -68,6 +50,11 @@ def mdlp_all(
     -------
     list of ndarray
         For each column its cut points: the midpoints between neighbouring values; empty when no cut pays.
+
+    Examples
+    --------
+    >>> mdlp_all([np.arange(8)], np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2)
+    [array([3.5])]
     """
     codes, weights, keep = _rows(y, n_classes, weight)
     every = bool(keep.all())

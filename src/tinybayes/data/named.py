@@ -4,7 +4,6 @@ The rows come from scikit-learn, from a local directory, or from their public so
 ``docs/datasets.md`` says which, and how each set is split and discretised.
 """
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import index
@@ -19,34 +18,21 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from tinybayes.data._sources import binary_rows, in_data_dir, raw_rows, reference_fold
 from tinybayes.data.discretize import cut_points
 from tinybayes.data.encode import encode_matrix
-from tinybayes.errors import FileError, error
+from tinybayes.errors import FileError, error, near
 from tinybayes.model import Dataset, State, Variable
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A data set in its parts; unpacks as ``train, test = split``.
+    """A data set in its parts; unpacks as ``train, test = split``."""
 
-    Parameters
-    ----------
-    train, test
-        The rows to learn from and those to evaluate on.
-    valid
-        Rows for choosing settings, where the set comes with such a part.
-    name
-        The name it was loaded by.
-    source
-        One line: where the rows came from, how they were split and discretised.
-    image_shape
-        Rows and columns of the images, where the features are pixels. The pixels come row by row, except those of
-        usps, which come column by column (as published): transpose its reshaped images.
-    """
-
-    train: Dataset
-    test: Dataset
-    valid: Dataset | None
-    name: str
-    source: str
+    train: Dataset  # the rows to learn from
+    test: Dataset  # the rows to evaluate on
+    valid: Dataset | None  # rows for choosing settings, where the set has such a part
+    name: str  # the name it was loaded by
+    source: str  # one line: where the rows came from, how they were split and discretised
+    # Rows and columns of the images, where the features are pixels. The pixels are in row-major order, except those of
+    # usps, which are in column-major order (as published): transpose its reshaped images.
     image_shape: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -99,13 +85,7 @@ def n_folds(name: str) -> int:
 
 
 def load(
-    name: str,
-    *,
-    fold: int = 0,
-    seed: int = 0,
-    discretizer: str | None = None,
-    n_bins: int = 8,
-    progress: bool = False,
+    name: str, *, fold: int = 0, seed: int = 0, discretizer: str | None = None, n_bins: int = 8, progress: bool = False
 ) -> Split:
     """Load a data set, split and discretised.
 
@@ -161,9 +141,8 @@ def load_raw(name: str, *, progress: bool = False) -> tuple[pd.DataFrame, np.nda
 
 def _require_name(name: str) -> None:
     if name not in names():
-        close = difflib.get_close_matches(str(name), names(), n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else ""
-        raise error(f"one of {', '.join(names())}", repr(name), where="name of a data set", remedy=remedy)
+        known = ", ".join(names())
+        raise error(f"one of {known}", repr(name), where="name of a data set", remedy=near(name, names()))
 
 
 def _integer(value: SupportsIndex, limit: int, where: str) -> int:

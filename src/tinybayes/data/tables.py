@@ -11,7 +11,7 @@ import pandas as pd
 from tinybayes.data._arrow import ArrowEncoder
 from tinybayes.data._scan import scan_variables
 from tinybayes.data._table import Pieces
-from tinybayes.data.encode import encode_column, encode_frame, row_weights
+from tinybayes.data.encode import encode_frame, encode_rows, row_weights
 from tinybayes.data.readers import Table, as_table
 from tinybayes.data.variables import Discretization, Part, learn_variables
 from tinybayes.errors import error, near
@@ -34,22 +34,12 @@ class Variables(Protocol):
 
 @dataclass(frozen=True)
 class EncodedTable(Nodes):
-    """A table seen through variables: each iteration yields its batches as data sets.
+    """A table seen through variables: each iteration yields its batches as data sets."""
 
-    Parameters
-    ----------
-    table
-        Where the rows come from.
-    variables, target
-        The features and the class; a table without the class column yields data sets without `y`.
-    weight
-        Name of a column of row weights.
-    """
-
-    table: Table
-    variables: tuple[Variable, ...]
-    target: Variable | None = None
-    weight: str | None = None
+    table: Table  # the source of the rows
+    variables: tuple[Variable, ...]  # the features
+    target: Variable | None = None  # the class; a table without its column yields data sets without `y`
+    weight: str | None = None  # the name of a column of row weights
 
     def __iter__(self) -> Iterator[Dataset]:
         pieces = self.table.pieces
@@ -58,20 +48,18 @@ class EncodedTable(Nodes):
                 yield Dataset(self.variables, self.target, columns.X.T, columns.y, columns.weight)
             return
         for frame in self.table.batches():
-            y = None
-            if self.target is not None and self.target.name in frame.columns:
-                y = encode_column(frame[self.target.name], self.target)
-            yield Dataset(self.variables, self.target, encode_frame(frame, self.variables), y, self._weight(frame))
+            rows = encode_rows(frame, self.variables, self.target, self.weight)
+            yield Dataset(self.variables, self.target, *rows)
 
     def total(self, count: Callable[[Iterator[Columns]], np.ndarray]) -> np.ndarray:
         """Return the sum of `count` over the rows, which are shared out to all cores."""
         pieces = self.table.pieces
         if pieces is None:
             return count(Columns(np.ascontiguousarray(b.X.T), b.y, b.weight) for b in self)
-        parts = pieces.spread(lambda groups: count(self._columns(pieces, groups)))
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0]
+        first, *others = pieces.spread(lambda groups: count(self._columns(pieces, groups)))
+        for part in others:
+            first += part
+        return first
 
     def _columns(self, pieces: Pieces, groups: Iterable[int]) -> Iterator[Columns]:
         encoder = ArrowEncoder(self.variables, self.target, self.weight)
@@ -82,9 +70,6 @@ class EncodedTable(Nodes):
         for group in groups:
             for batch in pieces.read(group, names):
                 yield encoder(batch)
-
-    def _weight(self, frame: pd.DataFrame) -> np.ndarray | None:
-        return None if self.weight is None else row_weights(frame[self.weight])
 
     def in_memory(self) -> Dataset:
         """Return all rows as one data set."""

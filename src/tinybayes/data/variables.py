@@ -9,7 +9,7 @@ import pandas as pd
 
 from tinybayes._kernels.encode import mark_values
 from tinybayes.data.discretize import cut_points
-from tinybayes.data.encode import LOOK_UP_RANGE, as_texts, encode_column
+from tinybayes.data.encode import LOOK_UP_RANGE, as_numbers, as_texts, encode_column, infinity
 from tinybayes.errors import error
 from tinybayes.model import State, Variable
 from tinybayes.options import check_options, documented, option, options_of
@@ -97,21 +97,15 @@ def is_numeric(column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
-        raise error(
-            "numbers, text, categories or booleans",
-            f"dates ({column.dtype})",
-            where=f"column {column.name!r}",
-            remedy="convert it, for example to the month or to seconds",
-        )
+        got, remedy = f"dates ({column.dtype})", "convert it, for example to the month or to seconds"
+        raise error("numbers, text, categories or booleans", got, where=f"column {column.name!r}", remedy=remedy)
+    if pd.api.types.is_complex_dtype(column.dtype):
+        raise error("real numbers", "complex ones", where=f"column {column.name!r}")
     if pd.api.types.is_bool_dtype(column.dtype):
         return False
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        if pd.api.types.is_complex_dtype(column.dtype):
-            raise error("real numbers", "complex ones", where=f"column {column.name!r}")
+    if pd.api.types.is_numeric_dtype(column.dtype) or column.isna().all():
         return True
-    return bool(column.isna().all()) or (
-        column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
-    )
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
 
 
 def _plain(values: pd.Series) -> list[State]:
@@ -162,11 +156,9 @@ class Summary:
         self.classes.update(other.classes)
         self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
         for name, states in other.states.items():
+            if states or not self.states.get(name):
+                self._set_type(name, other.numeric[name])
             mine = self.states.setdefault(name, {})
-            numeric = self.numeric.setdefault(name, other.numeric[name])
-            if mine and states and numeric != other.numeric[name]:
-                raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
-            self.numeric[name] = numeric if mine else other.numeric[name]
             mine.update(states)
             if self.numeric[name] and self.discretizer is not None:
                 self._keep_or_cut(name, mine, cut=name in other.cut or name in self.cut)
@@ -205,9 +197,7 @@ class Summary:
         numeric = is_numeric(column)
         if numeric:
             _refuse_infinite(column)
-        if self.numeric.setdefault(name, numeric) != numeric and self.states[name]:
-            raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
-        self.numeric[name] = numeric
+        self._set_type(name, numeric)
         seen = self.states.setdefault(name, {})
         if not numeric or self.discretizer is None:
             seen.update(dict.fromkeys(distinct_values(column)))
@@ -215,6 +205,12 @@ class Summary:
         elif name not in self.cut:
             seen.update(dict.fromkeys(distinct_values(column) if self.discretization.keep_values else ()))
             self._keep_or_cut(name, seen, cut=not self.discretization.keep_values)
+
+    def _set_type(self, name: str, numeric: bool) -> None:
+        """Note whether a column holds numbers; all its batches must agree, but for those without a value."""
+        if self.numeric.get(name, numeric) != numeric and self.states.get(name):
+            raise error("one type in all batches", "numbers in one and text in another", where=f"column {name!r}")
+        self.numeric[name] = numeric
 
     def _keep_or_cut(self, name: str, seen: dict[State, None], *, cut: bool) -> None:
         if cut or len(seen) > self.discretization.keep_values or not all(isinstance(value, int) for value in seen):
@@ -264,16 +260,13 @@ class Summary:
         if not self.has_class:
             return None
         states = self._states(self.target_name, self.classes) if self.classes else ()
-        broken = [state for state in states if isinstance(state, float)]
-        if broken:
+        where = f"target {self.target_name!r}"
+        if broken := [state for state in states if isinstance(state, float)]:
             remedy = "round it or cut it into classes, or choose another column"
-            where = f"target {self.target_name!r}"
             raise error("classes", f"measurements such as {broken[0]}", where=where, remedy=remedy)
         if len(states) < 2:
-            raise error(
-                "at least 2 classes", f"{list(states)}", where=f"target {self.target_name!r}", remedy="add other rows"
-            )
-        return Variable(self.target_name, tuple(states))
+            raise error("at least 2 classes", list(states), where=where, remedy="add other rows")
+        return Variable(self.target_name, states)
 
     def features(self) -> tuple[Variable, ...]:
         """Return one variable for each column."""
@@ -283,10 +276,8 @@ class Summary:
         frame, target, weight = self._joined()
         edges: dict[str, np.ndarray] = {}
         if self.discretizer is not None and len(frame.columns):
-            y = None
             variable = self.class_variable()
-            if target is not None and variable is not None:
-                y = encode_column(target, variable)
+            y = None if target is None or variable is None else encode_column(target, variable)
             # A column without a value in the first batches was kept too, and may turn out to hold states.
             names = [name for name in frame.columns if self.numeric[name] and not self._kept(name)]
             columns = [_numbers(frame[name]) for name in names]
@@ -299,10 +290,8 @@ class Summary:
         return bool(self.states[name]) and name not in self.cut
 
     def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:
-        if name in edges:
-            return Variable.from_edges(name, edges[name].tolist())
-        if not self.states[name]:
-            return Variable.from_edges(name, [])
+        if name in edges or not self.states[name]:
+            return Variable.from_edges(name, list(edges.get(name, ())))
         return Variable(name, self._states(name, self.states[name]))
 
     def _states(self, name: str, seen: Iterable[State]) -> tuple[State, ...]:
@@ -315,24 +304,17 @@ class Summary:
         if any(isinstance(v, str) for v in values):
             return tuple(sorted({str(v) for v in values}))
         if len({float(v) for v in values}) < len(values):
-            raise error(
-                "numbers that differ in double precision, such as whole ones up to 2**53",
-                f"{max(values)}",
-                where=f"column {name!r}",
-                remedy="turn the column into text",
-            )
+            expected = "numbers that differ in double precision, such as integers up to 2**53"
+            raise error(expected, max(values), where=f"column {name!r}", remedy="turn the column into text")
         return tuple(sorted(values))
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
-        return column.to_numpy()
-    return np.asarray(pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan))
+    plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+    return column.to_numpy() if plain else as_numbers(column)
 
 
 def _refuse_infinite(column: pd.Series) -> None:
     values = _numbers(column)
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        where = f"column {column.name!r}, row {row}"
-        raise error("finite numbers", "infinity", where=where, remedy="replace it, or leave the cell empty")
+    if values.dtype.kind == "f" and (infinite := np.isinf(values)).any():
+        raise infinity(f"column {column.name!r}, row {np.argmax(infinite)}")

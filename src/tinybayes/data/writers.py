@@ -16,12 +16,7 @@ from tinybayes.files import atomic_path
 def write_frames(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -> int:
     """Write frames with equal columns one below the other; return the number of rows.
 
-    Parameters
-    ----------
-    frames
-        The batches.
-    path
-        ``.csv`` or ``.csv.gz``, ``.tsv``, ``.parquet``; ``-`` prints CSV to standard output.
+    The path ends in ``.csv``, ``.tsv`` (both also with ``.gz``) or ``.parquet``; ``-`` prints CSV to standard output.
     """
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
