@@ -16,9 +16,8 @@ from tinybayes import explore
 from tinybayes.cost import model_cost
 from tinybayes.deploy import measure as measuring
 from tinybayes.deploy import save
-from tinybayes.deploy._boards.boards import BOARDS, find_board
+from tinybayes.deploy._boards.boards import BOARDS, PACKAGES, find_board
 from tinybayes.deploy._boards.monitor import Probe
-from tinybayes.deploy._boards.toolchain import PACKAGES
 from tinybayes.deploy.measure import measure, measure_program
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.plan import make_plan

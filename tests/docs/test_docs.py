@@ -20,7 +20,7 @@ import pytest
 
 import tinybayes
 from cli_host import run
-from tinybayes.deploy._boards.toolchain import PACKAGES
+from tinybayes.deploy._boards.boards import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tinybayes.deploy._boards.boards import Board, find_board
+from tinybayes.deploy._boards.boards import Board, build, emulate, find_board, need_tools, weigh
 from tinybayes.deploy._boards.monitor import START, Probe, program, repeats
-from tinybayes.deploy._boards.toolchain import build, emulate, need_tools, weigh
 from tinybayes.errors import error
 
 LEVELS = ("0", "1", "2", "3", "s")
@@ -78,45 +77,33 @@ def measure(
     timeout
         Seconds that one run may take.
     """
-    files, probe = _circuit_probe(texts, name) or (texts, _probe(texts, name))
+    files, probe = _probe(texts, name)
     return [
         measure_program(files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout)
         for b in boards
     ]
 
 
-def _probe(texts: Mapping[str, str], name: str) -> Probe:
-    """Read from the header how a classifier is called."""
-    declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", texts.get(f"{name}.h", ""))
-    scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", texts.get(f"{name}.h", ""))
+def _probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
+    """Read from the header how a model is called; functions around a circuit keep its memory."""
+    header = texts.get(f"{name}.h", "")
+    circuit = rf"posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) posterior\[(\d+)\]\);"
+    if declared := re.search(f"{name}_{circuit}", header):
+        element, width, score, states = declared.groups()
+        around = AROUND_CIRCUIT.format(name=name, element=element, score=score, states=states)
+        own = f"#include <stdint.h>\nuint8_t measured_call(const {element} *x);\n"
+        own += f"void measured_scores(const {element} *x, {score} *scores);\n"
+        call = Probe(
+            "measured.h", "measured_call", element, int(width), "uint8_t", "measured_scores", score, int(states)
+        )
+        return {**texts, "measured.h": own, "measured.c": around}, call
+    declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", header)
+    scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", header)
     if declared is None or scores is None:
         raise error(f"the files of export(..., to='c', name={name!r})", ", ".join(texts) or "none", where="measure")
-    return Probe(
-        header=f"{name}.h",
-        call=f"{name}_predict",
-        element=declared[2],
-        width=int(declared[3]),
-        label=declared[1],
-        scores=f"{name}_scores",
-        score=scores[1],
-        classes=int(scores[2]),
-    )
-
-
-def _circuit_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe] | None:
-    """Put functions that keep the memory of a circuit around it; None where the files are not those of a circuit."""
-    declared = re.search(
-        rf"{name}_posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) posterior\[(\d+)\]\);",
-        texts.get(f"{name}.h", ""),
-    )
-    if declared is None:
-        return None
-    element, width, score, states = declared.groups()
-    around = AROUND_CIRCUIT.format(name=name, element=element, score=score, states=states)
-    header = f"#include <stdint.h>\nuint8_t measured_call(const {element} *x);\n"
-    header += f"void measured_scores(const {element} *x, {score} *scores);\n"
-    probe = Probe("measured.h", "measured_call", element, int(width), "uint8_t", "measured_scores", score, int(states))
-    return {**texts, "measured.h": header, "measured.c": around}, probe
+    label, element, width = declared.groups()
+    functions = f"{name}_predict", f"{name}_scores"
+    return texts, Probe(f"{name}.h", functions[0], element, int(width), label, functions[1], scores[1], int(scores[2]))
 
 
 def measure_program(

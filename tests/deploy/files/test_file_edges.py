@@ -114,7 +114,7 @@ def test_marginals_of_three_variables_in_the_older_form(tmp_path):
 
 def test_what_is_read_from_a_header():
     net = classifier("naive", Fixed(3, 1), states=[2, 3], classes=300)
-    probe = measure._probe(to_c(net, name="net"), "net")
+    _, probe = measure._probe(to_c(net, name="net"), "net")
     assert (probe.element, probe.width, probe.label, probe.classes) == ("uint8_t", 2, "uint16_t", 300)
 
 

@@ -16,8 +16,7 @@ from c_host import labels_and_scores
 from networks import classifier
 from targets_host import Case, run_micropython
 from tinybayes.deploy import save
-from tinybayes.deploy._boards import toolchain
-from tinybayes.deploy._boards.boards import find_board
+from tinybayes.deploy._boards import boards
 from tinybayes.deploy.export import TARGETS, export
 from tinybayes.deploy.files import bif, native
 from tinybayes.deploy.files.bif import read_bif, write_bif
@@ -151,26 +150,26 @@ def test_networks_without_variables_have_no_text(tmp_path):
 
 def test_what_does_not_link_says_why(tmp_path):
     try:
-        toolchain.need_tools()
+        boards.need_tools()
     except TinybayesError as reason:
         pytest.skip(str(reason))
-    place = find_board("m0+")
+    board = boards.find_board("m0+")
     with pytest.raises(TinybayesError, match=r"expected code that compiles and links, got .*error: .*unknown type"):
-        toolchain.build(tmp_path, {"main.c": "word reset(void) { return 1; }\n"}, place, [])
+        boards.build(tmp_path, {"main.c": "word reset(void) { return 1; }\n"}, board, [])
     with pytest.raises(TinybayesError, match=r"links, got .*undefined reference to .nobody"):
-        toolchain.build(tmp_path, {"main.c": "int nobody(void); int reset(void) { return nobody(); }\n"}, place, [])
+        boards.build(tmp_path, {"main.c": "int nobody(void); int reset(void) { return nobody(); }\n"}, board, [])
     with pytest.raises(TinybayesError, match=r"got .{300}$"):
-        toolchain.build(tmp_path, {"main.c": f"{'word' * 200} reset(void) {{ return 1; }}\n"}, place, [])
+        boards.build(tmp_path, {"main.c": f"{'word' * 200} reset(void) {{ return 1; }}\n"}, board, [])
 
 
 def test_programs_that_are_missing_or_do_not_end(tmp_path, monkeypatch):
     with pytest.raises(TinybayesError, match="measuring: expected the program"):
-        toolchain._run(["no-such-program"], tmp_path, 1.0)
+        boards._run(["no-such-program"], tmp_path, 1.0)
     with pytest.raises(TinybayesError, match=r"sleep: expected an end within 0.05 s, got none; give more time"):
-        toolchain._run(["sleep", "5"], tmp_path, 0.05)
+        boards._run(["sleep", "5"], tmp_path, 0.05)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TinybayesError, match="the program arm-none-eabi-gcc, got none on the path; on Debian: apt-get"):
-        toolchain.need_tools()
+        boards.need_tools()
 
 
 def constant(bits):

@@ -4,7 +4,7 @@ Files are those of the machine that runs the emulator, through semihosting. Each
 the prediction and through a function that returns at once, in the same loop; the difference is the prediction alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 BLOCK = 2048  # bytes of rows in the memory of the board at a time
 CALLS = 32  # in one timing, at least: a tick of the timer is many instructions
@@ -200,14 +200,8 @@ def _block(row_bytes: int) -> int:
 def program(probe: Probe, row_bytes: int, repeat: int, *, floats: bool) -> str:
     """Write the program; `row_bytes` is the size of a row, `floats` whether the core has a unit for them."""
     return MONITOR.format(
-        header=probe.header,
-        call=probe.call,
-        element=probe.element,
-        width=max(1, probe.width),
-        label=probe.label,
+        **asdict(probe) | {"width": max(1, probe.width), "scores": max(1, probe.classes)},
         rows=_block(row_bytes),
-        score=probe.score,
-        scores=max(1, probe.classes),
         get_scores=f"{probe.scores}(x, answer.score)" if probe.scores else "",
         answer=4 + (4 * probe.classes if probe.scores else 0),
         repeat=repeat,
