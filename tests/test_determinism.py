@@ -89,7 +89,7 @@ def trained() -> Iterator[tuple[str, object, np.ndarray | None]]:
 def trials(frame, families) -> Iterator[tuple[str, object, None]]:
     """Carry out some trials of a search."""
     from tinybayes.search.budget import Budget
-    from tinybayes.search.families import FAMILIES
+    from tinybayes.search.families import FAMILIES, Sampled
     from tinybayes.search.families.family import Effort
     from tinybayes.search.trials import carry_out
     from tinybayes.search.views import make_views
@@ -97,7 +97,7 @@ def trials(frame, families) -> Iterator[tuple[str, object, None]]:
     views = make_views(frame, "kind", seed=4)
     for name in families:
         family = FAMILIES[name]
-        if family.sampled:
+        if isinstance(family, Sampled):
             guess = {"family": name, "seed": 1, **family.first_guess(views, Budget())}
             settings = [family.fitted({**guess, "bits": bits}, views, Budget()) for bits in (2, 5)]
         else:

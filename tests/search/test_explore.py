@@ -18,7 +18,7 @@ from cases import exhaustive
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
 from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
-from tinybayes.search.families import FAMILIES, describe
+from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose, pareto, ranks
 from tinybayes.search.study import Run, Store
@@ -66,14 +66,14 @@ def test_square_images_are_found_out():
     assert make_views(iris(), "target").image_shape is None
 
 
-SAMPLED = [family for family in FAMILIES.values() if family.sampled]
+SAMPLED = [family for family in FAMILIES.values() if isinstance(family, Sampled)]
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_every_family_learns_and_is_priced(views, family):
     if family.name == "conv":
         views = make_views(load_digits(as_frame=True).frame, "target")
-    if family.sampled:
+    if isinstance(family, Sampled):
         middle = {name: d.choices[0] if hasattr(d, "choices") else d.low for name, d in family.space(views).items()}
         drawn = {"family": family.name, **middle, "learning_rate": 0.02, "seed": 0} | {"bits": 4}
         settings = [family.fitted(drawn, views, Budget())]

@@ -114,15 +114,15 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
     _need(spent is None or (_is_number(spent) and spent >= 0), "seconds, not negative", spent, f"{where}, seconds")
     _need(isinstance(model["settings"] or {}, dict), "an object", model["settings"], f"{where}, settings")
     lists: dict[str, Callable[[Any], bool]] = {
-        "boards": lambda item: isinstance(item, dict),
-        "history": lambda item: _numbers(item, 2),
-        "reliability": lambda item: _numbers(item, 3),
-        "confusion": lambda item: _numbers(item, len(model["confusion"])),
+        "boards": lambda board: isinstance(board, dict),
+        "history": lambda point: _numbers(point, 2),
+        "reliability": lambda point: _numbers(point, 3),
+        "confusion": lambda row: _numbers(row, len(model["confusion"])),
     }
-    for name, sound_item in lists.items():
-        items = model[name]
-        sound = items is None or (isinstance(items, list) and all(map(sound_item, items)))
-        _need(sound, "a list of the described form", items, f"{where}, {name}")
+    for name, sound_entry in lists.items():
+        entries = model[name]
+        sound = entries is None or (isinstance(entries, list) and all(map(sound_entry, entries)))
+        _need(sound, "a list of the described form", entries, f"{where}, {name}")
     model["explanations"] = _checked_explanations(model["explanations"], f"{where}, explanations")
     file = model["file"]
     _need(file is None or isinstance(file, str), "the name of a file", file, f"{where}, file")
@@ -134,16 +134,15 @@ def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | No
     if entries is None:
         return None
     form = "a list of the described form"
-    _need(isinstance(entries, list) and all(isinstance(item, dict) for item in entries), form, entries, where)
+    _need(isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries), form, entries, where)
     clean = []
-    for item in entries:
-        parts = item.get("contributions")
+    for entry in entries:
+        parts = entry.get("contributions")
         _need(isinstance(parts, list) and all(isinstance(part, dict) for part in parts), form, parts, where)
-        numbers = [item.get(name) for name in ("row", "prior", "total", "others", "rest")]
-        numbers += [part.get("log_odds") for part in parts]
+        kept = {name: entry.get(name) for name in ("row", "prior", "total", "others", "rest")}
+        numbers = [*kept.values(), *(part.get("log_odds") for part in parts)]
         _need(_numbers(numbers, len(numbers)), form, numbers, where)
-        kept = {name: item.get(name) for name in ("row", "prior", "total", "others", "rest")}
-        kept |= {name: str(item.get(name, "")) for name in ("truth", "label", "against")}
+        kept |= {name: str(entry.get(name, "")) for name in ("truth", "label", "against")}
         kept["contributions"] = [
             {"feature": str(p.get("feature", "")), "value": str(p.get("value", "")), "log_odds": p.get("log_odds")}
             for p in parts
@@ -164,9 +163,9 @@ def model_path(directory: Path, file: str) -> Path:
 def finite(value: Any) -> Any:
     """Replace the numbers that JSON does not have by None."""
     if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
+        return {str(key): finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -175,8 +174,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
-def _numbers(item: Any, length: int) -> bool:
-    return isinstance(item, list) and len(item) == length and all(x is None or isinstance(x, int | float) for x in item)
+def _numbers(row: Any, length: int) -> bool:
+    return isinstance(row, list) and len(row) == length and all(x is None or isinstance(x, int | float) for x in row)
 
 
 def _need(sound: bool, expected: str, got: Any, where: str) -> None:

@@ -10,17 +10,13 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
 from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.report.cards import nodes_of
 from tinybayes.report.front import finite
 
 STRONGEST = 10  # contributions that are shown
 STATES = 60  # of a variable whose posterior is sent
 _PAIR = re.compile(r"([0-9]{1,7})\.([0-9]{1,7})")
-
-
-def nodes_of(model: Classifier) -> tuple[Variable, ...]:
-    """Return all variables of a model; the class, if there is one, is the last."""
-    return model.variables if model.target is None else (*model.variables, model.target)
 
 
 def parse_known(text: str, model: Classifier) -> np.ndarray:
@@ -49,32 +45,14 @@ def questions(model: Classifier) -> dict[str, Any]:
 
 
 def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, against: int | None = None) -> dict[str, Any]:
-    """Answer a question.
+    """Answer a question about a row of codes, -1 where a node is not known.
 
-    Parameters
-    ----------
-    model
-        The model that is asked.
-    circuit
-        The same as a circuit, for the posteriors of all variables; None to leave them out.
-    known
-        Codes of all nodes, -1 for those that are not known.
-    against
-        The class that the explanation compares with; by default the second most probable one.
-
-    Returns
-    -------
-    dict
-        ``classes``: the posterior of the class, or None. ``log_evidence`` and ``posteriors`` (by node) from the
-        circuit. ``explanation``: see `tinybayes.explain`. ``note``: why something is missing.
+    The answer has the posterior of the class (``classes``), from the circuit, if there is one, ``log_evidence`` and the
+    ``posteriors`` of all nodes, an ``explanation`` (see `tinybayes.explain`) against the given class or the second
+    most probable one, and a ``note`` where something is missing.
     """
-    fields: dict[str, Any] = {
-        "classes": None,
-        "log_evidence": None,
-        "posteriors": None,
-        "explanation": None,
-        "note": "",
-    }
+    fields: dict[str, Any] = dict.fromkeys(("classes", "log_evidence", "posteriors", "explanation"))
+    fields["note"] = ""
     if circuit is not None:
         try:
             told = ask_codes(circuit, np.full(len(known), -1), known, posterior=True)
@@ -95,18 +73,17 @@ def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, agains
 def _decision(model: Classifier, row: np.ndarray, against: int | None, classes: list[float] | None) -> dict[str, Any]:
     """Predict the class and explain it, with the scores that are deployed."""
     assert model.target is not None
-    decision: dict[str, Any] = {}
     try:
         scores = class_scores(model, row[None])
     except TinybayesError as problem:  # this structure cannot sum out missing values; circuits can
         return {} if classes is not None else {"note": str(problem)}
     if not (scores > -math.inf).any():
         return {"classes": None, "note": "This cannot happen under the model: its probability is zero."}
-    decision["classes"] = np.exp(normalize_scores(scores))[0].tolist()
+    decision: dict[str, Any] = {"classes": np.exp(normalize_scores(scores))[0].tolist()}
     if isinstance(model, BayesNet) and model.target.cardinality > 1:
-        state = None if against is None or against == int(scores[0].argmax()) else model.target.states[against]
-        told = explain(model, row, against=state)
         states = model.target.states
+        other = None if against is None or against == int(scores[0].argmax()) else states[against]
+        told = explain(model, row, against=other)
         codes = {"label_code": states.index(told.label), "against_code": states.index(told.against)}
         decision["explanation"] = brief(told, STRONGEST) | codes
     return decision

@@ -17,7 +17,7 @@ from tinybayes.report.front import finite
 from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
 from tinybayes.serve.guard import App, Guard
-from tinybayes.serve.source import Source, UnknownModelError, page_front
+from tinybayes.serve.source import Source, page_front
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,20 +30,12 @@ NEEDED = "pip install 'tinybayes[serve]'"
 def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | None = None) -> App:
     """Return the app over the directory of a search, as an ASGI callable.
 
-    Parameters
-    ----------
-    directory
-        Where a search runs, ran, or will run.
-    host
-        Where the app listens; it decides which Host headers are believed.
-    token
-        Required in requests that change something; random by default.
+    The host at which it listens decides which Host headers are believed. The token, random by default, is required in
+    requests that change something.
     """
     starlette = _needed("starlette.applications")
     routing = _needed("starlette.routing")
-    source = Source(Path(directory))
-    secret = token or secrets.token_urlsafe(32)
-    pages = Pages(source, secret)
+    pages = Pages(Source(Path(directory)), token or secrets.token_urlsafe(32))
     routes = [
         routing.Route("/", pages.page, methods=["GET"]),
         routing.Route("/state", _safely(pages.state), methods=["GET"]),
@@ -69,8 +61,7 @@ class Pages:
             version, front = self.source.front()
         except TinybayesError as problem:
             return PlainTextResponse(f"{problem}\n", 500)
-        own = {"token": self.token, "version": version}
-        data = {**page_front(front), "serve": own}
+        data = {**page_front(front), "serve": {"token": self.token, "version": version}}
         live, ask, style = (page_part(name, "tinybayes.serve") for name in ("live.js", "ask.js", "serve.css"))
         return HTMLResponse(page_text(data, live=live + ask, style=style))
 
@@ -122,12 +113,8 @@ def _safely(act: "Callable[[Request], Any]") -> "Callable[[Request], Response]":
     def endpoint(request: "Request") -> "Response":
         try:
             return JSONResponse(finite(act(request)))
-        except RefusedError as problem:
-            return JSONResponse({"error": str(problem)}, problem.status)
-        except UnknownModelError as problem:
-            return JSONResponse({"error": str(problem)}, 404)
         except TinybayesError as problem:
-            return JSONResponse({"error": str(problem)}, 400)
+            return JSONResponse({"error": str(problem)}, getattr(problem, "status", 400))
 
     return endpoint
 
@@ -149,22 +136,11 @@ def _class(request: "Request", model: Any) -> int | None:
 
 
 def serve(
-    directory: Path | str,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    started: Callable[[str], None] | None = None,
+    directory: Path | str, *, host: str = "127.0.0.1", port: int = 0, started: Callable[[str], None] | None = None
 ) -> None:
-    """Serve the directory of a search until Ctrl-C.
+    """Serve the directory of a search until Ctrl-C; port 0 takes a free one.
 
-    Parameters
-    ----------
-    directory
-        Where a search runs, ran, or will run.
-    host, port
-        Where to listen; port 0 takes a free one.
-    started
-        Called with the address of the page, once it can be opened.
+    When the page can be opened, `started` is called with its address.
     """
     uvicorn = _needed("uvicorn")
     app = make_app(directory, host=host)

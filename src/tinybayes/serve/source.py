@@ -5,14 +5,15 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinybayes.deploy import load
+from tinybayes.deploy import read_classifier
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.scores import Classifier
-from tinybayes.model import Circuit, LogLinear, NeuralNet
+from tinybayes.model import Circuit, NeuralNet
 from tinybayes.report.cards import model_card
 from tinybayes.report.front import FRONT, TITLES, checked_front, finite, model_path, read_front
 from tinybayes.search import LIVE, PROGRESS, STOP
@@ -26,6 +27,8 @@ _T = TypeVar("_T")
 
 class UnknownModelError(TinybayesError):
     """An id that no model of the directory has, or whose file was not kept."""
+
+    status = 404  # of HTTP
 
 
 class Source:
@@ -65,8 +68,7 @@ class Source:
     def front(self) -> tuple[str, dict[str, Any]]:
         """Return the front and its version: the current one while a search runs, otherwise the final one."""
         said = self.progress()
-        names = [LIVE, FRONT] if said is not None and said["running"] else [FRONT, LIVE]
-        for name in names:
+        for name in (LIVE, FRONT) if said is not None and said["running"] else (FRONT, LIVE):
             mark = _mark(self.directory / name)
             if mark is None:
                 continue
@@ -79,7 +81,7 @@ class Source:
 
     def model(self, key: str) -> Classifier:
         """Return a model by its id; only files that the front names are opened."""
-        return self._keep("model", key, lambda path: _classifier(path))
+        return self._keep("model", key, read_classifier)
 
     def card(self, key: str) -> dict[str, Any]:
         """Return what the page shows of a model."""
@@ -91,12 +93,9 @@ class Source:
         model = self.model(key)
 
         def compiled(_: Path) -> Circuit | None:
-            if isinstance(model, NeuralNet):
-                return None
-            try:
-                return compile_circuit(model, max_edges=MAX_EDGES)
-            except TinybayesError:
-                return None
+            with suppress(TinybayesError):
+                return None if isinstance(model, NeuralNet) else compile_circuit(model, max_edges=MAX_EDGES)
+            return None
 
         return self._keep("circuit", key, compiled)
 
@@ -123,9 +122,7 @@ class Source:
 def is_running(said: dict[str, Any]) -> bool:
     """Return whether the search that wrote its progress still runs."""
     updated, process = _updated(said), said.get("pid")
-    if said.get("phase") in ("done", "failed") or updated is None:
-        return False
-    if time.time() - updated > STALE:
+    if said.get("phase") in ("done", "failed") or updated is None or time.time() - updated > STALE:
         return False
     if said.get("host") != os.uname().nodename or not isinstance(process, int) or process <= 0:
         return time.time() - updated < 60  # on another machine: it reports every few seconds
@@ -142,13 +139,6 @@ def _updated(said: dict[str, Any]) -> float | None:
     """Return the time of the last report in seconds; None when it is invalid."""
     time_of_update = said.get("updated")
     return float(time_of_update) if isinstance(time_of_update, int | float) and 0 <= time_of_update < 1e12 else None
-
-
-def _classifier(path: Path) -> Classifier:
-    loaded = load(path)
-    if isinstance(loaded, LogLinear):
-        raise error("a network, a circuit or a neural net", "a log-linear model", where=str(path), kind=FileError)
-    return loaded
 
 
 def _nothing() -> dict[str, Any]:
