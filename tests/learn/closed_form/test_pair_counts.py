@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import oracle
 from strategies import Pieces, random_data
-from tinybayes._kernels import pair_bits
+from tinybayes._kernels.pairs import ROWS
 from tinybayes.learn import (
     chow_liu,
     conditional_mutual_information,
@@ -16,10 +16,9 @@ from tinybayes.learn import (
     maximum_likelihood,
     naive_bayes,
 )
-from tinybayes.learn.closed_form import pair_counts as _pairs
+from tinybayes.learn.closed_form import joint_counts
 from tinybayes.learn.closed_form.counts import remember
-from tinybayes.learn.closed_form.joint_counts import CELLS, Blocks, covering, plan_blocks
-from tinybayes.learn.closed_form.pair_counts import Pairs, plan_counts
+from tinybayes.learn.closed_form.joint_counts import CELLS, Blocks, Pairs, covering, plan_blocks, plan_counts
 from tinybayes.model.dataset import Columns
 
 
@@ -92,7 +91,7 @@ def test_blocks_cover_every_pair_that_fits_and_stay_within_the_limit(states, cla
 @pytest.mark.parametrize("classes", [2, 7])
 def test_sets_of_rows_span_several_chunks(classes):
     generator = np.random.default_rng(classes)
-    rows = 2 * pair_bits.ROWS + 777
+    rows = 2 * ROWS + 777
     X = generator.integers(-1, 5, (3, rows)).astype(np.int8)
     y = np.minimum(generator.integers(-1, 3 * classes, rows), classes - 1).astype(np.int8)
     plan = Pairs((5, 5, 5), classes, ((0, 2), (1, 2)))
@@ -109,7 +108,7 @@ def test_sets_of_rows_span_several_chunks(classes):
 @pytest.mark.parametrize("by_sets", [True, False])
 @pytest.mark.parametrize("has_class", [True, False])
 def test_chow_liu_of_batches_is_that_of_the_whole(by_sets, has_class, monkeypatch):
-    monkeypatch.setattr(_pairs, "has_wide_popcount", lambda: by_sets)
+    monkeypatch.setattr(joint_counts, "has_wide_popcount", lambda: by_sets)
     data = random_data(11, features=9, rows=400, missing=0.1)
     if not has_class:
         data = type(data)(data.variables, None, data.X)
@@ -119,7 +118,7 @@ def test_chow_liu_of_batches_is_that_of_the_whole(by_sets, has_class, monkeypatc
 
 
 def test_the_plan_follows_what_is_asked(monkeypatch):
-    monkeypatch.setattr(_pairs, "has_wide_popcount", lambda: True)
+    monkeypatch.setattr(joint_counts, "has_wide_popcount", lambda: True)
     many = [(i, j, 12) for i in range(12) for j in range(i)]
     assert isinstance(plan_counts([(i, 12) for i in range(12)], [8] * 12, 3), Blocks)
     assert isinstance(plan_counts(many, [300] * 12, 3), Blocks)  # codes that take more than a byte

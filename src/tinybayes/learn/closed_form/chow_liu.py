@@ -62,13 +62,12 @@ def conditional_mutual_information(data: Data) -> np.ndarray:
             for_blocks(lambda index, _, group=group: at_once(group[index]), len(group), 1)  # type: ignore[misc]
         return information + information.T
 
-    last = () if data.target is None else (len(states),)
-    pairs = [(own, other, *last) for own in range(len(states)) for other in range(own + 1, len(states))]
-    if not isinstance(data, Dataset) and _few(pairs, states, classes):
-        tables = dict(zip(pairs, count_tables(data, pairs), strict=True))
-        for pair, counts in tables.items():
+    cells = classes * int(states.sum() ** 2 - (states**2).sum()) // 2  # of all pairs
+    if not isinstance(data, Dataset) and len(states) <= FEW and cells <= ROOM:  # one pass counts them all
+        last = () if data.target is None else (len(states),)
+        pairs = [(own, other, *last) for own in range(len(states)) for other in range(own + 1, len(states))]
+        for (own, other, *_), counts in zip(pairs, count_tables(data, pairs), strict=True):
             block = counts.reshape(*counts.shape[:2], classes).transpose(0, 2, 1)
-            own, other = pair[:2]
             inform((own, other, other + 1), np.ascontiguousarray(block))
         return information + information.T
 
@@ -85,11 +84,6 @@ def _pieces(data: Dataset) -> Iterator[Columns]:
     for start in range(0, len(data), PIECE):
         part = slice(start, start + PIECE)
         yield Columns(data.X[part].T, y[part], None if data.weight is None else data.weight[part])
-
-
-def _few(pairs: Sequence[Sequence[int]], states: np.ndarray, classes: int) -> bool:
-    """Tell whether all pairs can be counted in one pass."""
-    return len(states) <= FEW and sum(int(states[i] * states[j]) for i, j, *_ in pairs) * classes <= ROOM
 
 
 @dataclass(frozen=True)
@@ -110,10 +104,8 @@ class _PairCount:
 
     def blocks(self, counts: np.ndarray) -> list[np.ndarray]:
         """See the flat counts as the blocks of the tasks."""
-        parts = np.split(counts, self._offset[1:-1])
-        return [
-            part.reshape(_shape(task, self.first, self.classes)) for part, task in zip(parts, self.group, strict=True)
-        ]
+        parts = zip(np.split(counts, self._offset[1:-1]), self.group, strict=True)
+        return [part.reshape(_shape(task, self.first, self.classes)) for part, task in parts]
 
     @property
     def _offset(self) -> np.ndarray:
@@ -163,12 +155,10 @@ def _groups(variables: Sequence[Variable], classes: int) -> Iterator[list[Task]]
         while start < len(states):
             cells = np.cumsum(states[start:] * states[own] * classes)
             if cells[0] > PAIR_CELLS:
-                raise error(
-                    f"at most {PAIR_CELLS:,} joint counts for a pair of features",
-                    f"{cells[0]:,}",
-                    where=f"features {variables[own].name!r} and {variables[start].name!r}",
-                    remedy="merge rare states, drop a column, or use naive Bayes",
-                )
+                expected = f"at most {PAIR_CELLS:,} joint counts for a pair of features"
+                where = f"features {variables[own].name!r} and {variables[start].name!r}"
+                remedy = "merge rare states, drop a column, or use naive Bayes"
+                raise error(expected, f"{cells[0]:,}", where=where, remedy=remedy)
             taken = int(np.searchsorted(cells, room, side="right"))
             if taken == 0:
                 yield group

@@ -4,6 +4,7 @@ Everything closed-form learning needs from the data is a set of counts, and coun
 memory works by passing a source that yields one `Dataset` after another each time it is iterated.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -12,8 +13,7 @@ import numpy as np
 from tinybayes._kernels.counts import add_counts
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.learn.closed_form.joint_counts import Blocks, table_layout
-from tinybayes.learn.closed_form.pair_counts import Pairs, plan_counts
+from tinybayes.learn.closed_form.joint_counts import Blocks, Pairs, plan_counts, table_layout
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.dataset import Columns
 
@@ -81,33 +81,33 @@ def count_tables(data: Data, families: Sequence[Sequence[int]]) -> list[np.ndarr
     sizes = [_cells(shape, family, nodes) for shape, family in zip(shapes, families, strict=True)]
     offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if offset[-1] > MAX_CELLS:
-        raise error(
-            f"at most {MAX_CELLS:,} counts",
-            f"{offset[-1]:,}",
-            where=f"{len(sizes)} tables",
-            remedy="merge rare states, or use fewer parents",
-        )
+        where, remedy = f"{len(sizes)} tables", "merge rare states, or use fewer parents"
+        raise error(f"at most {MAX_CELLS:,} counts", f"{offset[-1]:,}", where=where, remedy=remedy)
     if not isinstance(data, Dataset):
-        return _count_blocks(data, families)
+        plan, known = (data if isinstance(data, Remembered) else Remembered(data)).counted(families)
+        return [plan.table(known, family) for family in families]
     layout = table_layout(shapes, families, len(data.variables), offset)
-    counts = np.zeros(offset[-1])
-    _add_batch(data, layout, counts)
+    y, counts = labels(data), np.zeros(offset[-1])
+
+    def count(start: int, stop: int) -> None:
+        add_counts(data.X, y, data.weight, start, stop, *layout, counts)
+
+    # Each thread takes some of the tables, so that no two write to the same counts. Threads take longer to start than
+    # a small batch takes to count.
+    threads = thread_count() if len(families) * len(data) > THREADED else 1
+    for_blocks(count, len(families), max(1, -(-len(families) // threads)))
     return [counts[a:b].reshape(shape) for a, b, shape in zip(offset, offset[1:], shapes, strict=False)]
 
 
 class Remembered:
-    """Data whose counts are kept: what was counted together is not counted again.
+    """Batches whose counts are kept, since every pass over them is costly.
 
     The pairs that Chow-Liu has counted give the tables of every tree, and of naive Bayes, without another pass.
-
-    Parameters
-    ----------
-    data
-        Batches, of which every pass is costly.
     """
 
     def __init__(self, data: Batches) -> None:
-        self._data, self._plan, self._counts = data, plan_counts([], [], None), np.empty(0)
+        self._data = data
+        self._counted: tuple[Blocks | Pairs, np.ndarray] | None = None
         self.variables, self.target, self.nodes = data.variables, data.target, data.nodes
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -119,10 +119,11 @@ class Remembered:
 
     def counted(self, families: Sequence[Sequence[int]]) -> tuple[Blocks | Pairs, np.ndarray]:
         """Return blocks that cover the families, and their counts."""
-        if not (self._counts.size and all(map(self._plan.covers, families))):
-            plan = _plan(self._data, families)
-            self._plan, self._counts = plan, total(self._data, plan)
-        return self._plan, self._counts
+        if self._counted is None or not all(map(self._counted[0].covers, families)):
+            states = [variable.cardinality for variable in self.variables]
+            plan = plan_counts(families, states, None if self.target is None else self.target.cardinality)
+            self._counted = plan, total(self._data, plan)
+        return self._counted
 
 
 def remember(data: Data) -> Data:
@@ -142,41 +143,10 @@ def total(data: Data, count: Count) -> np.ndarray:
     return count(Columns(np.ascontiguousarray(b.X.T), labels(b), b.weight) for b in batches(data))
 
 
-def _count_blocks(data: Batches, families: Sequence[Sequence[int]]) -> list[np.ndarray]:
-    if isinstance(data, Remembered):
-        plan, counts = data.counted(families)
-    else:
-        plan = _plan(data, families)
-        counts = total(data, plan)
-    return [plan.table(counts, family) for family in families]
-
-
-def _plan(data: Batches, families: Sequence[Sequence[int]]) -> Blocks | Pairs:
-    states = [variable.cardinality for variable in data.variables]
-    return plan_counts(families, states, None if data.target is None else data.target.cardinality)
-
-
-def _add_batch(batch: Dataset, layout: tuple[np.ndarray, ...], counts: np.ndarray) -> None:
-    """Count one batch; each thread takes some of the tables, so that no two write to the same place."""
-    y, tables = labels(batch), len(layout[-1])
-
-    def work(start: int, stop: int) -> None:
-        add_counts(batch.X, y, batch.weight, start, stop, *layout, counts)
-
-    # Threads take longer to start than a small batch takes to count.
-    threads = thread_count() if tables * len(batch) > THREADED else 1
-    for_blocks(work, tables, max(1, -(-tables // threads)))
-
-
 def _cells(shape: Sequence[int], family: Sequence[int], nodes: Sequence[Variable]) -> int:
-    cells = 1
-    for states in shape:
-        cells *= states
+    cells = math.prod(shape)
     if cells > MAX_CELLS:
-        raise error(
-            f"at most {MAX_CELLS:,} cells",
-            f"{cells:,}",
-            where=f"table of {', '.join(nodes[node].name for node in family)}",
-            remedy="merge rare states, or use a structure with fewer parents",
-        )
+        where = f"table of {', '.join(nodes[node].name for node in family)}"
+        remedy = "merge rare states, or use a structure with fewer parents"
+        raise error(f"at most {MAX_CELLS:,} cells", f"{cells:,}", where=where, remedy=remedy)
     return cells
