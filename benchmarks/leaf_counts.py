@@ -16,7 +16,7 @@ import numpy as np
 from harness import provenance
 
 from tinybayes import datasets
-from tinybayes._kernels.tree_parts import N_PARTS, Table, count_leaf
+from tinybayes._kernels.grow import N_PARTS, Table, count_leaf
 from tinybayes.learn.circuits import pools
 from tinybayes.learn.circuits.learn_ac import State
 from tinybayes.learn.circuits.options import CircuitOptions

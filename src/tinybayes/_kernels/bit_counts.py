@@ -10,10 +10,22 @@ splits (benchmarks/leaf_counts.py).
 """
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from tinybayes._kernels import plain
 
 TOGETHER = 16  # rows
+
+
+@intrinsic
+def ones(typing_context, word):
+    """Return the number of ones in a 64-bit word."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
 
 
 @plain

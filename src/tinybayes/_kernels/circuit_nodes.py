@@ -36,7 +36,8 @@ def grow(array, size):
 
 
 @plain
-def _code(what, below, count):
+def hash_code(what, below, count):
+    """Return the hash of a kind, or another number, and of what comes below."""
     code = np.uint64(what)
     for i in range(count):
         code = (code ^ np.uint64(np.uint32(below[i]))) * MIX
@@ -49,7 +50,7 @@ def add_node(what, below, count, nodes):
     """Return the node of this kind with these children, in this order; it is made when it is new."""
     kind, start, children, counts, table = nodes
     mask = np.uint64(len(table) - 1)
-    slot = _code(what, below, count) & mask
+    slot = hash_code(what, below, count) & mask
     while table[slot] > 0:
         node = table[slot]
         first = start[node]
@@ -139,7 +140,7 @@ def with_room(nodes, more):
         for node in range(counts[N_NODES]):
             first, count = start[node], start[node + 1] - start[node]
             if count > 0:
-                slot = _code(kind[node], children[first : first + count], count) & mask
+                slot = hash_code(kind[node], children[first : first + count], count) & mask
                 while table[slot] > 0:
                     slot = (slot + np.uint64(1)) & mask
                 table[slot] = node

@@ -12,7 +12,7 @@ import numpy as np
 
 from tinybayes._kernels import jit, plain
 from tinybayes._kernels.circuit_graph import SUM
-from tinybayes._kernels.circuit_nodes import MIX, N_EDGES, SHIFT, ZERO, add_node, append, grow, multiply, with_room
+from tinybayes._kernels.circuit_nodes import N_EDGES, ZERO, add_node, append, grow, hash_code, multiply, with_room
 
 LEAF = 2**30  # the level of a circuit node: below all variables
 TESTS, CHILDREN = 0, 1  # indices in `Growing.size`
@@ -72,15 +72,12 @@ def _add_test(z, refs, count, made):
     """Return the diagram node with these children, which is made when it is new; equal children need none."""
     level, first, child, size, table = made
     same = True
-    code = np.uint64(z + 1)
     for s in range(count):
         same &= refs[s] == refs[0]
-        code = (code ^ np.uint64(np.uint32(refs[s]))) * MIX
-        code ^= code >> SHIFT
     if same:
         return refs[0]
     mask = np.uint64(len(table) - 1)
-    slot = code & mask
+    slot = hash_code(z + 1, refs, count) & mask
     while table[slot] >= 0:
         d = table[slot]
         if level[d] == z:
@@ -106,11 +103,7 @@ def _rehash_tests(level, first, child, count, cards, slots):
     table = np.full(slots, -1, np.int32)
     mask = np.uint64(slots - 1)
     for d in range(count):
-        code = np.uint64(level[d] + 1)
-        for s in range(cards[level[d]]):
-            code = (code ^ np.uint64(np.uint32(child[first[d] + s]))) * MIX
-            code ^= code >> SHIFT
-        slot = code & mask
+        slot = hash_code(level[d] + 1, child[first[d] :], cards[level[d]]) & mask
         while table[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
         table[slot] = d
@@ -152,12 +145,8 @@ def _finished(made):
 @plain
 def _find(key, width, keys, table):
     """Return the slot of a tuple in an open-addressing table: its own, or the empty one where it belongs."""
-    code = np.uint64(0x2545F4914F6CDD1D)
-    for j in range(width):
-        code = (code ^ np.uint64(np.uint32(key[j]))) * MIX
-        code ^= code >> SHIFT
     mask = np.uint64(len(table) - 1)
-    slot = code & mask
+    slot = hash_code(np.uint64(0x2545F4914F6CDD1D), key, width) & mask
     while table[slot] >= 0:
         start, j = table[slot] * np.int64(width), 0
         while j < width and keys[start + j] == key[j]:
@@ -225,19 +214,12 @@ def _lowest(refs, width, level):
 
 
 @plain
-def _branch(refs, width, z, s, joined, out):
-    """Write where references go on when the variable at level `z` has the state `s`."""
+def _branch(refs, width, z, state, joined, out):
+    """Write where references go on when the variable at level `z` has a state; -1: each has its own, by its number."""
     for j in range(width):
         inner = _level(refs[j], joined.level) == z
+        s = state if state >= 0 else j
         out[j] = joined.child[joined.first[-1 - refs[j]] + s] if inner else refs[j]
-
-
-@plain
-def _choose(refs, width, z, joined, out):
-    """Write for each state of the variable at level `z` where its own reference goes on."""
-    for s in range(width):
-        inner = _level(refs[s], joined.level) == z
-        out[s] = joined.child[joined.first[-1 - refs[s]] + s] if inner else refs[s]
 
 
 @jit
@@ -333,7 +315,7 @@ def combine(roots, merges, joined, cards, z, depth, most, nodes):
             elif now < z:
                 continue
             elif choose:
-                _choose(refs, width, z, joined, terms[0])
+                _branch(refs, width, z, -1, joined, terms[0])
                 result = _add_test(z, terms[0], width, made)
             else:
                 nodes = with_room(nodes, (width + 2) * (states + 1))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit, plain
+from tinybayes._kernels.bit_counts import ones
 from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 
 WORD = 63  # bits used of a word
@@ -267,11 +268,7 @@ def _spread_values(g, s, stamp):
 @plain
 def count_bits(bits):
     """Return how many bits are set."""
-    count = 0
-    while bits:
-        bits &= bits - 1
-        count += 1
-    return count
+    return np.int64(ones(np.uint64(bits)))
 
 
 @plain
@@ -374,7 +371,7 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
     stamp = g.numbers[STAMP]
     _order_side_d(g, s, stamp)
     _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp)
-    _copy_side_v(g, s, variable, first_state, cardinality, stamp)
+    _copy_side_v(g, s, variable, cardinality, stamp)
     for a in range(s.numbers[ANCESTORS]):
         _join(g, s, a, first_parameter, first_state, cardinality, new_parameters)
     for i in range(s.numbers[SIDE_D] - 1, -1, -1):
@@ -433,7 +430,7 @@ def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, sta
 
 
 @jit
-def _copy_side_v(g, s, variable, first_state, cardinality, stamp):
+def _copy_side_v(g, s, variable, cardinality, stamp):
     base = s.numbers[SIDE_D] * cardinality
     for i in range(s.numbers[SIDE_V]):
         n = s.side_v[i]

@@ -4,24 +4,21 @@ The counts of one feature with the features after it form a block with the axes 
 each of the other features has as many slots, next to each other, as it has states.
 
 Unweighted rows are counted as bits: with the rows sorted by class, a slot is a set of rows, and a count is the size of
-the intersection of two of them, 64 rows an instruction or more.
+the intersection of two of them, 64 rows an instruction or more. Where the processor counts the ones of eight words at a
+time, `add_pairs` makes the sets of a stretch of rows at once, and every class begins with a word of its own.
 """
 
+from functools import cache
+
 import numpy as np
+from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.bit_counts import ones
 
-
-@intrinsic
-def ones(typing_context, word):
-    """Return the number of ones in a 64-bit word."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
+ROWS = 2**15  # rows at a time in `add_pairs`: their sets stay in the cache
 
 
 @jit
@@ -128,3 +125,154 @@ def _xlogx(n, table):
     if whole == n and whole < table.shape[0]:
         return table[whole]
     return n * np.log(n)
+
+
+@cache
+def has_wide_popcount() -> bool:
+    """Tell whether the processor counts the ones of eight words by one instruction."""
+    return bool(binding.get_host_cpu_features().get("avx512vpopcntdq", False))
+
+
+@intrinsic
+def _equal(typing_context, values, position, wanted):
+    """Return as bits which of the 64 bytes from a position on have a value."""
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        vector = ir.VectorType(ir.IntType(8), 64)
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+        loaded = builder.load(pointer)
+        loaded.align = 1
+        empty = ir.Constant(vector, ir.Undefined)
+        one = builder.insert_element(empty, arguments[2], ir.Constant(ir.IntType(32), 0))
+        all_of_them = builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
+        return builder.bitcast(builder.icmp_signed("==", loaded, all_of_them), ir.IntType(64))
+
+    return types.uint64(values, types.int64, types.int8), generate
+
+
+@jit
+def add_pairs(columns, y, states, classes, first, second, pair_offset, own_offset, counts):
+    """Add the rows to the tables of pairs, with the axes (first, second, class), and of features, (feature, class).
+
+    `columns` holds a feature a row, codes in one byte, -1 where missing.
+    """
+    features = states.shape[0]
+    slot = np.zeros(features + 1, np.int64)
+    for j in range(features):
+        slot[j + 1] = slot[j] + states[j]
+    most = ROWS // 64 + 8 * classes
+    sets = np.empty((slot[features], most), np.uint64)
+    sizes = np.empty((slot[features], classes), np.int64)
+    whole = np.empty(features, np.bool_)  # features without a gap in these rows
+    order, buffer = np.empty(ROWS, np.int32), np.empty(most * 64, np.int8)
+    place = np.empty(classes + 1, np.int64)  # the first row of each class in the order
+    word = np.empty(classes + 1, np.int64)  # and the first word
+    for low in range(0, y.shape[0], ROWS):
+        high = min(low + ROWS, y.shape[0])
+        _sort(y[low:high], order, place, word)
+        for j in range(features):
+            _gather(columns[j, low:high], order, place, word, buffer)
+            mine = slice(slot[j], slot[j + 1])
+            known = _make_sets(buffer, word, sets[mine], sizes[mine], counts[own_offset[j] :])
+            whole[j] = known == place[classes]
+        for pair in range(pair_offset.shape[0]):
+            i, j = first[pair], second[pair]
+            mine, others = slice(slot[i], slot[i + 1]), slice(slot[j], slot[j + 1])
+            of_pair = counts[pair_offset[pair] :]
+            _intersect(sets[mine], sets[others], sizes[mine], sizes[others], whole[i], whole[j], word, of_pair)
+
+
+@jit
+def _make_sets(buffer, word, sets, sizes, counts):
+    """Make the sets of a feature, add their sizes to its table, and return how many rows are in one of them."""
+    classes, known = word.shape[0] - 1, 0
+    for value in range(sets.shape[0]):
+        for w in range(word[classes]):
+            sets[value, w] = _equal(buffer, w * 64, np.int8(value))
+        for c in range(classes):
+            size = _size(sets[value, word[c] : word[c + 1]])
+            sizes[value, c] = size
+            counts[value * classes + c] += size
+            known += size
+    return known
+
+
+@jit
+def _sort(y, order, place, word):
+    classes = place.shape[0] - 1
+    size = np.zeros(classes + 1, np.int64)
+    for row in range(y.shape[0]):
+        size[y[row] + 1] += 1
+    place[0], word[0] = 0, 0
+    for c in range(classes):
+        place[c + 1] = place[c] + size[c + 1]
+        word[c + 1] = word[c] + ((size[c + 1] + 511) // 512) * 8
+    put = place[:-1].copy()
+    for row in range(y.shape[0]):
+        c = y[row]
+        if c >= 0:
+            order[put[c]] = row
+            put[c] += 1
+
+
+@jit
+def _gather(values, order, place, word, buffer):
+    for c in range(place.shape[0] - 1):
+        begin, size = word[c] * 64, place[c + 1] - place[c]
+        target, source = buffer[begin : word[c + 1] * 64], order[place[c] : place[c + 1]]
+        for k in range(size):
+            target[k] = values[np.uint32(source[k])]
+        for k in range(size, target.shape[0]):
+            target[k] = -1
+
+
+@jit
+def _size(words):
+    total = np.uint64(0)
+    for w in range(words.shape[0]):
+        total += ones(words[w])
+    return total
+
+
+@jit
+def _intersect(mine, others, my_size, other_size, my_whole, other_whole, word, counts):
+    """Add the sizes of the intersections to a table; those of the last state are what the others leave of it."""
+    classes, many = word.shape[0] - 1, others.shape[0]
+    rows, columns = mine.shape[0] - int(my_whole), many - int(other_whole)
+    found, column = np.empty(many, np.int64), np.empty(many, np.int64)
+    for c in range(classes):  # the sets of one class stay in the first cache
+        begin, end = word[c], word[c + 1]
+        column[:] = 0
+        for u in range(rows):
+            _sizes(mine[u, begin:end], others[:columns], begin, end, found)
+            if other_whole:
+                found[columns] = my_size[u, c] - found[:columns].sum()
+            for v in range(many):
+                counts[(u * many + v) * classes + c] += found[v]
+                column[v] += found[v]
+        if my_whole:
+            for v in range(many):
+                counts[(rows * many + v) * classes + c] += other_size[v, c] - column[v]
+
+
+@jit
+def _sizes(words, others, begin, end, found):
+    """Write the size of the intersection of some words with those of each of the others, four sets at a time."""
+    four = others.shape[0] // 4 * 4
+    for v in range(0, four, 4):
+        b0, b1 = others[v, begin:end], others[v + 1, begin:end]
+        b2, b3 = others[v + 2, begin:end], others[v + 3, begin:end]
+        n0, n1, n2, n3 = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+        for w in range(words.shape[0]):
+            n0 += ones(words[w] & b0[w])
+            n1 += ones(words[w] & b1[w])
+            n2 += ones(words[w] & b2[w])
+            n3 += ones(words[w] & b3[w])
+        found[v], found[v + 1], found[v + 2], found[v + 3] = n0, n1, n2, n3
+    for v in range(four, others.shape[0]):
+        b = others[v, begin:end]
+        n = np.uint64(0)
+        for w in range(words.shape[0]):
+            n += ones(words[w] & b[w])
+        found[v] = n

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tinybayes._kernels.columns import count_cuts, look_up_column, mark_column, shift
+from tinybayes._kernels.encode import count_cuts, look_up_column, mark_column, shift
 from tinybayes.data.encode import encode_column, infinity, row_weights
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import Columns, code_dtype

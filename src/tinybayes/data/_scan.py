@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tinybayes._kernels.columns import any_infinite
+from tinybayes._kernels.encode import any_infinite
 from tinybayes.data._arrow import TABLE, distinct, known_numbers, whole
 from tinybayes.data._table import Pieces
 from tinybayes.data.encode import infinity

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tinybayes._kernels.tree_parts import count_leaf
+from tinybayes._kernels.grow import count_leaf
 from tinybayes.learn.circuits import pools
 from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.model import Dataset, Variable

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
+from tinybayes._kernels.grow import N_PARTS, leaf_score
 from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
-from tinybayes._kernels.tree_parts import N_PARTS, leaf_score
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit

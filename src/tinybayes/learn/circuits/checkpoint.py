@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from tinybayes._kernels.tree_parts import N_PARTS, N_SPLITS, UNKNOWN, Table
+from tinybayes._kernels.grow import N_PARTS, N_SPLITS, UNKNOWN, Table
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.learn.circuits.learn_ac import Grown, Growth, State

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels import grow as kernel
-from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, edge_cost
-from tinybayes._kernels.heap import Heap
-from tinybayes._kernels.tree_parts import (
+from tinybayes._kernels.grow import (
     LIKELIHOOD,
     LIMITED,
     N_LOOKS,
@@ -31,6 +29,8 @@ from tinybayes._kernels.tree_parts import (
     Trees,
     find_gains,
 )
+from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, edge_cost
+from tinybayes._kernels.heap import Heap
 from tinybayes.errors import error
 from tinybayes.learn.circuits import pools
 from tinybayes.learn.circuits.options import CircuitOptions

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from tinybayes._kernels.grow import Greedy
+from tinybayes._kernels.grow import Greedy, Parts, Table, Work, leaf_score
 from tinybayes._kernels.growing_circuit import N_NODES, ROOT, WORD, Graph, Scratch, add_node, list_nodes
-from tinybayes._kernels.tree_parts import Parts, Table, Work, leaf_score
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
