@@ -110,31 +110,29 @@ def tie(
     return tying.best(_candidate_levels(levels, candidates, tying.groups(tying.tables), data is not None))
 
 
+@dataclass(eq=False)
 class _Tying:
-    """The tables of a model, and how levels for them are found and judged; the arguments are those of `tie`."""
+    """The tables of a model and the choice of their levels; the fields are the arguments of `tie`."""
 
-    def __init__(
-        self,
-        model: BayesNet | Circuit,
-        data: Dataset | None,
-        counts: Dataset | None,
-        per_table: bool,
-        zeros: float | Literal["keep"],
-        renormalize: bool,
-        max_edges: int,
-    ) -> None:
-        self.model, self.data, self.per_table, self.renormalize = model, data, per_table, renormalize
-        self.max_edges = max_edges
-        if isinstance(model, Circuit):
-            _check_circuit(model, counts=counts, per_table=per_table, zeros=zeros != "keep", renormalize=renormalize)
-            self.tables = [model.log_parameters[None]]
-        else:
-            self.tables = [cpd.log_parameters for cpd in model.cpds]
-        if zeros != "keep":
-            self.tables = _smoothed(self.tables, zeros)
+    model: BayesNet | Circuit
+    data: Dataset | None
+    counts: Dataset | None
+    per_table: bool
+    zeros: float | Literal["keep"]
+    renormalize: bool
+    max_edges: int
+
+    def __post_init__(self) -> None:
+        self.tables = [part.log_parameters for part in _parts(self.model)]
+        if isinstance(self.model, Circuit):
+            options = {"counts": self.counts, "per_table": self.per_table, "zeros": self.zeros != "keep"}
+            _check_circuit(self.model, **options, renormalize=self.renormalize)
+            self.tables = [self.tables[0][None]]
+        if self.zeros != "keep":
+            self.tables = _smoothed(self.tables, self.zeros)
         self.weights = np.ones(sum(table.size for table in self.tables))
-        if counts is not None:
-            self.weights += _entry_counts(model, counts)
+        if self.counts is not None:
+            self.weights += _entry_counts(self.model, self.counts)
 
     def groups(self, tables: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the numbers that share levels: those of each table, or all of them."""
@@ -148,12 +146,13 @@ class _Tying:
         chosen = max(path, key=lambda point: (point[1], -point[0]))[0] if path else tried[0]
         forms = books.formats(chosen)
         tied = _stored(self.model, self.tables, forms)
-        quantized = [cpd.log_parameters for cpd in getattr(tied, "cpds", [tied])]
+        quantized = [part.log_parameters for part in _parts(tied)]
         distances = [_distance(old.reshape(new.shape), new) for old, new in zip(self.tables, quantized, strict=True)]
         if self.renormalize:
             tied = self._renormalized(tied)
-        network, circuit = isinstance(self.model, BayesNet), None if likelihood is None else likelihood.circuit
-        circuit = self.model if isinstance(self.model, Circuit) else circuit
+        network = isinstance(self.model, BayesNet)
+        compiled = None if likelihood is None else likelihood.circuit
+        circuit = self.model if isinstance(self.model, Circuit) else compiled
         return Tied(
             model=tied,
             levels=max(len(form.values) for form in forms),
@@ -227,18 +226,10 @@ class Books:
 
 
 class Likelihood:
-    """Mean log-likelihood of data under tables of the shape and zeros of a model's.
+    """Mean log-likelihood of data under tables of the shape and zeros of a model's; unknown values are summed out.
 
-    Parameters
-    ----------
-    model
-        The model. A network is compiled once, for all parameters with the same zeros.
-    data
-        The rows; unknown values are summed out.
-    by_rows
-        Take the likelihood of the network with normalised rows; also where the circuit would be too large.
-    max_edges
-        The largest circuit to compile.
+    A network is compiled once, for all parameters with the same zeros. `by_rows` asks for the likelihood of the network
+    with normalised rows, which also replaces the exact one where the circuit would have more than `max_edges` edges.
     """
 
     def __init__(self, model: BayesNet | Circuit, data: Dataset, by_rows: bool, max_edges: int) -> None:
@@ -339,9 +330,14 @@ def _stored(model: Any, tables: Sequence[np.ndarray], forms: Sequence[NumberForm
     return BayesNet(model.variables, model.target, cpds)
 
 
+def _parts(model: Any) -> Sequence[Any]:
+    """Return the parts that hold the tables: the distributions of a network, or the circuit."""
+    return [model] if isinstance(model, Circuit) else model.cpds
+
+
 def _with_values(circuit: Circuit, model: Any) -> Circuit:
     """Return a circuit with the parameters of a model."""
-    values = [part.log_parameters.reshape(-1) for part in getattr(model, "cpds", [model])]
+    values = [part.log_parameters.reshape(-1) for part in _parts(model)]
     return replace(circuit, table=np.concatenate(values), format=Float(64))
 
 
@@ -353,6 +349,6 @@ def _check_circuit(circuit: Circuit, **options: Any) -> None:
 
 
 def _distance(table: np.ndarray, quantized: np.ndarray) -> float:
-    """Return the largest distance of finite numbers from what they became."""
+    """Return the largest distance of finite numbers from their quantised values."""
     finite = np.isfinite(table)
     return float(np.abs(table[finite] - quantized[finite]).max(initial=0.0))

@@ -1,11 +1,11 @@
-"""The price of a model: memory as it is stored, operations as the papers count them."""
+"""The price of a model: memory as it is stored, operations as the papers count them; the cheapest format."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from tinybayes.cost.neural_net import neural_net_cost
-from tinybayes.model import BayesNet, Circuit, Cost, DecisionTree, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, Codebook, Cost, DecisionTree, Float, NeuralNet, NumberFormat, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
 
 
@@ -78,3 +78,13 @@ def _circuit_cost(circuit: Circuit) -> Cost:
         comparisons=answers - 1,
         edges=circuit.n_edges,
     )
+
+
+def cheapest_format(tables: Sequence[np.ndarray]) -> NumberFormat:
+    """Return a codebook of all values of log-parameters, or 32-bit floats where those take no more bits.
+
+    The values are numbers that 32-bit floats hold. All tables share the codebook, which is paid once.
+    """
+    values = np.concatenate([np.asarray(table).reshape(-1) for table in tables])
+    book = Codebook(tuple(np.unique(values).tolist()))
+    return book if book.bits * values.size + book.shared_bits < 32 * values.size else Float()

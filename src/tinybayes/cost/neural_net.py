@@ -18,9 +18,8 @@ def neural_net_cost(net: NeuralNet) -> Cost:
     for number, layer in enumerate(net.layers):
         centred = number == 0 and not layer.convolution and bool(net.inputs.center.any())
         biases = layer.units if layer.bias.any() or centred else 0
-        multipliers = 0 if layer.multiplier is None else layer.units
-        if layer.multiplier is not None and len(np.unique(layer.multiplier)) == 1:
-            multipliers = 1
+        distinct = 0 if layer.multiplier is None else len(np.unique(layer.multiplier))
+        multipliers = layer.units if distinct > 1 else distinct
         bits += layer.codes.size * layer.bits + 32 * biases + 16 * multipliers
         parameters += layer.codes.size + biases + multipliers
     tables = [net.inputs.multiplier] + ([net.inputs.center] if net.layers[0].convolution else [])
@@ -28,7 +27,8 @@ def neural_net_cost(net: NeuralNet) -> Cost:
         if len(np.unique(table)) > 1:
             bits += 16 * len(table)
             parameters += len(table)
-    operations = paper_cost(net, batch_norm=_scaled(net))
+    # Batch normalisation leaves biases of hidden units.
+    operations = paper_cost(net, batch_norm=any(layer.bias.any() for layer in net.layers[:-1]))
     return replace(operations, bits=bits, parameters=parameters)
 
 
@@ -67,10 +67,9 @@ def layers_cost(
     *hidden, last = sizes
     scaled = hidden if batch_norm else []
     units = sum(layer.units for layer in scaled)
+    weight_bits = sum(layer.weights * b for layer, b in zip(sizes, bits, strict=True))
     return Cost(
-        bits=sum(layer.weights * b for layer, b in zip(sizes, bits, strict=True))
-        + FLOAT * last.units
-        + unit_bits * units,
+        bits=weight_bits + FLOAT * last.units + unit_bits * units,
         parameters=sum(layer.weights for layer in sizes) + last.units + 2 * units,
         multiplications=sum(layer.positions * layer.weights for layer in sizes),
         additions=sum(layer.positions * layer.units for layer in [*scaled, last]),
@@ -92,8 +91,3 @@ def paper_cost(net: NeuralNet, *, batch_norm: bool) -> Cost:
     units = 0 if net.layers[0].convolution else net.layers[0].units
     seen = len(np.unique(net.inputs.feature[indicators]))
     return cost + Cost(additions=seen * units, multiplications=-int(indicators.sum()) * units)
-
-
-def _scaled(net: NeuralNet) -> bool:
-    """Tell whether hidden units have biases of their own, as batch normalisation leaves them."""
-    return any(bool(layer.bias.any()) for layer in net.layers[:-1])

@@ -47,11 +47,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Place:
+class Origin:
     """Where bytes came from, and the remedy when they are wrong."""
 
     name: str
     remedy: str
+
+    def error(self, expected: str, got: object) -> TinybayesError:
+        """Build the error for wrong bytes."""
+        return error(expected, got, where=self.name, remedy=self.remedy, kind=FileError)
 
 
 def content_sum(X: np.ndarray, y: np.ndarray) -> str:
@@ -126,7 +130,7 @@ def reference_fold(path: Path, fold: int) -> list[np.ndarray]:
     return parts
 
 
-def _published(url: str, read: Callable[[bytes, Place], T], progress: bool) -> T:
+def _published(url: str, read: Callable[[bytes, Origin], T], progress: bool) -> T:
     """Read a public file from the cache; download it first where it is not there yet."""
     path = cache_dir() / url.rpartition("/")[2]
     if path.exists():
@@ -135,7 +139,7 @@ def _published(url: str, read: Callable[[bytes, Place], T], progress: bool) -> T
             content = path.read_bytes()
         return read(content, origin)
     content = _download(url, path, progress)
-    result = read(content, Place(url, f"try again, or put the right file at {path}"))
+    result = read(content, Origin(url, f"try again, or put the right file at {path}"))
     with _entering_cache(path) as temporary:
         temporary.write_bytes(content)
     return result
@@ -153,8 +157,7 @@ def _download(url: str, path: Path, progress: bool) -> bytes:
     except TinybayesError:
         raise
     except (OSError, HTTPException, ValueError) as problem:
-        reason = str(problem) or type(problem).__name__
-        raise error("to download it", reason, where=url, remedy=remedy, kind=FileError) from problem
+        raise Origin(url, remedy).error("to download it", _reason(problem)) from problem
     if len(content) > LIMIT:
         raise error(f"at most {LIMIT:,} bytes", "more", where=url, kind=FileError)
     if len(content) < size:
@@ -195,39 +198,35 @@ def _entering_cache(path: Path) -> Any:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise error(
-            "a directory for the cache",
-            problem.strerror or problem,
-            where=str(path.parent),
-            remedy="set TINYBAYES_CACHE to one that can be written to",
-            kind=FileError,
-        ) from problem
+        origin = Origin(str(path.parent), "set TINYBAYES_CACHE to one that can be written to")
+        raise origin.error("a directory for the cache", problem.strerror or problem) from problem
     return atomic_path(path)
 
 
-def _local(path: Path) -> Place:
-    return Place(str(path), "restore the file, or unset TINYBAYES_DATA to use the public one")
+def _local(path: Path) -> Origin:
+    return Origin(str(path), "restore the file, or unset TINYBAYES_DATA to use the public one")
 
 
-def _cached(path: Path) -> Place:
-    return Place(str(path), "delete the file and load again")
+def _cached(path: Path) -> Origin:
+    return Origin(str(path), "delete the file and load again")
+
+
+def _reason(problem: Exception) -> str:
+    return str(problem) or type(problem).__name__
 
 
 @contextmanager
-def _reading(origin: Place) -> Iterator[None]:
-    """Turn what decoders raise on damaged bytes into our error."""
+def _reading(origin: Origin) -> Iterator[None]:
+    """Turn the exceptions of decoders on damaged bytes into our error."""
     try:
         yield
     except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as problem:
-        got = str(problem) or type(problem).__name__
-        raise error("a readable file", got, where=origin.name, remedy=origin.remedy, kind=FileError) from problem
+        raise origin.error("a readable file", _reason(problem)) from problem
 
 
-def _require_sum(actual: str, expected: str, origin: Place) -> None:
+def _require_sum(actual: str, expected: str, origin: Origin) -> None:
     if actual != expected:
-        raise error(
-            f"content with the SHA-256 sum {expected}", actual, where=origin.name, remedy=origin.remedy, kind=FileError
-        )
+        raise origin.error(f"content with the SHA-256 sum {expected}", actual)
 
 
 def _require_bytes(array: np.ndarray, axes: int, where: str) -> None:
@@ -236,7 +235,7 @@ def _require_bytes(array: np.ndarray, axes: int, where: str) -> None:
         raise error(f"uint8 numbers with {axes} axes", got, where=where, kind=FileError)
 
 
-def _npz_rows(name: str, path: Path, origin: Place) -> Rows:
+def _npz_rows(name: str, path: Path, origin: Origin) -> Rows:
     parts = [("x_train", "y_train"), ("x_test", "y_test")] if name == "mnist" else [("x", "y")]
     with _reading(origin), open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         X = np.concatenate([arrays[x] for x, _ in parts])
@@ -250,25 +249,25 @@ def _npz_rows(name: str, path: Path, origin: Place) -> Rows:
     return X, y
 
 
-def _zeros_and_ones(file: str, content: bytes, origin: Place) -> np.ndarray:
+def _zeros_and_ones(file: str, content: bytes, origin: Origin) -> np.ndarray:
     _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], origin)
     width = content.index(b"\n") + 1  # a digit and a comma, or the end of the line, for each variable
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, width)[:, ::2] - ord("0")
 
 
-def _letter(content: bytes, origin: Place) -> Rows:
+def _letter(content: bytes, origin: Origin) -> Rows:
     _require_sum(hashlib.sha256(content).hexdigest(), SHA256["letter-recognition.data"], origin)
     table = pd.read_csv(io.BytesIO(content), header=None)
     return table.iloc[:, 1:].to_numpy(np.uint8), table[0].map(ord).to_numpy(np.uint8) - ord("A")
 
 
-def _satimage(file: str, content: bytes, origin: Place) -> Rows:
+def _satimage(file: str, content: bytes, origin: Origin) -> Rows:
     _require_sum(hashlib.sha256(content).hexdigest(), SHA256[file], origin)
     table = pd.read_csv(io.BytesIO(content), header=None, sep=" ").to_numpy(np.uint8)
     return table[:, :-1], table[:, -1]
 
 
-def _usps(content: bytes, origin: Place) -> Rows:
+def _usps(content: bytes, origin: Origin) -> Rows:
     """Read Roweis's MATLAB file: pixels by images by digits, the digits in the order 1, 2, ..., 9, 0."""
     from scipy.io import loadmat
 
@@ -276,8 +275,7 @@ def _usps(content: bytes, origin: Place) -> Rows:
         data = np.asarray(loadmat(io.BytesIO(content), variable_names=["data"])["data"], dtype=np.uint8)
         pixels, images, digits = data.shape
     except Exception as problem:  # SciPy raises almost anything on damaged bytes
-        got = str(problem) or type(problem).__name__
-        raise error("a MATLAB file", got, where=origin.name, remedy=origin.remedy, kind=FileError) from problem
+        raise origin.error("a MATLAB file", _reason(problem)) from problem
     X = data.transpose(2, 1, 0).reshape(-1, pixels)
     y = np.repeat((np.arange(digits, dtype=np.uint8) + 1) % 10, images)
     _require_sum(content_sum(X, y), CONTENT["usps"], origin)
@@ -291,14 +289,13 @@ def _mnist() -> Rows:
     from sklearn import datasets
 
     remedy = "go online, or set TINYBAYES_DATA to a directory that holds classification/raw/mnist.npz"
-    origin = Place(f"OpenML data set {MNIST_ID}", remedy)
+    origin = Origin(f"OpenML data set {MNIST_ID}", remedy)
     try:
-        # Not in scikit-learn's cache: ours takes a tenth of the space, and only what was checked.
+        # Not in scikit-learn's cache: ours takes a tenth of the space, and holds only checked content.
         bunch = datasets.fetch_openml(data_id=MNIST_ID, as_frame=False, cache=False)
         X, y = np.asarray(bunch.data).astype(np.uint8), np.asarray(bunch.target).astype(np.uint8)
     except (OSError, HTTPException, ValueError) as problem:
-        reason = str(problem) or type(problem).__name__
-        raise error("to download it", reason, where=origin.name, remedy=remedy, kind=FileError) from problem
+        raise origin.error("to download it", _reason(problem)) from problem
     _require_sum(content_sum(X, y), CONTENT["mnist"], origin)
     with _entering_cache(path) as temporary:
         np.savez_compressed(temporary, x_train=X[:60_000], y_train=y[:60_000], x_test=X[60_000:], y_test=y[60_000:])

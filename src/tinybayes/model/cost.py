@@ -1,4 +1,4 @@
-"""The price of a model: what it stores and what a prediction does."""
+"""The price of a model: its memory, and the work of a prediction."""
 
 from dataclasses import asdict, dataclass
 
@@ -42,19 +42,15 @@ class Cost:
         return -(-self.bits // 8)
 
     def to_dict(self) -> dict[str, int]:
-        """Return all items by name, including the derived ones."""
+        """Return all entries by name, including the derived ones."""
         return {**asdict(self), "operations": self.operations, "bytes": self.bytes}
 
     def __add__(self, other: "Cost") -> "Cost":
-        names = self.__dataclass_fields__
-        return Cost(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return Cost(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
     def fits(self, budget: "Cost") -> bool:
-        """Tell whether no item is above the budget's; an item of zero in the budget sets no limit."""
-        return all(
-            getattr(budget, name) == 0 or getattr(self, name) <= getattr(budget, name)
-            for name in self.__dataclass_fields__
-        )
+        """Tell whether no entry is above the budget's; an entry of zero in the budget sets no limit."""
+        return all(limit == 0 or getattr(self, name) <= limit for name, limit in vars(budget).items())
 
     def __str__(self) -> str:
         size = f"{self.bytes:,} B" if self.bytes < 10_000 else f"{self.bytes / 1000:,.1f} kB"

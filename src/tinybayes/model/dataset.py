@@ -87,13 +87,12 @@ class Columns(NamedTuple):
 
 def concatenate(parts: Sequence[Dataset]) -> Dataset:
     """Join data sets over the same variables, one below the other."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    y = None if parts[0].y is None else np.concatenate([part.y for part in parts if part.y is not None])
-    weight = None
-    if parts[0].weight is not None:
-        weight = np.concatenate([part.weight for part in parts if part.weight is not None])
-    return Dataset(parts[0].variables, parts[0].target, np.concatenate([part.X for part in parts]), y, weight)
+        return first
+    y = None if first.y is None else np.concatenate([p.y for p in parts if p.y is not None])
+    weight = None if first.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None])
+    return Dataset(first.variables, first.target, np.concatenate([p.X for p in parts]), y, weight)
 
 
 def _same_length(array: np.ndarray, X: np.ndarray, name: str) -> None:
@@ -112,10 +111,7 @@ def _codes(values: np.ndarray, name: str, cardinalities: np.ndarray, ndim: int) 
         wrong = np.flatnonzero((low < MISSING) | (high >= limit))
         if wrong.size:
             column = int(wrong[0])
-            raise error(
-                f"codes from -1 to {limit[column] - 1}",
-                f"{low[column]} to {high[column]}",
-                where=f"{name}, column {column}" if ndim == 2 else name,
-            )
+            where = f"{name}, column {column}" if ndim == 2 else name
+            raise error(f"codes from -1 to {limit[column] - 1}", f"{low[column]} to {high[column]}", where=where)
     largest = int(cardinalities.max()) if cardinalities.size else 1
     return np.ascontiguousarray(array, dtype=code_dtype(largest))

@@ -53,33 +53,18 @@ def check_codes(
     complete: bool = False,
     remedy: str = "",
 ) -> np.ndarray:
-    """Return rows of codes as an array, checked so that no kernel reads beyond a table.
+    """Return rows of codes, -1 where a value is missing, checked so that no kernel reads beyond a table.
 
-    Parameters
-    ----------
-    X
-        Integer codes, shape (rows, variables); -1 where a value is missing.
-    cardinalities
-        The number of states of each column.
-    where, remedy
-        For the error.
-    complete
-        Refuse missing values.
+    Missing values are refused where the rows must be complete; `where` and `remedy` are parts of the error.
     """
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != len(cardinalities) or X.dtype.kind not in "iu":
-        got, remedy = (
-            f"{X.dtype} of shape {X.shape}",
-            remedy or ("pass X[None] for a single row" if X.ndim == 1 else ""),
-        )
-        raise error(f"integer codes with {len(cardinalities)} columns", got, where=where, remedy=remedy)
+        expected, got = f"integer codes with {len(cardinalities)} columns", f"{X.dtype} of shape {X.shape}"
+        single = "pass X[None] for a single row" if X.ndim == 1 else ""
+        raise error(expected, got, where=where, remedy=remedy or single)
     least, limit = 0 if complete else -1, np.asarray(cardinalities, dtype=np.int64)
     if X.size and (int(X.min()) < least or (X.max(axis=0) >= limit).any()):
         column = int(np.flatnonzero((X.min(axis=0) < least) | (X.max(axis=0) >= limit))[0])
-        raise error(
-            f"codes from {least} to {limit[column] - 1}",
-            f"{X[:, column].min()} to {X[:, column].max()}",
-            where=f"{where}, column {column}",
-            remedy=remedy,
-        )
+        expected, got = f"codes from {least} to {limit[column] - 1}", f"{X[:, column].min()} to {X[:, column].max()}"
+        raise error(expected, got, where=f"{where}, column {column}", remedy=remedy)
     return X

@@ -68,7 +68,7 @@ class LogLinear(Record):
     factors
         Each says, for every assignment of its variables, which of its features is true.
     weights
-        One weight for each tie class; minus infinity forbids what has the feature.
+        One weight for each tie class; minus infinity forbids the assignments that have the feature.
     ties
         The tie class of each feature; by default every feature has a class, and so a weight, of its own.
     """
@@ -137,22 +137,19 @@ class LogLinear(Record):
         Features are numbered through the tables, one after the other, row by row; the class variable is the last.
         Entries stored in a `Codebook` are tied: those of equal codebooks with the same level are one class.
         """
-        factors, offset = [], 0
-        for node, cpd in enumerate(net.cpds):
-            size, tree = cpd.table.size, cpd.tree
-            if tree is not None:
-                tree = _with_state(tree, node, cpd.table.shape[1])
-            factors.append(Factor((*cpd.parents, node), np.arange(offset, offset + size), tree))
-            offset += size
         values = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
-        books = {cpd.format: None for cpd in net.cpds if isinstance(cpd.format, Codebook)}
         keys = np.arange(len(values))  # entries with the same key are tied
-        first = {book: offset + sum(len(b.values) for b in list(books)[:k]) for k, book in enumerate(books)}
-        start = 0
-        for cpd in net.cpds:
+        first_key, next_key = dict[Codebook, int](), len(values)
+        factors, start = [], 0
+        for node, cpd in enumerate(net.cpds):
+            stop = start + cpd.table.size
+            tree = None if cpd.tree is None else _with_state(cpd.tree, node, cpd.table.shape[1])
+            factors.append(Factor((*cpd.parents, node), np.arange(start, stop), tree))
             if isinstance(cpd.format, Codebook):
-                keys[start : start + cpd.table.size] = first[cpd.format] + cpd.table.reshape(-1).astype(np.int64)
-            start += cpd.table.size
+                if cpd.format not in first_key:
+                    first_key[cpd.format], next_key = next_key, next_key + len(cpd.format.values)
+                keys[start:stop] = first_key[cpd.format] + cpd.table.reshape(-1).astype(np.int64)
+            start = stop
         _, where, ties = np.unique(keys, return_index=True, return_inverse=True)
         return cls(net.nodes, tuple(factors), values[where], ties.reshape(-1))
 

@@ -1,4 +1,4 @@
-"""Quantised neural networks in integers: what a device computes, to the last bit.
+"""Quantised neural networks in integers: the computation of a device, to the last bit.
 
 Weights are codes of eq. 12-13 of resource_efficient_bn_classifiers: with ``b`` bits a code ``k`` stands for
 ``w = (2 k - m) / m`` with ``m = 2**b - 1``, so that all sums can be made of the integers ``2 k - m``. Everything
@@ -41,7 +41,7 @@ class Inputs:
     center: np.ndarray
 
     def __post_init__(self) -> None:
-        for name in ("feature", "state", "multiplier", "center"):
+        for name in self.__dataclass_fields__:
             value = np.ascontiguousarray(getattr(self, name), dtype=np.int32)
             if value.ndim != 1 or len(value) != len(self.feature):
                 raise error(f"one entry for each of {len(self.feature)} columns", value.shape, where=f"inputs, {name}")
@@ -161,14 +161,14 @@ class NeuralNet:
             raise error("a finite scale above zero", self.scale, where="NeuralNet, scale")
         self._check_inputs()
         self._check_layers()
-        wide = [(i, reach) for i, reach in enumerate(self.reach) if reach > LARGEST]
-        if wide:
-            remedy = "use fewer bits, units or states"
-            raise error("sums below 2**31", f"{wide[0][1]:,}", where=f"layer {wide[0][0]}", remedy=remedy)
+        for number, reach in enumerate(self.reach):
+            if reach > LARGEST:
+                remedy = "use fewer bits, units or states"
+                raise error("sums below 2**31", f"{reach:,}", where=f"layer {number}", remedy=remedy)
         for number, (layer, reach) in enumerate(zip(self.layers, self.reach, strict=True)):
-            if scaling_reach(layer, reach) > 2**32 - 1:
-                got = f"{scaling_reach(layer, reach):,}"
-                raise error("scaled sums below 2**32", got, where=f"layer {number}", remedy="shift by more bits before")
+            if (scaled := scaling_reach(layer, reach)) > 2**32 - 1:
+                remedy = "shift by more bits before"
+                raise error("scaled sums below 2**32", f"{scaled:,}", where=f"layer {number}", remedy=remedy)
 
     def _check_inputs(self) -> None:
         inputs = self.inputs
@@ -201,9 +201,9 @@ class NeuralNet:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """What enters each layer: (units,), or (rows, columns, channels) of an image."""
-        convolution = self.layers[0].convolution and self.image_shape is not None
-        shape: tuple[int, ...] = (*self.image_shape, 1) if convolution and self.image_shape else (len(self.inputs),)
+        """The shape of the inputs of each layer: (units,), or (rows, columns, channels) of an image."""
+        image = self.image_shape if self.layers[0].convolution else None
+        shape: tuple[int, ...] = (len(self.inputs),) if image is None else (*image, 1)
         entering = []
         for layer in self.layers:
             entering.append(shape)
@@ -233,7 +233,7 @@ def input_reach(variables: Sequence[Variable], inputs: Inputs) -> np.ndarray:
 
 
 def sum_reach(layer: Layer, values: np.ndarray) -> int:
-    """Bound sums together with the bias, from the largest magnitudes of what enters the layer."""
+    """Bound sums together with the bias, from the largest magnitudes of the inputs of the layer."""
     weights = np.abs(layer.weights).astype(np.float64)  # exact below 2**53; beyond it, unlike integers, never wraps
     if layer.convolution:
         channels = values.reshape(-1, weights.shape[2]).max(axis=0)
@@ -244,7 +244,7 @@ def sum_reach(layer: Layer, values: np.ndarray) -> int:
 
 
 def value_reach(layer: Layer, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the largest magnitudes of what leaves a layer in this shape."""
+    """Return the largest magnitudes of the outputs of a layer, which have this shape."""
     return np.full(shape, 1 if layer.activation == "sign" else PEAK, dtype=np.int64)
 
 

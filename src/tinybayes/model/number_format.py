@@ -6,6 +6,7 @@ same `BayesNet` in `Fixed`, a network with tied parameters the same in `Codebook
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,19 +18,15 @@ class Float:
     """IEEE floating point; 32 bits unless asked otherwise."""
 
     bits: int = 32
+    shared_bits: ClassVar[int] = 0  # stored once for a model, beside its entries
 
     def __post_init__(self) -> None:
         if self.bits not in (32, 64):
             raise error("32 or 64 bits", self.bits, where="Float")
 
-    @property
-    def shared_bits(self) -> int:
-        """Bits stored once for a model, beside its entries."""
-        return 0
-
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the codes of log-parameters."""
-        with np.errstate(over="ignore"):  # what float32 cannot hold is minus infinity
+        with np.errstate(over="ignore"):  # numbers below the range of float32 become minus infinity
             return np.ascontiguousarray(values, dtype=np.float32 if self.bits == 32 else np.float64)
 
     def checked(self, codes: np.ndarray) -> np.ndarray:
@@ -56,26 +53,19 @@ class Fixed:
 
     integer: int
     fraction: int
+    shared_bits: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, int | np.integer) for part in (self.integer, self.fraction)):
             raise error("integer numbers of bits", (self.integer, self.fraction), where="Fixed")
         if not (1 <= self.integer + self.fraction <= 32 and abs(self.fraction) <= 1000):
-            raise error(
-                "1 to 32 bits in all and a fraction within 1000",
-                self.integer + self.fraction,
-                where=f"Fixed{(self.integer, self.fraction)}",
-            )
+            expected, where = "1 to 32 bits in all and a fraction within 1000", f"Fixed{(self.integer, self.fraction)}"
+            raise error(expected, self.integer + self.fraction, where=where)
 
     @property
     def bits(self) -> int:
         """Bits of an entry."""
         return self.integer + self.fraction
-
-    @property
-    def shared_bits(self) -> int:
-        """Bits stored once for a model, beside its entries."""
-        return 0
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Round half to even, then clip to the range (eq. 11)."""
@@ -120,10 +110,9 @@ class Codebook:
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the index of the nearest level; the lower one where two are equally near."""
         levels = np.array(self.values)
-        array = np.asarray(values, dtype=np.float64)
         with np.errstate(invalid="ignore"):
             middles = (levels[:-1] + levels[1:]) / 2
-        return np.searchsorted(middles, array, side="left").astype(_unsigned(self.bits))
+        return np.searchsorted(middles, np.asarray(values, dtype=np.float64)).astype(_unsigned(self.bits))
 
     def checked(self, codes: np.ndarray) -> np.ndarray:
         """Return codes as they are stored; raise when they do not fit this format."""

@@ -1,4 +1,4 @@
-"""What the types of this room share: equality of records that hold arrays, and the nodes of a model."""
+"""Common to many types: equality of records that hold arrays, and the nodes of a model."""
 
 from functools import cached_property
 from typing import Any, ClassVar
