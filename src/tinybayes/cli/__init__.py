@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import be_quiet, quietable
+from tinybayes.cli._console import be_quiet
 from tinybayes.cli._options import Commands, Quiet, spelled_out
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.demo import demo
@@ -77,7 +77,7 @@ app = typer.Typer(
 def _complete(command: Callable[..., None], settings: dict[str, Any]) -> object:
     """Return a command of the application with the options that come from dataclasses."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(**settings)(quietable(spelled_out(command)))
+    alone.command(**settings)(spelled_out(command))
     return typer.main.get_command(alone)
 
 
@@ -85,7 +85,7 @@ for panel, commands in COMMANDS.items():
     for command, short, example in commands:
         settings: dict[str, Any] = {"short_help": short, "rich_help_panel": panel}
         settings |= {"epilog": f"Example: [bold]tinybayes {example}[/bold]"}
-        app.command(**settings)(quietable(spelled_out(command, stub=True)))
+        app.command(**settings)(spelled_out(command, stub=True))
         if hasattr(command, "learners"):
             Commands.late[command.__name__.replace("_", "-")] = partial(_complete, command, settings)
 

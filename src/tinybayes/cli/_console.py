@@ -1,24 +1,21 @@
 """What the commands print.
 
-The option ``--quiet`` is added to all commands from outside (`quietable`): commands print through the functions here,
-which decide in one place what is silent. Answers, ``--json`` and errors are always printed.
+Commands print through the functions here, which decide what ``--quiet`` silences. Answers, ``--json`` and errors are
+always printed.
 """
 
-import inspect
 import json
 import math
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tinybayes.cli._options import Quiet
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -31,21 +28,6 @@ def be_quiet(quiet: bool) -> None:
     """Say for this command whether tables, remarks and progress are wanted."""
     global _silent
     _silent = quiet
-
-
-def quietable(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the option --quiet, which all of them share; before the command's name it does the same."""
-
-    @wraps(command)
-    def run(*, quiet: bool, **values: Any) -> None:
-        be_quiet(quiet or _silent)
-        command(**values)
-
-    given = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
-    run.__signature__ = given.replace(parameters=[*given.parameters.values(), option])  # type: ignore[attr-defined]
-    run.__annotations__ = {**inspect.get_annotations(command, eval_str=True), "quiet": Quiet}
-    return run
 
 
 def watched_live() -> bool:
@@ -81,7 +63,7 @@ def remark(text: str) -> None:
 
 
 def suggest(*words: object) -> str:
-    """Return what to try next, as it can be pasted into a shell."""
+    """Suggest the next command in a form that can be pasted into a shell."""
     return f"Now try: {shlex.join(['tinybayes', *map(str, words)])}"
 
 
@@ -95,9 +77,9 @@ def print_json(values: dict[str, Any], output: Path | None = None) -> None:
 def _finite(value: Any) -> Any:
     """Replace the numbers that JSON does not have by null: the log loss of an impossible row is infinite."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from tinybayes.cli._console import be_quiet
 from tinybayes.errors import error
 from tinybayes.options import Option, options_of
 
@@ -136,16 +137,23 @@ def options_from(
 
 
 def spelled_out(command: Callable[..., None], *, stub: bool = False) -> Callable[..., None]:
-    """Return a command that takes the hyper-parameters of its dataclasses one by one; a stub takes none of them."""
+    """Return a command with --quiet that takes the hyper-parameters of its dataclasses one by one; a stub takes none.
+
+    Before the name of the command, --quiet does the same.
+    """
     learners: tuple[_Learner, ...] = getattr(command, "learners", ())
     loaded = [] if stub else [(learner, *learner.load()) for learner in learners]
     own = inspect.signature(command)
     parameters = {n: p for n, p in own.parameters.items() if n not in {learner.argument for learner in learners}}
     for learner, _, hypers in loaded:
         parameters |= {name: hyper.parameter(name, learner.panel) for name, hyper in hypers.items()}
+    quietly = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    parameters["quiet"] = quietly
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(*, quiet: bool, **values: Any) -> None:
+        if quiet:
+            be_quiet(True)
         for learner, kind, hypers in loaded:
             chosen = {name: hyper.value(dashed(name), values.pop(name)) for name, hyper in hypers.items()}
             values[learner.argument] = kind(**chosen)

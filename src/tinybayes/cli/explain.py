@@ -7,6 +7,7 @@ import typer
 
 from tinybayes.cli._console import print_json, say, show, suggest
 from tinybayes.cli._options import Json, ModelFile, TableFile
+from tinybayes.cli.models import read_with_class
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -26,15 +27,12 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say what each feature of a row contributes to the decision of a network; the sum is exact."""
-    from tinybayes.deploy import read_classifier
     from tinybayes.infer import explain as explain_row
     from tinybayes.infer.ask import state_code
     from tinybayes.report.console import explanation_table
 
-    net = read_classifier(model)
-    if net.target is None:
-        remedy = f"name one: tinybayes convert {model} OUT.tb --target NAME"
-        raise error("a model with a class variable", "one without", where=str(model), remedy=remedy)
+    net = read_with_class(model)
+    assert net.target is not None
     other = None if against is None else net.target.states[state_code(net.target, against)]
     explanation = explain_row(net, _row(net, table, row), against=other)
     if as_json:

@@ -24,7 +24,7 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     from tinybayes.model import NeuralNet
     from tinybayes.report.console import evaluation_table
 
-    net = _classifier(model)
+    net = read_with_class(model)
     assert net.target is not None
     with watched(as_table(table), "evaluating") as source:
         result = measure(net, EncodedTable(source, net.variables, net.target))
@@ -58,7 +58,7 @@ def predict(
 
     if as_json and str(output) == "-":
         raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
-    net = _classifier(model)
+    net = read_with_class(model)
     with watched(as_table(table), "predicting") as source:
         # Classes in the table are not looked at: rows to predict may have them or not.
         data = EncodedTable(source, net.variables)
@@ -117,7 +117,8 @@ def convert(
         say(f"Wrote {variables:,} variables to {output}. {suggest('info', output)}")
 
 
-def _classifier(path: Path) -> "Classifier":
+def read_with_class(path: Path) -> "Classifier":
+    """Read a model that predicts a class."""
     from tinybayes.deploy import read_classifier
 
     net = read_classifier(path)

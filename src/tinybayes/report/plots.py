@@ -1,7 +1,7 @@
 """Figures for papers, drawn with Matplotlib: the front, bits, structures and tables, as SVG, PDF or PNG."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,16 +97,14 @@ def plot(
     return output
 
 
-@contextmanager
-def _matplotlib() -> Iterator[None]:
-    """Load Matplotlib, which is optional, and draw in our style."""
+def _matplotlib() -> AbstractContextManager[None]:
+    """Load Matplotlib, which is optional, and return the context in which it draws in our style."""
     try:
         import matplotlib
     except ImportError as problem:
         remedy = "install it: pip install 'tinybayes[plot]'"
         raise error("Matplotlib for figures", "none installed", where="plot", remedy=remedy) from problem
-    with matplotlib.rc_context(STYLE):
-        yield
+    return matplotlib.rc_context(STYLE)
 
 
 def _network(path: Path, wanted: str | None) -> BayesNet:
@@ -153,8 +151,7 @@ def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
     x, y = _steps(models, floor)
     axes.step(x, y, where="post", color="0.5", linewidth=0.7, zorder=1)
     axes.set(xscale="log", yscale="log", xlabel="memory of the parameters (bits)", ylabel="validation error (%)")
-    _plain_percent(axes)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _finish(axes)
     return figure
 
 
@@ -175,8 +172,7 @@ def draw_bits(models: list[dict[str, Any]], width: float) -> "Figure":
     axes.set_xscale("log", base=2)
     axes.set(yscale="log", xlabel="bits of a parameter, on average", ylabel="least validation error (%)")
     axes.xaxis.set_major_formatter("{x:g}")
-    _plain_percent(axes)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _finish(axes)
     return figure
 
 
@@ -225,13 +221,11 @@ def draw_tables(net: BayesNet, width: float, names: Sequence[str] = ()) -> "Figu
         axes.imshow(np.exp(cpd.log_parameters), vmin=0, vmax=1, cmap="cividis", aspect="auto")
         given = ", ".join(net.nodes[p].name for p in cpd.parents)
         axes.set_title(_text(f"{variable.name} | {given}" if given else variable.name), fontsize=7)
-        few = variable.cardinality <= 6
-        axes.set_xticks(
-            range(variable.cardinality) if few else [], [_text(str(s)) for s in variable.states] if few else []
-        )
         one = len(cpd.parents) == 1 and cpd.tree is None and len(cpd.table) <= 12
-        states = [_text(str(s)) for s in net.nodes[cpd.parents[0]].states] if one else []
-        axes.set_yticks(range(len(states)), states)
+        of_parent = [_text(str(s)) for s in net.nodes[cpd.parents[0]].states] if one else []
+        states = [_text(str(s)) for s in variable.states] if variable.cardinality <= 6 else []
+        axes.set_xticks(range(len(states)), states)
+        axes.set_yticks(range(len(of_parent)), of_parent)
         axes.tick_params(labelsize=6, length=0, rotation=0)
         axes.spines[:].set_visible(False)
     scale = ScalarMappable(Normalize(0, 1), "cividis")
@@ -278,7 +272,8 @@ def _steps(models: list[dict[str, Any]], floor: float) -> tuple[list[int], list[
     return x, y
 
 
-def _plain_percent(axes: Any) -> None:
+def _finish(axes: Any) -> None:
+    """Write per cents as plain numbers, and add grid and legend."""
     from matplotlib.ticker import LogLocator
 
     axes.yaxis.set_major_locator(LogLocator(subs=[1.0, 2.0, 5.0]))
@@ -286,3 +281,4 @@ def _plain_percent(axes: Any) -> None:
     axes.yaxis.set_minor_formatter("")
     axes.grid(linewidth=0.3, color="0.9")
     axes.set_axisbelow(True)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -147,12 +147,11 @@ class Store:
             machine, _, process = owner.rpartition(":")
             gone = machine == os.uname().nodename and not _alive(process)
             if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
-                run = Run(**trial.user_attrs["run"]) if "run" in trial.user_attrs else None
+                end: dict[str, Any] = {"state": TrialState.FAIL}
+                if "run" in trial.user_attrs:  # it ended between the two writes of `tell`
+                    end = {"values": Run(**trial.user_attrs["run"]).objectives}
                 with suppress(optuna.exceptions.UpdateFinishedTrialError):  # another search was faster
-                    if run is None:
-                        self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-                    else:  # it ended between the two writes of `tell`
-                        self.study.tell(trial.number, run.objectives, skip_if_finished=True)
+                    self.study.tell(trial.number, **end, skip_if_finished=True)
 
     def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> tuple[int, Setting]:
         """Draw a setting of a family, some of it fixed; return the number of its trial, too."""

@@ -8,7 +8,6 @@ import hmac
 import secrets
 import socket
 from collections.abc import Callable
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.report.front import finite
 from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
-from tinybayes.serve.guard import App, Guard
+from tinybayes.serve.guard import App, Guard, address_in
 from tinybayes.serve.source import Source, page_front
 
 if TYPE_CHECKING:
@@ -190,13 +189,10 @@ def listening(host: str, port: int) -> socket.socket:
 def address_of(listener: socket.socket, host: str) -> str:
     """Return the address of the page."""
     port = listener.getsockname()[1]
-    name = f"[{host}]" if ":" in host else host
-    try:
-        if ip_address(host).is_unspecified:  # it listens on all interfaces; the page is opened locally
-            name = "[::1]" if ":" in host else "127.0.0.1"
-    except ValueError:
-        pass  # a name
-    return f"http://{name}:{port}/"
+    address = address_in(host)
+    if address is not None and address.is_unspecified:  # it listens on all interfaces; the page is opened locally
+        host = "::1" if address.version == 6 else "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def _needed(module: str) -> Any:

@@ -6,6 +6,7 @@ have, must not come from another page, and must carry the token of this start of
 """
 
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -25,6 +26,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_HOST = re.compile(r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<name>[^:\[][^:]*))(?::[0-9]{1,5})?")
 
 
 class Guard:
@@ -81,36 +83,26 @@ def allowed_host(header: str, bound: str) -> bool:
     Unlike names, IP addresses cannot be redirected. On the loopback device only its own names are allowed; where the
     user opened the app to others, any IP address and the given name are.
     """
-    name = _name(header)
-    if name is None:
+    match = _HOST.fullmatch(header.strip().lower())
+    if match is None:
         return False
-    address = _address(name)
-    if name == "localhost" or (address is not None and address.is_loopback):
+    name = match["name"] or match["bracketed"]
+    address = address_in(name)
+    if match["bracketed"] and address is None:
+        return False
+    if is_loopback(name):
         return True
     return not is_loopback(bound) and (address is not None or name == bound.lower())
 
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches a host."""
-    address = _address(host)
+    address = address_in(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
-def _name(header: str) -> str | None:
-    """Return the name in a Host header, without its port; None when it is malformed."""
-    text = header.strip().lower()
-    if text.startswith("["):
-        name, closed, rest = text[1:].partition("]")
-        return name if closed and (not rest or _is_port(rest)) and _address(name) is not None else None
-    name, colon, port = text.partition(":")
-    return name if name and (not colon or _is_port(f":{port}")) else None
-
-
-def _is_port(text: str) -> bool:
-    return text.startswith(":") and text[1:].isascii() and text[1:].isdigit() and len(text) <= 6
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address_in(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a host is written as; None for a name."""
     try:
         return ipaddress.ip_address(name)
     except ValueError:

@@ -1,7 +1,6 @@
 """Neural networks with weights of a few bits: dense and convolutional."""
 
 import json
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,9 +28,9 @@ class Nets(Sampled):
     sizes: int  # the largest size that is drawn
     layers: tuple[int, int]  # the least and the most hidden layers that are drawn
 
-    @abstractmethod
     def image(self, views: Views) -> tuple[int, int] | None:
         """Return the shape of the image, for convolutions."""
+        return None
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the bits, the widths and the training."""
@@ -50,12 +49,11 @@ class Nets(Sampled):
         """Begin with ReLU and 4 bits, in the widest layers that the budget allows."""
         layers = self.layers[0] + 1
         guess = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "label_smoothing": 0.05}
-        guess["layers"] = layers
-        for size in (3, 2, 1):
+        for size in (3, 2, 1, 0):
             hidden = [self.narrowest * 2**size * (layer + 1) for layer in range(layers)]
             if budget.allows(*self.price(hidden, 4, views, scaled=False)):
-                return {**guess, "size": size}
-        return {**guess, "size": 0}
+                break
+        return {**guess, "layers": layers, "size": size}
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Make the layers narrower; at one unit, take fewer bits."""
@@ -98,9 +96,6 @@ class Nets(Sampled):
 
 class Dense(Nets):
     """Fully connected networks; without hidden layers it is logistic regression."""
-
-    def image(self, views: Views) -> None:
-        """There is none."""
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw how numbers enter, too."""
