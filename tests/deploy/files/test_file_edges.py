@@ -92,9 +92,9 @@ def test_headers_lie_within_the_file(tmp_path):
 def test_markov_networks_up_to_their_limits(tmp_path, monkeypatch):
     path = put(tmp_path / "a.uai", "MARKOV\n2\n2 3\n2\n2 0 1\n1 0\n6\n1 2 3 4 5 6\n2\n1 1\n")
     monkeypatch.setattr(uai, "_MAX_STATES", 5)
-    monkeypatch.setattr(uai, "MAX_ENTRIES", 8)
+    monkeypatch.setattr("tinybayes.deploy.files.network_text.MAX_ENTRIES", 8)
     assert len(read_uai_factors(path).factors) == 2
-    monkeypatch.setattr(uai, "MAX_ENTRIES", 7)
+    monkeypatch.setattr("tinybayes.deploy.files.network_text.MAX_ENTRIES", 7)
     with pytest.raises(FileError, match="at most 7 numbers in all tables, got more with function 1"):
         read_uai_factors(path)
     monkeypatch.setattr(uai, "_MAX_STATES", 4)

@@ -13,11 +13,11 @@ and last a line ``EOF``. There are no names: variables are read as ``x0, x1, ...
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from tinybayes.deploy.files.network_text import MAX_ENTRIES, Source, read_source, shorten, write_text
-from tinybayes.deploy.files.tokens import Tokens, unnamed_variables
+from tinybayes.deploy.files import network_text as common
 from tinybayes.errors import FileError, error
 from tinybayes.infer.circuit_properties import is_decomposable
 from tinybayes.model import Circuit, Float
@@ -29,14 +29,14 @@ _KINDS = {"n": 0, "v": 1, "+": 2, "*": 3}
 
 def read_ac(path: str | os.PathLike[str]) -> Circuit:
     """Read a decomposable circuit, without a class, from an ``.ac`` file; each line ``n`` is a parameter."""
-    source = read_source(path)
+    source = common.read_source(path)
     shape = _SHAPE.match(source.text)
     if shape is None:
-        raise source.error(0, "numbers of states in brackets, as (2 2 3)", shorten(source.text[:30]))
+        raise source.error(0, "numbers of states in brackets, as (2 2 3)", common.shorten(source.text[:30]))
     cards = [int(word) for word in shape[1].replace(",", " ").split()]
-    if min(cards) < 1 or sum(cards) > MAX_ENTRIES:
-        raise source.error(0, f"one state or more each, {MAX_ENTRIES} in all", f"{min(cards)} to {max(cards)}")
-    nodes, tokens = _Nodes(source, cards), Tokens(source, shape.end())
+    if min(cards) < 1 or sum(cards) > common.MAX_ENTRIES:
+        raise source.error(0, f"one state or more each, {common.MAX_ENTRIES} in all", f"{min(cards)} to {max(cards)}")
+    nodes, tokens = _Nodes(source, cards), common.Tokens(source, shape.end())
     while (what := tokens.word("'EOF' after the last node")) != "EOF":
         nodes.add(what, tokens.rest_of_line(), tokens.at)
     circuit = nodes.circuit()
@@ -48,7 +48,7 @@ def read_ac(path: str | os.PathLike[str]) -> Circuit:
 class _Nodes:
     """The nodes read so far."""
 
-    def __init__(self, source: Source, cards: list[int]) -> None:
+    def __init__(self, source: common.Source, cards: list[int]) -> None:
         self.source, self.cards = source, cards
         self.first_state = np.cumsum([0, *cards])
         self.kind: list[int] = []
@@ -58,7 +58,7 @@ class _Nodes:
 
     def add(self, what: str, rest: list[str], at: int) -> None:
         if what not in _KINDS:
-            raise self.source.error(at, "a node 'n', 'v', '+' or '*', or 'EOF'", shorten(what))
+            raise self.source.error(at, "a node 'n', 'v', '+' or '*', or 'EOF'", common.shorten(what))
         leaf = -1
         if what == "n":
             leaf = len(self.values)
@@ -66,7 +66,7 @@ class _Nodes:
         elif what == "v":
             variable, state = self._integers(rest, at, 2)
             if variable >= len(self.cards) or state >= self.cards[variable]:
-                raise self.source.error(at, "a state of one of the variables", shorten(" ".join(rest)))
+                raise self.source.error(at, "a state of one of the variables", common.shorten(" ".join(rest)))
             leaf = int(self.first_state[variable]) + state
         else:
             below = self._integers(rest, at, None)
@@ -83,13 +83,13 @@ class _Nodes:
         except ValueError:
             value = -1.0
         if not 0 <= value < np.inf:
-            raise self.source.error(at, "a constant that is not negative", shorten(" ".join(words)))
+            raise self.source.error(at, "a constant that is not negative", common.shorten(" ".join(words)))
         return value
 
     def _integers(self, words: list[str], at: int, count: int | None) -> list[int]:
         if not words or len(words) != (count or len(words)) or not all(map(_INTEGER.fullmatch, words)):
             expected = f"{count or 'one or more'} integers"
-            raise self.source.error(at, expected, shorten(" ".join(words) or "nothing"))
+            raise self.source.error(at, expected, common.shorten(" ".join(words) or "nothing"))
         return [int(word) for word in words]
 
     def circuit(self) -> Circuit:
@@ -99,7 +99,7 @@ class _Nodes:
             table = np.log(np.array(self.values, dtype=np.float64))
         children = np.array(self.children, dtype=np.int32)
         arrays = (np.array(self.kind), np.array(self.offsets), children, np.array(self.leaf))
-        return Circuit(unnamed_variables(self.cards), None, *arrays, table, Float(64))
+        return Circuit(common.unnamed_variables(self.cards), None, *arrays, table, Float(64))
 
 
 def write_ac(circuit: Circuit, path: str | os.PathLike[str]) -> None:
@@ -107,7 +107,7 @@ def write_ac(circuit: Circuit, path: str | os.PathLike[str]) -> None:
 
     The class, if there is one, is the last variable.
     """
-    write_text(path, _format(circuit))
+    common.write_text(path, _format(circuit))
 
 
 def _format(circuit: Circuit) -> Iterator[str]:
@@ -115,13 +115,8 @@ def _format(circuit: Circuit) -> Iterator[str]:
     variable = np.repeat(np.arange(len(cards)), cards)
     yield f"({' '.join(map(str, cards))})\n"
     values = np.exp(circuit.log_parameters)
-    for kind, leaf, start, stop in zip(
-        circuit.kind.tolist(),
-        circuit.leaf.tolist(),
-        circuit.offsets[:-1].tolist(),
-        circuit.offsets[1:].tolist(),
-        strict=True,
-    ):
+    spans = pairwise(circuit.offsets.tolist())
+    for kind, leaf, (start, stop) in zip(circuit.kind.tolist(), circuit.leaf.tolist(), spans, strict=True):
         if kind == 0:
             yield f"n {float(values[leaf])!r}\n"
         elif kind == 1:

@@ -24,22 +24,7 @@ from itertools import product
 
 import numpy as np
 
-from tinybayes.deploy.files.network_text import (
-    NetworkBuilder,
-    Source,
-    make_variable,
-    network_decimals,
-    parse_numbers,
-    quote,
-    read_source,
-    shorten,
-    split_property,
-    split_words,
-    state_text,
-    unquote,
-    variable_properties,
-    write_text,
-)
+from tinybayes.deploy.files import network_text as common
 from tinybayes.errors import TinybayesError, error
 from tinybayes.model import BayesNet, Variable
 
@@ -56,10 +41,10 @@ _KEYWORDS = ("network", "variable", "probability", "property", "type", "discrete
 
 def read_bif(path: str | os.PathLike[str]) -> BayesNet:
     """Read a network from a BIF file; it has a class only if the file names one."""
-    source = read_source(path)
+    source = common.read_source(path)
     file = _parse(_Scanner(source))
     codes = [{state: code for code, state in enumerate(states)} for states in file.states]
-    builder = NetworkBuilder(source.where, list(file.variables), [len(states) for states in file.states])
+    builder = common.NetworkBuilder(source.error, list(file.variables), [len(states) for states in file.states])
     for block in file.distributions:
         child, *parents = (builder.node(name, block.at) for name in block.names)
         shape = builder.shape(child, parents, block.at)
@@ -73,19 +58,19 @@ def write_bif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = 
 
     A network that was read and is written again gives an equal one, bit for bit.
     """
-    tables = network_decimals(net, normalize)
-    states = [[_name(state_text(state)) for state in node.states] for node in net.nodes]
+    tables = common.network_decimals(net, normalize)
+    states = [[_name(common.state_text(state)) for state in node.states] for node in net.nodes]
     for node, texts in zip(net.nodes, states, strict=True):
         if len(set(texts)) != len(texts):
             where = f"variable {node.name!r}"
             raise error("states that are distinct as text", list(node.states)[:10], where=where)
-    write_text(path, _format(net, states, tables))
+    common.write_text(path, _format(net, states, tables))
 
 
 class _Scanner:
     """Walks over the tokens of a text; `word` begins at `at`, and the next one is searched from `stop` on."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: common.Source) -> None:
         self.source = source
         self.word, self.at, self.stop = "", 0, 0
         self.advance()
@@ -119,7 +104,7 @@ class _Scanner:
         """Make the error for the current token."""
         if not self.word:
             return self.source.error(self.source.end, expected, "the end of the file", "is the file complete?")
-        return self.source.error(self.at, expected, shorten(self.word))
+        return self.source.error(self.at, expected, common.shorten(self.word))
 
     def take(self, token: str) -> None:
         """Step over a token that must be the current one."""
@@ -131,7 +116,7 @@ class _Scanner:
         """Step over a name, and return it without its quotes."""
         if self.word in _MARKS:
             raise self.error(what)
-        return unquote(self.advance())
+        return common.unquote(self.advance())
 
     def names(self, what: str, close: str) -> list[str]:
         """Step over names, one at least, up to the bracket that closes them."""
@@ -161,7 +146,7 @@ class _Scanner:
         text = self.source.text[start : self.stop]
         self.advance()
         self.advance()
-        return split_property(text)
+        return common.split_property(text)
 
 
 @dataclass(slots=True)
@@ -200,7 +185,7 @@ def _parse(scan: _Scanner) -> _File:
     while scan.word == "property":
         at, (name, value) = scan.at, scan.property()
         if name == "target":
-            file.target, file.target_at = unquote(value), at
+            file.target, file.target_at = common.unquote(value), at
     scan.take("}")
     while scan.word:
         if scan.word == "variable":
@@ -217,7 +202,7 @@ def _parse_variable(scan: _Scanner, file: _File) -> None:
     at = scan.at
     name = scan.name("the name of a variable")
     if name in file.variables:
-        raise scan.source.error(at, "variables of distinct names", f"{shorten(name)} again")
+        raise scan.source.error(at, "variables of distinct names", f"{common.shorten(name)} again")
     scan.take("{")
     states: list[str] = []
     properties: dict[str, str] = {}
@@ -232,7 +217,7 @@ def _parse_variable(scan: _Scanner, file: _File) -> None:
         raise scan.error(f"the states of {name!r}, as 'type discrete [ 2 ] {{ no, yes }};'")
     scan.advance()
     file.states.append(states)
-    file.variables[name] = make_variable(name, states, properties, scan.source.where(at))
+    file.variables[name] = common.make_variable(name, states, properties, scan.source.where(at))
 
 
 def _parse_states(scan: _Scanner) -> list[str]:
@@ -246,9 +231,9 @@ def _parse_states(scan: _Scanner) -> list[str]:
     scan.advance()
     scan.take(";")
     if count != str(len(states)):
-        raise scan.source.error(at, f"{len(states)}, the number of the states listed", shorten(count))
+        raise scan.source.error(at, f"{len(states)}, the number of the states listed", common.shorten(count))
     if len(set(states)) != len(states):
-        raise scan.source.error(at, "distinct states", shorten(", ".join(states)))
+        raise scan.source.error(at, "distinct states", common.shorten(", ".join(states)))
     return states
 
 
@@ -275,11 +260,11 @@ def _parse_distribution(scan: _Scanner) -> _Distribution:
 
 
 def _table(
-    source: Source, block: _Distribution, shape: tuple[int, int], codes: Sequence[dict[str, int]]
+    source: common.Source, block: _Distribution, shape: tuple[int, int], codes: Sequence[dict[str, int]]
 ) -> tuple[np.ndarray, Callable[[int], int]]:
     """Return the table of a distribution, and the function that gives the position of a row."""
     rows, states = shape
-    name = shorten(block.names[0])
+    name = common.shorten(block.names[0])
     keyed: dict[str, _Entry] = {}
     given: dict[int, _Entry] = {}
     for entry in block.entries:
@@ -290,7 +275,7 @@ def _table(
             continue
         row = _row(source, block, entry, codes)
         if row in given or "table" in keyed:
-            raise source.error(entry.at, f"each row of {name} once", f"{shorten(', '.join(entry.key))} again")
+            raise source.error(entry.at, f"each row of {name} once", f"{common.shorten(', '.join(entry.key))} again")
         given[row] = entry
     if whole := keyed.get("table"):
         values = _numbers(source, [whole], rows * states)
@@ -298,7 +283,7 @@ def _table(
     default = keyed.get("default")
     if default is None and len(given) < rows:
         missing = next(key for row, key in enumerate(product(*codes)) if row not in given)
-        got = f"none for {shorten(', '.join(missing))}"
+        got = f"none for {common.shorten(', '.join(missing))}"
         raise source.error(block.at, f"a row of {name} for each assignment of its parents", got)
     table = np.empty(shape)
     if default is not None:
@@ -308,30 +293,30 @@ def _table(
     return table, lambda row: given.get(row, default or block).at
 
 
-def _row(source: Source, block: _Distribution, entry: _Entry, codes: Sequence[dict[str, int]]) -> int:
+def _row(source: common.Source, block: _Distribution, entry: _Entry, codes: Sequence[dict[str, int]]) -> int:
     """Return the number of the row for the states of the parents."""
     if len(entry.key) != len(codes):
         raise source.error(entry.at, f"{len(codes)} states, one for each parent", len(entry.key))
     row = 0
     for parent, code, state in zip(block.names[1:], codes, entry.key, strict=True):
         if state not in code:
-            raise source.error(entry.at, f"a state of {shorten(parent)}", shorten(state))
+            raise source.error(entry.at, f"a state of {common.shorten(parent)}", common.shorten(state))
         row = row * len(code) + code[state]
     return row
 
 
-def _numbers(source: Source, entries: Sequence[_Entry], count: int) -> np.ndarray:
+def _numbers(source: common.Source, entries: Sequence[_Entry], count: int) -> np.ndarray:
     """Return the numbers of the entries, `count` in each."""
     words: list[str] = []
     for entry in entries:
-        words += split_words(entry.numbers.replace(",", " "), count, partial(source.error, entry.at))
-    return parse_numbers(words, lambda index: source.where(entries[index // count].at))
+        words += common.split_words(entry.numbers.replace(",", " "), count, partial(source.error, entry.at))
+    return common.parse_numbers(words, lambda index: source.where(entries[index // count].at))
 
 
 def _name(text: str) -> str:
     """Return a name as it is written: bare, as in the public repositories, if that can be read back; else quoted."""
     bare = text.isascii() and text.isprintable() and text not in _KEYWORDS
-    return text if bare and re.fullmatch(_BARE, text) else quote(text)
+    return text if bare and re.fullmatch(_BARE, text) else common.quote(text)
 
 
 def _format(net: BayesNet, states: Sequence[Sequence[str]], tables: Sequence[np.ndarray]) -> Iterator[str]:
@@ -343,7 +328,7 @@ def _format(net: BayesNet, states: Sequence[Sequence[str]], tables: Sequence[np.
     yield "}\n"
     for node, name, texts in zip(net.nodes, names, states, strict=True):
         yield f"variable {name} {{\n  type discrete [ {len(texts)} ] {{ {', '.join(texts)} }};\n"
-        for text in variable_properties(node):
+        for text in common.variable_properties(node):
             yield f"  property {text} ;\n"
         yield "}\n"
     for cpd, name, table in zip(net.cpds, names, tables, strict=True):

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tinybayes.deploy.files._native.fields import JSON
 from tinybayes.deploy.files.ac import read_ac, write_ac
 from tinybayes.deploy.files.bif import read_bif, write_bif
-from tinybayes.deploy.files.native import read_native, write_native
+from tinybayes.deploy.files.fields import JSON
+from tinybayes.deploy.files.native import Model, read_native, write_native
 from tinybayes.deploy.files.uai import read_uai, write_uai
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, TinybayesError, error
@@ -15,7 +15,6 @@ from tinybayes.infer import compile_circuit
 from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
 
 PathLike = str | os.PathLike[str]
-Model = BayesNet | Circuit | LogLinear | NeuralNet
 FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
     ".tb": (read_native, write_native),
     ".bif": (read_bif, write_bif),

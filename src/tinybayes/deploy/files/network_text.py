@@ -1,7 +1,7 @@
 """The common part of the network formats: reading and writing text, names, exact decimals, checks of a network.
 
 A position in a file is an integer ``at``: an offset into the text, or a line number if the format's parser gives lines.
-A function ``where`` turns it into ``path:line`` when an error needs it.
+Errors turn it into ``path:line``.
 
 Log-parameters are written as the shortest decimal that reads back to the same number, so a round trip changes no bit.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from io import BufferedIOBase, TextIOWrapper
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ TOLERANCE = 1e-3 + 1e-9
 """How far the sum of a row may be from one: files round. The 1e-9 lets 1.001 pass in any order of summation."""
 
 Where = Callable[[int], str]
+Fail = Callable[[int, str, object], TinybayesError]
 
 
 @dataclass(frozen=True)
@@ -90,34 +92,24 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         return Source(f"{path}", raw.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
-        raise error(
-            "text in UTF-8",
-            f"the byte {raw[problem.start]:#04x}",
-            where=f"{path}:{line}",
-            remedy="convert the file to UTF-8, or check that it is a text file",
-            kind=FileError,
-        ) from problem
+        remedy = "convert the file to UTF-8, or check that it is a text file"
+        got, where = f"the byte {raw[problem.start]:#04x}", f"{path}:{line}"
+        raise error("text in UTF-8", got, where=where, remedy=remedy, kind=FileError) from problem
 
 
 def write_text(path: str | os.PathLike[str], parts: Iterable[str]) -> None:
     """Write pieces of text in UTF-8, compressed when the name ends in ``.gz``, all or nothing."""
     with atomic_path(path) as temporary, open(temporary, "wb") as file:
-        if Path(path).suffix.lower() == ".gz":
-            # No name and no time in the header: the same network gives the same bytes.
-            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                _write(TextIOWrapper(packed, "utf-8", newline="\n"), parts)
-        else:
-            _write(TextIOWrapper(file, "utf-8", newline="\n"), parts)
-
-
-def _write(stream: TextIOWrapper, parts: Iterable[str]) -> None:
-    stream.writelines(parts)
-    stream.flush()
-    stream.detach()
+        # No name and no time in the header of a gzip: the same network gives the same bytes.
+        packed = Path(path).suffix.lower() == ".gz"
+        stream = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
+        with TextIOWrapper(stream, "utf-8", newline="\n") as text:
+            text.writelines(parts)
 
 
 _ESCAPES = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE = re.compile(r'\\(?:(["\\nrt])|u([0-9a-fA-F]{4}))')
+_WORD = re.compile(r"\S+")
 _UNSAFE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 
 
@@ -182,13 +174,9 @@ def make_variable(name: str, texts: Sequence[str], properties: dict[str, str], w
         states = tuple(_KINDS[kind](text) for kind, text in zip(kinds, texts, strict=True))
         cuts = None if edges is None else tuple(float(cut) for cut in edges.split())
     except (KeyError, ValueError) as problem:
-        raise error(
-            "property 'states' with str, int, float or bool, property 'edges' with numbers",
-            f"{problem} for {name!r}",
-            where=where,
-            remedy="correct or remove the property",
-            kind=FileError,
-        ) from problem
+        expected = "property 'states' with str, int, float or bool, property 'edges' with numbers"
+        got, remedy = f"{problem} for {name!r}", "correct or remove the property"
+        raise error(expected, got, where=where, remedy=remedy, kind=FileError) from problem
     try:
         return Variable(name, states, cuts)
     except TinybayesError as problem:
@@ -228,6 +216,67 @@ def shorten(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
+def unnamed_variables(cards: Sequence[int]) -> tuple[Variable, ...]:
+    """Return variables ``x0, x1, ...`` with the states ``0, 1, ...``, for formats without names."""
+    return tuple(Variable(f"x{index}", tuple(range(card))) for index, card in enumerate(cards))
+
+
+class Tokens:
+    """Reads the words of a text one after another, from an offset on, and knows their lines."""
+
+    def __init__(self, source: Source, start: int = 0) -> None:
+        self.source = source
+        self.at = self._stop = start
+        self._words = _WORD.finditer(source.text, start)
+
+    def word(self, what: str) -> str:
+        """Return the next word, which begins at `at`; `what` describes it for messages."""
+        match = next(self._words, None)
+        if match is None:
+            raise self._ended(what)
+        self.at, self._stop = match.span()
+        return match[0]
+
+    def rest_of_line(self) -> list[str]:
+        """Return the words between the last one and the end of its line."""
+        start, end = self._stop, self.source.text.find("\n", self._stop)
+        self._stop = len(self.source.text) if end < 0 else end
+        self._words = _WORD.finditer(self.source.text, self._stop)
+        return self.source.text[start : self._stop].split()
+
+    def integer(self, what: str, low: int, high: int) -> int:
+        """Return the next word as an integer from `low` to `high`."""
+        word = self.word(what)
+        # Nothing allowed here has more than 18 digits, and int() is slow on very long ones.
+        if not re.fullmatch(r"[0-9]{1,18}", word) or not low <= int(word) <= high:
+            allowed = f"from {low} to {high}" if low < high else f"{low}"
+            raise self.source.error(self.at, f"{what}, {allowed}", shorten(word))
+        return int(word)
+
+    def numbers(self, count: int, what: str) -> tuple[np.ndarray, Callable[[int], int]]:
+        """Return the next `count` words as numbers, and the function that gives the offset of one."""
+        start = self._stop
+        words: list[str] = []
+        for match in islice(self._words, count):
+            words.append(match[0])
+            self._stop = match.end()
+        if len(words) < count:
+            raise self._ended(f"{count} {what}")
+
+        def position(index: int) -> int:
+            return next(islice(_WORD.finditer(self.source.text, start), index, None)).start()
+
+        return parse_numbers(words, lambda index: self.source.where(position(index))), position
+
+    def end(self) -> None:
+        """Raise unless all words were read."""
+        if (match := next(self._words, None)) is not None:
+            raise self.source.error(match.start(), "the end of the file", shorten(match[0]))
+
+    def _ended(self, what: str) -> TinybayesError:
+        return self.source.error(self.source.end, what, "the end of the file", "is the file complete?")
+
+
 def log_probabilities(values: np.ndarray) -> np.ndarray:
     """Return natural logarithms; `decimals` relies on the readers using the same ones."""
     with np.errstate(divide="ignore"):
@@ -265,11 +314,9 @@ def network_decimals(net: BayesNet, normalize: bool) -> list[np.ndarray]:
     sizes = [math.prod(family) * own for family, own in zip(families, cardinality, strict=True)]
     if sum(sizes) > MAX_ENTRIES:
         largest = sizes.index(max(sizes))
-        raise error(
-            f"at most {MAX_ENTRIES:,} probabilities in full tables",
-            f"more: {net.nodes[largest].name!r} has {len(families[largest])} parents",
-            remedy="network files hold full tables only: save the model in the package's own format",
-        )
+        got = f"more: {net.nodes[largest].name!r} has {len(families[largest])} parents"
+        remedy = "network files hold full tables only: save the model in the package's own format"
+        raise error(f"at most {MAX_ENTRIES:,} probabilities in full tables", got, remedy=remedy)
     tables = []
     for node, cpd, family in zip(net.nodes, net.cpds, families, strict=True):
         logs = _distributions(cpd.log_parameters, node.name, normalize)
@@ -290,13 +337,12 @@ def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
         sums = np.exp(logs).sum(axis=1)
     off = ~(np.abs(sums - 1) <= TOLERANCE)
     if off.any():
-        raise error(
-            "rows that sum to one",
-            f"{sums[np.argmax(off)]:.6g} in row {np.argmax(off) + 1} of {len(logs)}",
-            where=f"distribution of {name!r}",
-            remedy="quantised tables are not normalised: write with normalize=True (--normalize), which changes the "
-            "model, or save it in the package's own format",
+        got = f"{sums[np.argmax(off)]:.6g} in row {np.argmax(off) + 1} of {len(logs)}"
+        remedy = (
+            "quantised tables are not normalised: write with normalize=True (--normalize), which changes the "
+            "model, or save it in the package's own format"
         )
+        raise error("rows that sum to one", got, where=f"distribution of {name!r}", remedy=remedy)
     return np.minimum(logs, 0)  # a row of rounded values may slightly exceed one
 
 
@@ -318,41 +364,33 @@ def _tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence
 class NetworkBuilder:
     """Collects the distributions of a file, checks each one, and builds the network.
 
-    Parameters
-    ----------
-    where
-        Turns a position into ``path:line``.
-    names, cardinalities
-        Of the variables, in the order of the file. The variables themselves come last: their states, which a line of
-        text can ask for without a bound, are made when all tables are known to be there.
+    `error` makes the error for a position. `names` and `cardinalities` are those of the variables, in the order of the
+    file. The variables themselves come last: their states, which a line of text can ask for without a bound, are made
+    when all tables are known to be there.
     """
 
-    def __init__(self, where: Where, names: Sequence[str], cardinalities: Sequence[int]) -> None:
-        self._where = where
+    def __init__(self, error: Fail, names: Sequence[str], cardinalities: Sequence[int]) -> None:
+        self._error = error
         self._names = names
         self._cardinalities = cardinalities
         self._index = {name: node for node, name in enumerate(self._names)}
         self._cpds: dict[int, tuple[CPD, int]] = {}
         self._entries = 0
 
-    def error(self, at: int, expected: str, got: object, remedy: str = "") -> TinybayesError:
-        """Make the error for a position."""
-        return error(expected, got, where=self._where(at), remedy=remedy, kind=FileError)
-
     def node(self, name: str, at: int, expected: str = "a variable of the file") -> int:
         """Return the index of a variable."""
         if name not in self._index:
-            raise self.error(at, expected, shorten(name))
+            raise self._error(at, expected, shorten(name))
         return self._index[name]
 
     def shape(self, child: int, parents: Sequence[int], at: int) -> tuple[int, int]:
         """Return the shape of a table that may come: (assignments of the parents, states of the child)."""
         name = shorten(self._names[child])
         if child in self._cpds:
-            raise self.error(at, f"one distribution of {name}", "a second one")
+            raise self._error(at, f"one distribution of {name}", "a second one")
         if len({child, *parents}) != len(parents) + 1:
             got = shorten(", ".join(self._names[parent] for parent in parents))
-            raise self.error(at, f"distinct parents of {name}, not itself", got)
+            raise self._error(at, f"distinct parents of {name}, not itself", got)
         states = entries = self._cardinalities[child]
         for parent in parents:
             if entries > MAX_ENTRIES:
@@ -361,7 +399,7 @@ class NetworkBuilder:
         self._entries += entries
         if self._entries > MAX_ENTRIES:
             got = f"more with the table of {name}, which has {len(parents)} parents"
-            raise self.error(at, f"at most {MAX_ENTRIES:,} probabilities", got)
+            raise self._error(at, f"at most {MAX_ENTRIES:,} probabilities", got)
         return entries // states, states
 
     def add(self, child: int, parents: Sequence[int], table: np.ndarray, at: int, row_at: Callable[[int], int]) -> None:
@@ -371,12 +409,12 @@ class NetworkBuilder:
         if wrong.any():
             row = int(np.argmax(wrong))
             value = next(value for value in table[row].tolist() if not 0 <= value <= 1)
-            raise self.error(row_at(row), f"probabilities of {name} between 0 and 1", value)
+            raise self._error(row_at(row), f"probabilities of {name} between 0 and 1", value)
         off = np.abs(table.sum(axis=1) - 1) > TOLERANCE
         if off.any():
             row = int(np.argmax(off))
             got = f"{table[row].sum():.6g} in row {row + 1} of {len(table)}"
-            raise self.error(row_at(row), f"probabilities of {name} that sum to one", got)
+            raise self._error(row_at(row), f"probabilities of {name} that sum to one", got)
         number_format = Float(64)
         codes = number_format.encode(log_probabilities(table))
         self._cpds[child] = CPD(tuple(parents), codes, number_format), at
@@ -386,10 +424,10 @@ class NetworkBuilder:
         if target is not None:
             self.node(target, target_at, "a variable of the file as property 'target'")
         if not self._names:
-            raise self.error(end, "at least one variable", "none in the whole file")
+            raise self._error(end, "at least one variable", "none in the whole file")
         for node, name in enumerate(self._names):
             if node not in self._cpds:
-                raise self.error(end, f"a distribution of {shorten(name)}", "none in the whole file")
+                raise self._error(end, f"a distribution of {shorten(name)}", "none in the whole file")
         self._check_acyclic()
         cpds = [self._cpds[node][0] for node in range(len(self._names))]
         return with_target(BayesNet(tuple(variables), None, tuple(cpds)), target)
@@ -401,4 +439,4 @@ class NetworkBuilder:
             cycle: list[int] = problem.args[1]
             names = " -> ".join(shorten(self._names[node]) for node in cycle[:10])
             got = f"the cycle {names}{' -> ...' if len(cycle) > 10 else ''}"
-            raise self.error(self._cpds[cycle[0]][1], "a graph without cycles", got) from None
+            raise self._error(self._cpds[cycle[0]][1], "a graph without cycles", got) from None

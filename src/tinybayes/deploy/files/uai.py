@@ -17,38 +17,28 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tinybayes.deploy.files.network_text import (
-    MAX_ENTRIES,
-    NetworkBuilder,
-    Source,
-    log_probabilities,
-    network_decimals,
-    read_source,
-    shorten,
-    write_text,
-)
-from tinybayes.deploy.files.tokens import Tokens, unnamed_variables
+from tinybayes.deploy.files import network_text as common
 from tinybayes.model import BayesNet, Factor, LogLinear
 
 _MAX_STATES = 2**20  # of a Markov network: its variables need not be in a table, whose size would bound them
 
 
-def _read(path: str | os.PathLike[str]) -> Source:
+def _read(path: str | os.PathLike[str]) -> common.Source:
     """Read a file with its comments blanked out, so that offsets into the text stay."""
-    source = read_source(path)
-    return Source(source.path, re.sub(r"#.*", lambda comment: " " * len(comment[0]), source.text))
+    source = common.read_source(path)
+    return common.Source(source.path, re.sub(r"#.*", lambda comment: " " * len(comment[0]), source.text))
 
 
 def read_uai(path: str | os.PathLike[str]) -> BayesNet:
     """Read a Bayesian network, without a class, from a UAI file."""
-    tokens = Tokens(_read(path))
+    tokens = common.Tokens(_read(path))
     source = tokens.source
     kind = tokens.word("'BAYES'")
     if kind == "MARKOV":
         got = "'MARKOV', a Markov network, which is not a Bayesian network"
         raise source.error(tokens.at, "'BAYES'", got, "its factors have no parents and children: read_uai_factors")
     if kind != "BAYES":
-        raise source.error(tokens.at, "'BAYES', the first word of a UAI file", shorten(kind))
+        raise source.error(tokens.at, "'BAYES', the first word of a UAI file", common.shorten(kind))
     return _bayes(tokens)
 
 
@@ -65,16 +55,16 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
     FileError
         When the file is not a UAI file or does not describe a network; the message starts with ``path:line``.
     """
-    tokens = Tokens(_read(path))
+    tokens = common.Tokens(_read(path))
     kind = tokens.word("'BAYES' or 'MARKOV'")
     if kind == "BAYES":
         return LogLinear.from_bayes_net(_bayes(tokens))
     if kind != "MARKOV":
-        raise tokens.source.error(tokens.at, "'BAYES' or 'MARKOV', the first word of a UAI file", shorten(kind))
+        raise tokens.source.error(tokens.at, "'BAYES' or 'MARKOV', the first word of a UAI file", common.shorten(kind))
     cards = _cards(tokens)
     if sum(cards) > _MAX_STATES:
         raise tokens.source.error(tokens.at, f"at most {_MAX_STATES:,} states of all variables", f"{sum(cards):,}")
-    functions = tokens.integer("the number of functions", 0, MAX_ENTRIES)
+    functions = tokens.integer("the number of functions", 0, common.MAX_ENTRIES)
     scopes = [_scope(tokens, len(cards), 0) for _ in range(functions)]
     factors: list[Factor] = []
     weights: list[np.ndarray] = []
@@ -82,39 +72,39 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
     for scope, at in scopes:
         if len(set(scope)) != len(scope):
             raise tokens.source.error(at, "each variable once in a scope", " ".join(map(str, scope[:10])))
-        weights.append(_values(tokens, [cards[v] for v in scope], len(factors), MAX_ENTRIES - total))
+        weights.append(_values(tokens, [cards[v] for v in scope], len(factors), common.MAX_ENTRIES - total))
         factors.append(Factor(tuple(scope), np.arange(total, total + len(weights[-1]))))
         total += len(weights[-1])
     tokens.end()
-    return LogLinear(unnamed_variables(cards), tuple(factors), np.concatenate([np.empty(0), *weights]))
+    return LogLinear(common.unnamed_variables(cards), tuple(factors), np.concatenate([np.empty(0), *weights]))
 
 
-def _bayes(tokens: Tokens) -> BayesNet:
+def _bayes(tokens: common.Tokens) -> BayesNet:
     """Read what follows the word ``BAYES``."""
     source = tokens.source
     cards = _cards(tokens)
     count = len(cards)
     functions = tokens.integer("the number of functions, one for each variable", count, count)
     scopes = [_scope(tokens, count) for _ in range(functions)]
-    builder = NetworkBuilder(source.where, [f"x{index}" for index in range(count)], cards)
+    builder = common.NetworkBuilder(source.error, [f"x{index}" for index in range(count)], cards)
     for scope, at in scopes:
         _table(tokens, builder, scope, at)
     tokens.end()
-    return builder.build(unnamed_variables(cards), source.end)
+    return builder.build(common.unnamed_variables(cards), source.end)
 
 
-def _cards(tokens: Tokens) -> list[int]:
-    count = tokens.integer("the number of variables", 1, MAX_ENTRIES)
-    return [tokens.integer("a number of states", 1, MAX_ENTRIES) for _ in range(count)]
+def _cards(tokens: common.Tokens) -> list[int]:
+    count = tokens.integer("the number of variables", 1, common.MAX_ENTRIES)
+    return [tokens.integer("a number of states", 1, common.MAX_ENTRIES) for _ in range(count)]
 
 
-def _scope(tokens: Tokens, count: int, least: int = 1) -> tuple[list[int], int]:
+def _scope(tokens: common.Tokens, count: int, least: int = 1) -> tuple[list[int], int]:
     size = tokens.integer("the size of a scope", least, count)
     at = tokens.at
     return [tokens.integer("the index of a variable", 0, count - 1) for _ in range(size)], at
 
 
-def _table(tokens: Tokens, builder: NetworkBuilder, scope: Sequence[int], at: int) -> None:
+def _table(tokens: common.Tokens, builder: common.NetworkBuilder, scope: Sequence[int], at: int) -> None:
     *parents, child = scope
     rows, states = builder.shape(child, parents, at)
     tokens.integer(f"the number of probabilities of 'x{child}'", rows * states, rows * states)
@@ -122,20 +112,20 @@ def _table(tokens: Tokens, builder: NetworkBuilder, scope: Sequence[int], at: in
     builder.add(child, parents, values.reshape(rows, states), at, lambda row: position(row * states))
 
 
-def _values(tokens: Tokens, cards: Sequence[int], number: int, most: int) -> np.ndarray:
+def _values(tokens: common.Tokens, cards: Sequence[int], number: int, most: int) -> np.ndarray:
     """Return the logarithms of a factor's table."""
     size = 1
     for card in cards:
         size *= card
         if size > most:
-            expected = f"at most {MAX_ENTRIES:,} numbers in all tables"
+            expected = f"at most {common.MAX_ENTRIES:,} numbers in all tables"
             raise tokens.source.error(tokens.at, expected, f"more with function {number}, over {len(cards)} variables")
     tokens.integer(f"the number of entries of function {number}", size, size)
     values, position = tokens.numbers(size, f"entries of function {number}")
     wrong = np.flatnonzero(~((values >= 0) & (values < np.inf)))
     if wrong.size:
         raise tokens.source.error(position(int(wrong[0])), "a finite number that is not negative", values[wrong[0]])
-    return log_probabilities(values)
+    return common.log_probabilities(values)
 
 
 def write_uai(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = False) -> None:
@@ -143,7 +133,7 @@ def write_uai(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool = 
 
     The class, if there is one, is the last variable.
     """
-    write_text(path, _format(net, network_decimals(net, normalize)))
+    common.write_text(path, _format(net, common.network_decimals(net, normalize)))
 
 
 def _format(net: BayesNet, tables: Sequence[np.ndarray]) -> Iterator[str]:
@@ -180,20 +170,20 @@ def read_evidence(path: str | os.PathLike[str]) -> list[dict[int, int]]:
         When the file is not an evidence file; the message starts with ``path:line``.
     """
     source = _read(path)
-    first = Tokens(source).integer("the number of observed variables", 0, MAX_ENTRIES)
+    first = common.Tokens(source).integer("the number of observed variables", 0, common.MAX_ENTRIES)
     length = len(source.text.split())
-    tokens = Tokens(source)
-    cases = 1 if length == 1 + 2 * first else tokens.integer("the number of cases", 1, MAX_ENTRIES)
+    tokens = common.Tokens(source)
+    cases = 1 if length == 1 + 2 * first else tokens.integer("the number of cases", 1, common.MAX_ENTRIES)
     evidence = [_case(tokens) for _ in range(cases)]
     tokens.end()
     return evidence
 
 
-def _case(tokens: Tokens) -> dict[int, int]:
+def _case(tokens: common.Tokens) -> dict[int, int]:
     case: dict[int, int] = {}
-    for _ in range(tokens.integer("the number of observed variables", 0, MAX_ENTRIES)):
-        variable = tokens.integer("the index of a variable", 0, MAX_ENTRIES)
+    for _ in range(tokens.integer("the number of observed variables", 0, common.MAX_ENTRIES)):
+        variable = tokens.integer("the index of a variable", 0, common.MAX_ENTRIES)
         if variable in case:
             raise tokens.source.error(tokens.at, "each variable once", f"{variable} again")
-        case[variable] = tokens.integer("the index of a state", 0, MAX_ENTRIES)
+        case[variable] = tokens.integer("the index of a state", 0, common.MAX_ENTRIES)
     return case

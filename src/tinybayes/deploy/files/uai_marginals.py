@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinybayes.deploy.files.network_text import MAX_ENTRIES, read_source, shorten, write_text
-from tinybayes.deploy.files.tokens import Tokens
+from tinybayes.deploy.files.network_text import MAX_ENTRIES, Tokens, read_source, shorten, write_text
 
 
 def format_marginals(probabilities: Sequence[np.ndarray]) -> str:

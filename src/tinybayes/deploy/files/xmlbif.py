@@ -40,7 +40,7 @@ def read_xmlbif(path: str | os.PathLike[str]) -> BayesNet:
         if variable.name in variables:
             raise document.error(element.line, "variables of distinct names", f"{variable.name!r} again")
         variables[variable.name] = variable
-    builder = common.NetworkBuilder(document.where, list(variables), [v.cardinality for v in variables.values()])
+    builder = common.NetworkBuilder(document.error, list(variables), [v.cardinality for v in variables.values()])
     for element in network.all("DEFINITION"):
         _definition(document, builder, element)
     target = network.properties().get("target")
@@ -54,12 +54,8 @@ def write_xmlbif(net: BayesNet, path: str | os.PathLike[str], *, normalize: bool
     for node in net.nodes:
         for text in (node.name, *map(common.state_text, node.states)):
             if _ILLEGAL.search(text):
-                raise error(
-                    "names of characters that XML has",
-                    repr(text),
-                    where=f"variable {node.name!r}",
-                    remedy="rename it, or write BIF",
-                )
+                where, remedy = f"variable {node.name!r}", "rename it, or write BIF"
+                raise error("names of characters that XML has", repr(text), where=where, remedy=remedy)
     common.write_text(path, _format(net, tables))
 
 
@@ -149,10 +145,8 @@ class _Document:
             self._open[-1].pieces.append(text)
 
     def _refuse_entity(self, name: str, *_: object) -> None:
-        line = self._parser.CurrentLineNumber
-        raise self.error(
-            line, "no entities of its own", f"the entity {common.shorten(name)}", "write out what it means"
-        )
+        line, got = self._parser.CurrentLineNumber, f"the entity {common.shorten(name)}"
+        raise self.error(line, "no entities of its own", got, "write out what it means")
 
 
 def _variable(document: _Document, element: _Element) -> Variable:

@@ -1,1 +1,0 @@
-"""The parts of the native model file: JSON fields, packed tensors, and models of each kind."""
