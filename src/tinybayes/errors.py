@@ -1,6 +1,6 @@
 """The few exceptions of the package and the one style of its messages.
 
-Every message says what was expected, what was received, where, and what to do about it. The command line
+Every message names the expected and the received value, the position, and a remedy. The command line
 prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
 """
 
@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 
 class TinybayesError(ValueError):
-    """Anything wrong with what the user gave: a table, an option, a model or a file."""
+    """Any invalid input: a table, an option, a model or a file."""
 
 
 class FileError(TinybayesError):

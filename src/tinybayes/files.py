@@ -26,9 +26,9 @@ TEMPORARY = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}\.")
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name in the directory of `path`; rename it to `path` when the block succeeds.
 
-    The temporary keeps the suffix of `path`, since libraries choose the format by it. When the block raises,
-    the temporary is removed and whatever stood at `path` before is untouched; what the system refuses becomes
-    a `FileError`. Temporaries that killed processes left in the directory are removed.
+    The temporary keeps the suffix of `path`, since libraries choose the format by it. When the block raises, it is
+    removed and an earlier file at `path` stays untouched; an `OSError` becomes a `FileError`. Temporaries that killed
+    processes left in the directory are removed.
     """
     target = Path(path)
     try:

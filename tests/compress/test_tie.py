@@ -106,21 +106,23 @@ def test_theorem_1_holds_and_the_figures_are_those_of_enumeration(seed, k, per_t
     most = max(len(np.unique(c.log_parameters)) for c in net.cpds) if per_table else distinct(net)
     assume(most >= 2)
     k = min(k, most)
-    found = tie(net, k, data=data, per_table=per_table)
-    before, after = mean_log(net, drawn, data.weight), mean_log(found.model, drawn, data.weight)
-    assert found.normalization == "exact"
-    assert found.before == pytest.approx(before, abs=1e-9)
-    assert found.after == pytest.approx(after, abs=1e-9)
-    assert found.log_partition == pytest.approx(log_partition(found.model), abs=1e-9)
-    assert before - after <= found.table_bound + 1e-9
-    assert found.table_bound <= found.bound + 1e-9
-    assert found.levels <= k
+    result = tie(net, k, data=data, per_table=per_table)
+    before, after = mean_log(net, drawn, data.weight), mean_log(result.model, drawn, data.weight)
+    assert result.normalization == "exact"
+    assert result.before == pytest.approx(before, abs=1e-9)
+    assert result.after == pytest.approx(after, abs=1e-9)
+    assert result.log_partition == pytest.approx(log_partition(result.model), abs=1e-9)
+    assert before - after <= result.table_bound + 1e-9
+    assert result.table_bound <= result.bound + 1e-9
+    assert result.levels <= k
     with np.errstate(invalid="ignore"):
-        changes = [np.abs(a.log_parameters - b.log_parameters) for a, b in zip(net.cpds, found.model.cpds, strict=True)]
-    assert found.epsilon == pytest.approx(max(np.nanmax(c) for c in changes))
+        changes = [
+            np.abs(a.log_parameters - b.log_parameters) for a, b in zip(net.cpds, result.model.cpds, strict=True)
+        ]
+    assert result.epsilon == pytest.approx(max(np.nanmax(c) for c in changes))
     entries = sum(c.table.size for c in net.cpds)
-    assert found.bound == pytest.approx(2 * entries * found.epsilon)
-    for old, new in zip(net.cpds, found.model.cpds, strict=True):
+    assert result.bound == pytest.approx(2 * entries * result.epsilon)
+    for old, new in zip(net.cpds, result.model.cpds, strict=True):
         assert np.array_equal(np.isneginf(old.log_parameters), np.isneginf(new.log_parameters))
         assert (old.parents, old.tree) == (new.parents, new.tree)
 
@@ -159,14 +161,14 @@ def test_as_many_levels_as_values_change_nothing_that_32_bits_hold():
 
 def test_auto_takes_the_best_of_its_path():
     net, data, drawn = random_case(11)
-    found = tie(net, "auto", data=data)
-    best = max(score for _, score in found.path)
-    assert found.after == best
-    assert found.levels == min(k for k, score in found.path if score == best)
-    assert [k for k, _ in found.path] == sorted(
+    result = tie(net, "auto", data=data)
+    best = max(score for _, score in result.path)
+    assert result.after == best
+    assert result.levels == min(k for k, score in result.path if score == best)
+    assert [k for k, _ in result.path] == sorted(
         {2, 3, 4, 6, 8, 12, 16, 24, distinct(net)} & set(range(2, distinct(net) + 1))
     )
-    for k, score in found.path[:4]:
+    for k, score in result.path[:4]:
         assert score == pytest.approx(mean_log(tie(net, k).model, drawn, data.weight), abs=1e-9)
     assert [k for k, _ in tie(net, "auto", data=data, candidates=[5, 2, 5]).path] == [2, 5]
 
@@ -175,25 +177,25 @@ def test_auto_takes_the_best_of_its_path():
 def test_renormalised_networks_are_bayesian(seed):
     net, data, drawn = random_case(seed)
     assume(distinct(net) >= 3)
-    found = tie(net, 3, data=data, renormalize=True)
-    assert found.normalization == "rows"
-    assert found.model.is_normalized()
-    assert found.log_partition == pytest.approx(0, abs=1e-5)
-    assert found.after == pytest.approx(mean_log(found.model, drawn, data.weight), abs=1e-5)
-    assert found.before - found.after <= found.table_bound + 1e-5
+    result = tie(net, 3, data=data, renormalize=True)
+    assert result.normalization == "rows"
+    assert result.model.is_normalized()
+    assert result.log_partition == pytest.approx(0, abs=1e-5)
+    assert result.after == pytest.approx(mean_log(result.model, drawn, data.weight), abs=1e-5)
+    assert result.before - result.after <= result.table_bound + 1e-5
     raw = tie(net, 3).model
-    for cpd, tied in zip(raw.cpds, found.model.cpds, strict=True):
+    for cpd, tied in zip(raw.cpds, result.model.cpds, strict=True):
         p = np.exp(cpd.log_parameters)
         assert np.exp(tied.log_parameters) == pytest.approx(p / p.sum(axis=1, keepdims=True), abs=1e-6)
 
 
 def test_a_network_too_large_to_sum_over_is_judged_by_its_normalised_rows():
     net, data, _ = random_case(13)
-    found = tie(net, 4, data=data, max_edges=3)
-    assert found.normalization == "rows"
-    assert found.log_partition is None
-    assert isinstance(found.model.cpds[0].format, Codebook)
-    assert found.after == pytest.approx(tie(net, 4, data=data, renormalize=True).after, abs=1e-9)
+    result = tie(net, 4, data=data, max_edges=3)
+    assert result.normalization == "rows"
+    assert result.log_partition is None
+    assert isinstance(result.model.cpds[0].format, Codebook)
+    assert result.after == pytest.approx(tie(net, 4, data=data, renormalize=True).after, abs=1e-9)
     X = data.X.copy()
     X[0, 0] = -1
     partial = Dataset(data.variables, data.target, X, data.y)
@@ -207,11 +209,11 @@ def test_unknown_values_are_summed_out():
     known[::2, 0] = -1
     known[1::3, -1] = -1
     partial = Dataset(data.variables, data.target, known[:, :-1], known[:, -1])
-    found = tie(net, 5, data=partial)
-    rows, logs = oracle.joint(found.model)
+    result = tie(net, 5, data=partial)
+    rows, logs = oracle.joint(result.model)
     expected = [oracle.log_sum(logs[oracle.agreeing(rows, row)]) - oracle.log_sum(logs) for row in known]
-    assert found.after == pytest.approx(np.mean(expected), abs=1e-9)
-    assert found.before - found.after <= found.table_bound
+    assert result.after == pytest.approx(np.mean(expected), abs=1e-9)
+    assert result.before - result.after <= result.table_bound
 
 
 def test_smoothing_takes_the_zeros_away_and_says_so():
@@ -230,8 +232,8 @@ def test_rows_of_probability_zero_choose_nothing():
     data = Dataset(net.variables, None, np.array([[0, 0, 0], [0, 0, 1]]))  # the second is impossible
     with pytest.raises(TinybayesError, match="rows of probability zero; smooth the network"):
         tie(net, "auto", data=data)
-    found = tie(net, 3, data=data)
-    assert (found.before, found.after) == (-math.inf, -math.inf)
+    result = tie(net, 3, data=data)
+    assert (result.before, result.after) == (-math.inf, -math.inf)
     assert math.isfinite(tie(net, "auto", data=data, zeros=1e-3).after)
 
 
@@ -240,8 +242,8 @@ def test_counts_draw_the_levels_to_what_is_used():
     net = BayesNet((variable,), None, (zoo.cpd([0.1, 0.2, 0.3, 0.4]),))
     data = Dataset((variable,), None, np.repeat([0, 3], [8, 1])[:, None])
     weights, logs = np.array([9, 1, 1, 2]), np.log([0.1, 0.2, 0.3, 0.4])
-    found = tie(net, 2, counts=data).model.cpds[0].format.values
-    assert found == pytest.approx([logs[0], np.average(logs[1:], weights=weights[1:])], abs=1e-6)
+    levels = tie(net, 2, counts=data).model.cpds[0].format.values
+    assert levels == pytest.approx([logs[0], np.average(logs[1:], weights=weights[1:])], abs=1e-6)
     assert tie(net, 1, counts=data).model.cpds[0].format.values == pytest.approx([np.average(logs, weights=weights)])
 
 
@@ -249,9 +251,9 @@ def test_quantised_networks_can_be_tied_too():
     net, data, drawn = random_case(23, zeros=0)
     cpds = [zoo.cpd(np.exp(c.log_parameters), c.parents, c.tree, Fixed(3, 3)) for c in net.cpds]
     fixed = BayesNet(net.variables, net.target, tuple(cpds))
-    found = tie(fixed, 4, data=data)
-    assert found.before == pytest.approx(mean_log(fixed, drawn, data.weight), abs=1e-9)
-    assert found.before - found.after <= found.table_bound
+    result = tie(fixed, 4, data=data)
+    assert result.before == pytest.approx(mean_log(fixed, drawn, data.weight), abs=1e-9)
+    assert result.before - result.after <= result.table_bound
 
 
 def test_bad_requests_are_refused():

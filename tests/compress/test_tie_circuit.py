@@ -31,24 +31,24 @@ def test_learned_circuits_are_tied_to_the_best_levels(seed, k, weighted):
     assume(data.weight is None or data.weight.sum() > 0)
     circuit = learn_circuit(data, edge_price=0.05).circuit
     k = min(k, len(np.unique(circuit.log_parameters)))
-    found = tie(circuit, k, data=data)
-    assert found.levels <= k
+    result = tie(circuit, k, data=data)
+    assert result.levels <= k
     levels = optimal_levels(circuit.log_parameters, k)
     nearest = levels[np.abs(circuit.log_parameters[:, None] - levels).argmin(axis=1)]
-    assert found.model.log_parameters == pytest.approx(nearest, abs=1e-5)
-    assert found.epsilon == pytest.approx(np.abs(circuit.log_parameters - nearest).max(), abs=1e-5)
-    assert found.before == pytest.approx(by_hand(circuit, data), abs=1e-9)
-    assert found.after == pytest.approx(by_hand(found.model, data), abs=1e-9)
-    bits = len(found.model.table) * (found.levels - 1).bit_length() + 32 * found.levels
-    assert model_cost(found.model).bits == bits
+    assert result.model.log_parameters == pytest.approx(nearest, abs=1e-5)
+    assert result.epsilon == pytest.approx(np.abs(circuit.log_parameters - nearest).max(), abs=1e-5)
+    assert result.before == pytest.approx(by_hand(circuit, data), abs=1e-9)
+    assert result.after == pytest.approx(by_hand(result.model, data), abs=1e-9)
+    bits = len(result.model.table) * (result.levels - 1).bit_length() + 32 * result.levels
+    assert model_cost(result.model).bits == bits
 
 
 def test_the_number_of_levels_is_chosen_by_data_and_zeros_stay():
     circuit = compile_circuit(zoo.sprinkler())
     data = Dataset(circuit.variables, None, np.array([[0, 0, 0], [1, 1, 1], [0, 1, 1]]))
-    found = tie(circuit, "auto", data=data)
-    assert found.after == max(score for _, score in found.path)
-    assert isinstance(found.model.format, Codebook)
+    result = tie(circuit, "auto", data=data)
+    assert result.after == max(score for _, score in result.path)
+    assert isinstance(result.model.format, Codebook)
     two = tie(circuit, 2)
     assert two.zeros == np.isneginf(circuit.log_parameters).sum()
     assert np.array_equal(np.isneginf(two.model.log_parameters), np.isneginf(circuit.log_parameters))

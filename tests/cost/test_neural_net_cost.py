@@ -103,12 +103,12 @@ def test_costs_by_name_and_in_words():
 
 @given(st.lists(st.lists(st.integers(-9, 0), min_size=1, max_size=40), min_size=1, max_size=3))
 def test_the_cheapest_format_is_the_cheaper_one(tables):
-    found = cheapest_format([np.array(table, float).reshape(1, -1) for table in tables])
+    cheapest = cheapest_format([np.array(table, float).reshape(1, -1) for table in tables])
     values = [value for table in tables for value in table]
     levels = sorted(set(values))
     bits = next(b for b in range(9) if 2**b >= len(levels))
     book = bits * len(values) + 32 * len(levels)
-    assert found == (Codebook(tuple(map(float, levels))) if book < 32 * len(values) else Float())
+    assert cheapest == (Codebook(tuple(map(float, levels))) if book < 32 * len(values) else Float())
 
 
 def test_floats_are_taken_where_a_codebook_saves_nothing():

@@ -53,8 +53,8 @@ def test_a_dask_frame_is_learned_as_the_table_in_memory(discretization: Discreti
     assert lazy.variables == whole.variables
     assert lazy.target == whole.target
     families = [(0, 5), (5,), (1, 5), (0, 3, 5), (4, 2), (0, 1, 2, 5)]
-    for found, expected in zip(count_tables(lazy, families), count_tables(whole, families), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for counted, expected in zip(count_tables(lazy, families), count_tables(whole, families), strict=True):
+        np.testing.assert_array_equal(counted, expected)
     for structure in ("naive", "chow-liu"):
         one, other = (learn_classifier(data, structure=structure) for data in (lazy, whole))
         assert [cpd.parents for cpd in one.cpds] == [cpd.parents for cpd in other.cpds]

@@ -118,8 +118,8 @@ def test_repeated_rows_match_the_oracle(column, fallback):
 def test_fractional_weights_match_the_oracle(column, fallback):
     x, y, weight = column
     expected = oracle(x, y, weight, boundary_only=fallback, fallback=fallback)
-    found = mdlp_cut_points(x, y, 4, weight.astype(float), fallback=fallback)
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    cuts = mdlp_cut_points(x, y, 4, weight.astype(float), fallback=fallback)
+    np.testing.assert_allclose(cuts, expected, rtol=1e-15)
 
 
 def test_larger_columns_match_the_oracle():
@@ -131,9 +131,9 @@ def test_larger_columns_match_the_oracle():
         x = np.round(rng.normal(size=300) + 1.5 * y, seed % 3)
         weight = rng.integers(0, 6, 300).astype(float)
         for fallback in (False, True):
-            found = mdlp_cut_points(x, y, 5, weight, fallback=fallback)
-            np.testing.assert_allclose(found, oracle(x, y, weight, boundary_only=fallback, fallback=fallback))
-            sizes.append(len(found))
+            cuts = mdlp_cut_points(x, y, 5, weight, fallback=fallback)
+            np.testing.assert_allclose(cuts, oracle(x, y, weight, boundary_only=fallback, fallback=fallback))
+            sizes.append(len(cuts))
     assert max(sizes) >= 6
 
 
@@ -188,10 +188,10 @@ def test_counting_equals_sorting(column):
 def test_order_and_unknown_rows_do_not_matter(column):
     x, y, _ = column
     x = x.astype(float)
-    found = mdlp_cut_points(x, y, 4).tolist()
-    assert mdlp_cut_points(x[::-1], y[::-1], 4).tolist() == found
+    cuts = mdlp_cut_points(x, y, 4).tolist()
+    assert mdlp_cut_points(x[::-1], y[::-1], 4).tolist() == cuts
     missing = mdlp_cut_points(np.append(x, [np.nan, -9.0]), np.append(y, [0, -1]), 4)
-    assert missing.tolist() == found
+    assert missing.tolist() == cuts
 
 
 def test_of_equal_cuts_the_first_wins():
@@ -373,9 +373,9 @@ def reproduced(X, y, rows, reference, **options) -> list[int]:
 
 
 def load(data_dir, name):
-    place = data_dir / "classification"
-    raw, split = np.load(place / "raw" / f"{name}.npz"), np.load(place / "raw" / "split_indices.npz")
-    return raw["x"], raw["y"], np.load(place / f"{name}.npz"), split
+    folder = data_dir / "classification"
+    raw, split = np.load(folder / "raw" / f"{name}.npz"), np.load(folder / "raw" / "split_indices.npz")
+    return raw["x"], raw["y"], np.load(folder / f"{name}.npz"), split
 
 
 def test_letter_like_the_reference(data_dir):

@@ -36,10 +36,10 @@ def test_bundled_sets_are_split_without_loss(name):
     # Every row of the source is in exactly one part, and each part holds a third or two of every class.
     codes = encode_matrix(bunch.data, train.variables)
     everything = Counter((*row, label) for row, label in zip(codes.tolist(), bunch.target.tolist(), strict=True))
-    found = Counter(
+    rows_of_parts = Counter(
         (*row, label) for part in split for row, label in zip(part.X.tolist(), part.y.tolist(), strict=True)
     )
-    assert found == everything
+    assert rows_of_parts == everything
     np.testing.assert_allclose(np.bincount(train.y), np.bincount(bunch.target) * 2 / 3, atol=1)
 
 
@@ -159,8 +159,8 @@ def test_local_density_files(local, monkeypatch):
         monkeypatch.setitem(_sources.SHA256, f"nltcs.{part}.data", hashlib.sha256(content).hexdigest())
         (local / "density" / f"nltcs.{part}.data.gz").write_bytes(gzip.compress(content))
     split = named.load("nltcs")
-    for part, found in (("train", split.train), ("valid", split.valid), ("test", split.test)):
-        np.testing.assert_array_equal(found.X, rows[part])
+    for part, loaded in (("train", split.train), ("valid", split.valid), ("test", split.test)):
+        np.testing.assert_array_equal(loaded.X, rows[part])
     assert str(local) in split.source
     path = local / "density" / "nltcs.train.data.gz"
     path.write_bytes(gzip.compress(content))
@@ -270,14 +270,14 @@ REFERENCE = {
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_real_reference_folds(name, data_dir):
-    found = []
+    shapes = []
     for fold in range(named.n_folds(name)):
         train, test = named.load(name, fold=fold)
         classes = train.target.cardinality
         entries = classes * (1 + sum(v.cardinality for v in train.variables))
-        found.append((len(train), len(test), len(train.variables), classes, entries))
+        shapes.append((len(train), len(test), len(train.variables), classes, entries))
         assert set(train.y.tolist()) == set(range(classes))
-    assert found == REFERENCE[name]
+    assert shapes == REFERENCE[name]
 
 
 def test_real_reference_classes_are_those_of_the_raw_rows(data_dir):

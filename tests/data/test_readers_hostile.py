@@ -51,8 +51,8 @@ def test_only_our_errors_escape_whatever_the_bytes(
     tmp_path: Path, name: str, edits: list[Any], size: int | None, noise: bytes, only_noise: bool, small: bool
 ) -> None:
     content = bytearray(b"" if only_noise else SAMPLES[name])
-    for place, action, piece in edits:
-        at = place % (len(content) + 1)
+    for offset, action, piece in edits:
+        at = offset % (len(content) + 1)
         content[at : at + (0 if action == "insert" else max(1, len(piece)))] = b"" if action == "cut" else piece
     if only_noise or size is not None:
         content = content[: len(content) if size is None else size % (len(content) + 1)] + noise

@@ -48,11 +48,11 @@ def test_arrow_and_parquet_types(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tiny_blocks")
 def test_a_large_parquet_file_has_the_same_types_in_every_batch(tmp_path: Path) -> None:
     parts = [["q"] * 30, ["p", None] * 15, ["r", "q"] * 15, ["p"] * 30]  # each with a dictionary of its own
-    place = arrow_table().schema.get_field_index("c")
+    position = arrow_table().schema.get_field_index("c")
     with pq.ParquetWriter(tmp_path / "t.pq", arrow_table().schema) as writer:
         for i, part in enumerate(parts):
             coded = pa.array(part).dictionary_encode()
-            writer.write_table(arrow_table().slice(30 * i, 30).set_column(place, "c", coded))
+            writer.write_table(arrow_table().slice(30 * i, 30).set_column(position, "c", coded))
     read = as_table(tmp_path / "t.pq")
     batches = list(read.batches())
     assert len(batches) > 3

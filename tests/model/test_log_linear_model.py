@@ -39,12 +39,12 @@ def test_networks_with_trees_keep_their_distribution(seed):
     wanted = np.zeros(len(X))
     for i, row in enumerate(X.tolist()):
         for node, cpd in enumerate(net.cpds):
-            place = 0
+            row_of_table = 0
             for parent in cpd.parents:
-                place = place * net.nodes[parent].cardinality + row[parent]
+                row_of_table = row_of_table * net.nodes[parent].cardinality + row[parent]
             if cpd.tree is not None:
-                place = cpd.tree.find(dict(enumerate(row)))
-            wanted[i] += cpd.log_parameters[place, row[node]]
+                row_of_table = cpd.tree.find(dict(enumerate(row)))
+            wanted[i] += cpd.log_parameters[row_of_table, row[node]]
     assert any(factor.tree is not None for factor in model.factors)
     np.testing.assert_allclose(model.log_weights(X), wanted, rtol=1e-12)
 

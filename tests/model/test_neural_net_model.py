@@ -179,12 +179,12 @@ def test_scaled_sums_fill_32_bits_and_no_more():
 
 def magnitudes(model):
     """The largest magnitude of each column, tried out with every value."""
-    found = []
+    reaches = []
     columns = zip(model.inputs.feature, model.inputs.state, model.inputs.multiplier, model.inputs.center, strict=True)
     for feature, state, multiplier, center in columns:
         values = range(model.variables[feature].cardinality) if state < 0 else (0, 1)
-        found.append(max(abs(int(multiplier) * value - int(center)) for value in values))
-    return found
+        reaches.append(max(abs(int(multiplier) * value - int(center)) for value in values))
+    return reaches
 
 
 @pytest.mark.parametrize("key", sorted(neural_nets.kinds()))

@@ -84,8 +84,8 @@ def test_fixed_point_is_equation_11(values, integer, fraction):
 @given(st.lists(st.floats(-40, 0), min_size=1), st.sets(st.floats(-40, 0), min_size=1, max_size=9))
 def test_codebook_takes_the_nearest_level(values, levels):
     book = Codebook(tuple(sorted(levels)))
-    found = book.decode(book.encode(np.array(values)))
-    for value, level in zip(values, found, strict=True):
+    decoded = book.decode(book.encode(np.array(values)))
+    for value, level in zip(values, decoded, strict=True):
         assert abs(value - level) <= min(abs(value - other) for other in levels) + 1e-12
 
 

@@ -1,6 +1,6 @@
 """Arrow tables to codes without a detour: integers and cut points by kernels, everything else by its distinct values.
 
-What a value means is decided in `encode.py` alone: codes are looked up in tables that `encode_column` made.
+The meaning of a value is defined in `encode.py` alone: codes are looked up in tables that `encode_column` made.
 """
 
 from collections.abc import Sequence

@@ -53,7 +53,7 @@ class _Text:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What pyarrow needs to cut the text into cells, without a look at their types."""
+        """The options with which pyarrow cuts the text into cells, all of them text."""
         keys = [str(i) for i in range(len(self.names))]
         types = dict.fromkeys(keys, pa.string())
         return {

@@ -1,4 +1,4 @@
-"""Finding the variables of Arrow batches: what `Summary` needs to see of them, and no more.
+"""Finding the variables of Arrow batches: the values that `Summary` needs to see, and no more.
 
 Columns give their distinct values, which the summary sees only when there are new ones. Of columns that are cut, a
 sample of rows is kept. A column of integers is finished as soon as every number within its bounds was seen.
@@ -52,7 +52,7 @@ class Scanner:
         return [name for name in self.names if name not in self.done or (sampled and name in self.sampled)]
 
     def add(self, table: pa.Table, rows: np.ndarray) -> None:
-        """Take in a batch that has at least the columns that are not done; `rows` are those to sample."""
+        """Add a batch that has at least the columns that are not done; `rows` are those to sample."""
         for name in self.names:
             if name not in self.done and name in table.column_names:
                 self._look(name, table[name])

@@ -33,7 +33,7 @@ _NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
     for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 }
 
-# What the decoders of Arrow, NumPy and the standard library raise on damaged or hostile bytes.
+# The exceptions of the decoders of Arrow, NumPy and the standard library on damaged or hostile bytes.
 DAMAGE = (
     *(pa.ArrowException, OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
     *(OverflowError, MemoryError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error),
@@ -77,7 +77,7 @@ class Pieces:
 class Table:
     """A table that can be read any number of times, in batches of rows."""
 
-    name: str  # what messages call it: the path of a file, else the kind of object
+    name: str  # its name in messages: the path of a file, else the kind of object
     columns: tuple[str, ...]  # the names of the columns
     # Called for each reading; returns the frames, all with these columns in this order.
     source: Callable[[], Iterable[pd.DataFrame]] = field(repr=False)
@@ -95,7 +95,7 @@ class Table:
 def reading(
     name: str, kind: type[TinybayesError] = FileError, explain: Callable[[], TinybayesError | None] = lambda: None
 ) -> Iterator[None]:
-    """Turn what decoders raise into our error; `explain` looks for the faulty line."""
+    """Turn the exceptions of decoders into our error; `explain` looks for the faulty line."""
     try:
         yield
     except kind:

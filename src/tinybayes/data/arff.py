@@ -107,7 +107,7 @@ def _attribute(line: str, fail: Fail) -> Attribute:
 
 
 def _value(groups: Sequence[str | None]) -> str | None:
-    """Return what a cell stands for, given its text in single quotes, in double quotes or bare."""
+    """Return the value of a cell, given its text in single quotes, in double quotes or bare."""
     single, double, bare = groups
     if bare is not None:
         bare = bare.strip()

@@ -48,7 +48,7 @@ class DaskTable(Nodes):
     client: "Client | None" = None  # where to compute; None for Dask's own choice
 
     def __iter__(self) -> Iterator[Dataset]:
-        """Fetch one partition after another: only what needs rows, such as an evaluation, does this."""
+        """Fetch one partition after another, for functions that need rows, such as an evaluation."""
         encode = partial(_encode, self.variables, self.target, self.weight)
         for part in self.frame.to_delayed():
             X, y, weight = _compute(_lazy(encode)(part), self.client)
@@ -79,7 +79,7 @@ def open_dask(
     target, features, weight, discretization
         As for `open_dataset`. Cut points are found on a uniform sample of ``discretization.sample_rows`` rows.
     client
-        A `distributed.Client`, or what `connect` takes; by default the current client, else threads of this process.
+        A `distributed.Client`, or an argument of `connect`; by default the current client, else threads here.
 
     Returns
     -------

@@ -121,7 +121,7 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
 
 
 def as_numbers(column: pd.Series) -> np.ndarray:
-    """Read a column as float64; what is not a number is NaN."""
+    """Read a column as float64; values that are not numbers become NaN."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
         return column.to_numpy(dtype=float)
     if isinstance(column.dtype, pd.CategoricalDtype):

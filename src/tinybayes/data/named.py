@@ -24,15 +24,28 @@ from tinybayes.model import Dataset, State, Variable
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A data set in its parts; unpacks as ``train, test = split``."""
+    """A data set in its parts; unpacks as ``train, test = split``.
 
-    train: Dataset  # the rows to learn from
-    test: Dataset  # the rows to evaluate on
-    valid: Dataset | None  # rows for choosing settings, where the set has such a part
-    name: str  # the name it was loaded by
-    source: str  # one line: where the rows came from, how they were split and discretised
-    # Rows and columns of the images, where the features are pixels. The pixels are in row-major order, except those of
-    # usps, which are in column-major order (as published): transpose its reshaped images.
+    Parameters
+    ----------
+    train, test
+        The rows to learn from and those to evaluate on.
+    valid
+        Rows for choosing settings, where the set comes with such a part.
+    name
+        The name it was loaded by.
+    source
+        One line: where the rows came from, how they were split and discretised.
+    image_shape
+        Rows and columns of the images, where the features are pixels. The pixels are in row-major order, except those
+        of usps, which are in column-major order (as published): transpose its reshaped images.
+    """
+
+    train: Dataset
+    test: Dataset
+    valid: Dataset | None
+    name: str
+    source: str
     image_shape: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -41,7 +54,7 @@ class Split:
 
 @dataclass(frozen=True)
 class _Table:
-    """What is known in advance about a table of integers."""
+    """The columns and classes of a published table of integers."""
 
     columns: tuple[str, ...]
     labels: tuple[int, ...]  # as published, in the order of the classes
@@ -49,25 +62,16 @@ class _Table:
     image_shape: tuple[int, int] | None = None
 
 
-def _pixels(side: int) -> tuple[str, ...]:
-    return tuple(f"pixel_{row}_{column}" for row in range(side) for column in range(side))
-
-
 _BUNDLED = {"digits": (8, 8), "breast_cancer": None, "wine": None, "iris": None}
 _DIGITS = tuple(range(10))
+_USPS_DIGITS = (*_DIGITS[1:], 0)  # the order of the file, by which the reference discretisation numbers its classes
 _LETTER_COLUMNS = "x-box y-box width high onpix x-bar y-bar x2bar y2bar xybar x2ybr xy2br x-ege xegvy y-ege yegvx"
 _SOILS = ("red soil", "cotton crop", "grey soil", "damp grey soil", "vegetation stubble", "very damp grey soil")
 _TABLES = {
     "letter": _Table(tuple(_LETTER_COLUMNS.split()), tuple(range(26)), tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")),
     "satimage": _Table(tuple(f"pixel{p}_band{b}" for p in range(9) for b in range(4)), (1, 2, 3, 4, 5, 7), _SOILS),
-    # The file holds the digits in this order, and the reference discretisation numbers its classes by it.
-    "usps": _Table(
-        tuple(f"pixel_{row}_{column}" for column in range(16) for row in range(16)),
-        (*_DIGITS[1:], 0),
-        (*_DIGITS[1:], 0),
-        (16, 16),
-    ),
-    "mnist": _Table(_pixels(14), _DIGITS, _DIGITS, (14, 14)),
+    "usps": _Table(tuple(f"pixel_{r}_{c}" for c in range(16) for r in range(16)), _USPS_DIGITS, _USPS_DIGITS, (16, 16)),
+    "mnist": _Table(tuple(f"pixel_{r}_{c}" for r in range(14) for c in range(14)), _DIGITS, _DIGITS, (14, 14)),
 }
 _DENSITY = ("nltcs", "msnbc", "kdd", "plants", "baudio", "msweb", "book", "tmovie")
 _FOLDS = {"satimage": 5}

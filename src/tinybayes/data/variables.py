@@ -15,7 +15,7 @@ from tinybayes.model import State, Variable
 from tinybayes.options import check_options, documented, option, options_of
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
-_NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")  # what pandas calls objects that are numbers
+_NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")  # pandas' names for objects that are numbers
 Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
 
 
@@ -120,7 +120,7 @@ def _plain(values: pd.Series) -> list[State]:
 
 @dataclass
 class Summary:
-    """What one pass over a table keeps: the states of every column, and a sample of its numbers."""
+    """The result of one pass over a table: the states of every column, and a sample of its numbers."""
 
     discretization: Discretization
     declared: dict[str, tuple[State, ...]]
@@ -134,7 +134,7 @@ class Summary:
     target_name: str = ""
 
     def add(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
-        """Take in one batch."""
+        """Add a batch."""
         if weight is not None and not (weight > 0).all():
             positive = weight > 0
             frame, weight = frame[positive], weight[positive]
@@ -152,7 +152,7 @@ class Summary:
         self.sample(frame if len(cut) == len(frame.columns) else frame[cut], target, weight)
 
     def merge(self, other: "Summary") -> None:
-        """Take in what was seen of other rows of the same table."""
+        """Add the summary of other rows of the same table."""
         self.classes.update(other.classes)
         self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
         for name, states in other.states.items():
@@ -178,14 +178,14 @@ class Summary:
         return asked
 
     def see_class(self, target: pd.Series) -> None:
-        """Take in values of the class."""
+        """Add values of the class."""
         if is_numeric(target):
             _refuse_infinite(target)
         self.classes.update(dict.fromkeys(distinct_values(target)))
         self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
 
     def see(self, name: str, column: pd.Series) -> None:
-        """Take in values of a feature."""
+        """Add values of a feature."""
         if name in self.declared:
             self.numeric[name] = False
             self.states[name] = dict.fromkeys(self.declared[name])

@@ -102,7 +102,7 @@ class Circuit(Record, Nodes):
             raise error(expected, int(self.leaf[node]), where=f"node {node}, a {KINDS[kind]}")
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what was computed from the fields and is kept beside them."""
+        """Leave out cached properties, which are computed from the fields."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property

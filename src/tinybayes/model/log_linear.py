@@ -15,7 +15,7 @@ from tinybayes.model.record import Record
 from tinybayes.model.variable import Variable
 
 NONE = -1
-"""In place of a feature: nothing is true here, and nothing is added."""
+"""Stands for no feature, which adds nothing."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """How a log-parameter is stored: the bits of an entry, and the way to and from its code.
 
-A format never changes what a model *is*, only how its tables are written down: a quantised network is the
+A format never changes the type of a model, only the storage of its tables: a quantised network is the
 same `BayesNet` in `Fixed`, a network with tied parameters the same in `Codebook`.
 """
 
