@@ -1,4 +1,4 @@
-"""The command line. Each command calls the arrows of the package and shows what came out; it holds no logic."""
+"""The command line. Each command calls functions of the package and shows the result; it holds no logic."""
 
 import errno
 import os
@@ -95,14 +95,14 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take what stands before the name of a command."""
+    """Take the options before the name of a command."""
     be_quiet(quiet)
     if version:
         typer.echo(f"tinybayes {__version__}")
         raise typer.Exit
 
 
-REFUSED = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)  # by which standard output takes nothing more
+REFUSED = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)  # errors after which standard output takes nothing more
 
 
 def main() -> NoReturn:
@@ -115,9 +115,9 @@ def main() -> NoReturn:
         sys.stderr.write(f"error: {message}\n")
         sys.exit(2)
     except OSError as problem:
-        if problem.errno not in REFUSED or problem.filename is not None:  # not of what is printed
+        if problem.errno not in REFUSED or problem.filename is not None:  # not of standard output
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not taken is not offered again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the rest is not written again at the end
         sys.stderr.write(f"error: expected an output that can be written to, got {problem.strerror or problem}\n")
         sys.exit(2)
     sys.exit(0)

@@ -1,6 +1,6 @@
-"""What the commands print.
+"""Output of the commands.
 
-Commands print through the functions here, which decide what ``--quiet`` silences. Answers, ``--json`` and errors are
+Commands print through the functions here, which know about ``--quiet``. Answers, ``--json`` and errors are
 always printed.
 """
 
@@ -45,9 +45,9 @@ def show(thing: object) -> None:
 
 
 def say(text: str, *, err: bool = False, always: bool = False) -> None:
-    """Print a line as it is: no markup in the names and paths it holds, and not cut at the width of a pipe.
+    """Print a line without markup in its names and paths, and without cutting it at the width of a pipe.
 
-    With --quiet only what is an answer (`always`) or goes to standard error is printed.
+    With --quiet only answers (`always`) and lines on standard error are printed.
     """
     if _silent and not (err or always):
         return

@@ -79,7 +79,7 @@ class _Hyper(NamedTuple):
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def value(self, name: str, value: Any) -> Any:
-        """Return what the user gave as the dataclass takes it."""
+        """Convert the value that the user gave for the dataclass, and check it."""
         if isinstance(value, str) and PAIR in self.types:
             value = bits_of(value, name) if int in self.types else image_shape_of(value, name)
         elif isinstance(value, str) and float in self.types:

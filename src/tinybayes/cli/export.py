@@ -93,7 +93,7 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
 
 
 def _name_of(path: Path) -> str:
-    """Make the name of a model of that of its file, where it can be one."""
+    """Name the model by its file, where that gives a valid name."""
     from tinybayes.deploy.programs.names import check_name, identifier
 
     if (path.parent.parent / "front.json").is_file():
@@ -105,7 +105,7 @@ def _name_of(path: Path) -> str:
 
 
 def _note(path: Path) -> str:
-    """Tell the error that was measured, if the file of the model has kept one."""
+    """Return a sentence with the measured error, if the file of the model holds one."""
     from tinybayes.deploy.files.native import load_metadata
 
     if path.suffix != ".tb":
@@ -121,7 +121,7 @@ def _note(path: Path) -> str:
 
 
 def _note_boards(path: Path, boards: list[dict[str, Any]]) -> Path | None:
-    """Put what was measured into the report of the search that the model came from, if it came from one."""
+    """Add the measurements to the report of the search that the model came from, if it came from one."""
     from tinybayes.report.front import FRONT, note_boards
     from tinybayes.report.html import write_report
 
@@ -149,7 +149,7 @@ def _measure(model: "Classifier", files: "Files", name: str, query: str | None) 
 
     variables = model.nodes if isinstance(model, Circuit) else model.variables
     rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
-    if isinstance(model, Circuit):  # everything is known but what is asked for
+    if isinstance(model, Circuit):  # everything but the queried variable is known
         names = [v.name for v in variables]
         asked = names.index(query) if query is not None else len(names) - 1
         rows[:, asked] = np.iinfo(np.uint8).max if max(v.cardinality for v in variables) < 2**8 else 2**16 - 1
@@ -161,7 +161,7 @@ def _figures(board: "Measurement") -> dict[str, Any]:
 
 
 def _board_table(boards: "list[Measurement]", price: "Cost") -> object:
-    """Show what a prediction takes, beside what the price of the parameters predicts."""
+    """Show the measured cost of a prediction beside the price of the parameters."""
     from tinybayes.report.console import empty_table
 
     counts = ("priced bytes", "flash", "static RAM", "peak stack", "instructions")

@@ -1,4 +1,4 @@
-"""Commands on models that are there: evaluate, predict, info, convert."""
+"""Commands on model files: evaluate, predict, info, convert."""
 
 import json
 from dataclasses import asdict
@@ -91,8 +91,8 @@ def info(
     show(model_card(loaded, limit=limit))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
-    what = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")
-    say(suggest(*what))
+    words = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")
+    say(suggest(*words))
 
 
 def convert(

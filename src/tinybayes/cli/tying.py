@@ -143,7 +143,7 @@ def _lines(tied: "Tied[Any]", net: "BayesNet | Circuit", before: int, after: int
 def _show_relearned(
     net: "BayesNet", tied: "Tied[Any]", again: "Relearned[BayesNet]", held_out: "Dataset | None", *, rows_are_data: bool
 ) -> None:
-    """Show what the network, its ties and the relearned levels cost and give."""
+    """Compare size and likelihood of the network, its ties and the relearned levels."""
     import numpy as np
     from rich.table import Table
 

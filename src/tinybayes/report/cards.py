@@ -1,4 +1,4 @@
-"""What the report page shows about one model: its graph, its tables, where its price comes from, and its code."""
+"""The part of the report page about one model: its graph, its tables, the parts of its price, and its code."""
 
 import json
 import math

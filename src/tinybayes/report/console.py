@@ -23,7 +23,7 @@ def bytes_text(bits: int) -> str:
 
 
 def describe(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
-    """Return what `model_card` shows in plain values."""
+    """Return the content of `model_card` in plain values."""
     if isinstance(model, Circuit):
         return describe_circuit(model)
     cost = model_cost(model).to_dict()
@@ -92,7 +92,7 @@ def _facts_table(title: str, facts: dict[str, str]) -> Table:
 
 
 def _price_table(model: BayesNet | NeuralNet) -> Table:
-    """List what a model stores and what a prediction does."""
+    """List the memory of a model and the operations of a prediction."""
     cost = model_cost(model)
     facts = {"memory": f"{bytes_text(cost.bits)} ({cost.bits:,} bits)", "parameters": f"{cost.parameters:,}"}
     if isinstance(model, NeuralNet):

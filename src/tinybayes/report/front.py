@@ -64,7 +64,7 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
 
 
 def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> bool:
-    """Record in ``front.json`` what a model takes on boards; return whether it lists a model of that file name."""
+    """Record in ``front.json`` the cost of a model on boards; return whether it lists a model of that file name."""
     read_front(directory)  # raises if the file is damaged
     document = json.loads((directory / FRONT).read_text(encoding="utf-8"))
     measured = [model for model in document["models"] if model.get("file") == f"models/{name}"]

@@ -94,9 +94,9 @@ def neural_net_graph(net: NeuralNet) -> dict[str, Any]:
     """Draw a neural net as the chain of its layers."""
     labels = [f"{len(net.variables):,} features", f"{len(net.inputs):,} inputs"]
     for layer in net.layers:
-        what = f"{layer.units:,} {'channels' if layer.convolution else 'units'}"
+        units = f"{layer.units:,} {'channels' if layer.convolution else 'units'}"
         after = "" if layer.activation == "none" else f", {layer.activation}"
-        labels.append(f"{'3x3, ' if layer.convolution else ''}{what}{after}")
+        labels.append(f"{'3x3, ' if layer.convolution else ''}{units}{after}")
     labels[-1] = f"{net.layers[-1].units} classes"
     drawing = layout([[], *([i] for i in range(len(labels) - 1))], labels)
     kinds = ["feature", "feature", *["layer"] * (len(net.layers) - 1), "class"]

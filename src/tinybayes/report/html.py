@@ -38,7 +38,7 @@ def write_report(directory: Path | str, output: Path | str | None = None) -> Pat
     Parameters
     ----------
     directory
-        What the search wrote: ``front.json``, and the models it names.
+        The directory of the search, with ``front.json`` and the models it names.
     output
         The file; by default ``report.html`` in the directory.
 
@@ -52,7 +52,7 @@ def write_report(directory: Path | str, output: Path | str | None = None) -> Pat
 
 
 def page_data(directory: Path) -> dict[str, Any]:
-    """Return what the page of a search shows, in plain values."""
+    """Return the content of the page of a search in plain values."""
     front = read_front(directory)
     saved = [model for model in front["models"] if model["file"] is not None]
     saved.sort(key=lambda model: (model["id"] != front["chosen"], not model["on_front"], model["bits"]))
@@ -90,7 +90,7 @@ def model_report(
     command
         The command that made the model.
     metadata
-        What else is known: ``title``, ``seed``, ``data``, ``provenance``, and of the model ``family``, ``label``,
+        Further facts: ``title``, ``seed``, ``data``, ``provenance``, and of the model ``family``, ``label``,
         ``settings``, ``validation_error``, ``test_error``, ``boards`` and ``history``. The error on `dataset` is
         shown as the test error where none is given.
     seen

@@ -1,4 +1,4 @@
-"""What a model may cost: a budget, from numbers or from a text such as 4kB."""
+"""A budget for models, from numbers or from a text such as 4kB."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"  # no more digits than a double tells 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the chosen model of a search may cost; None for no limit.
+    """Limits on the cost of the chosen model of a search; None for no limit.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Exploration:
 
 
 def conclude(
-    finals: "Sequence[tuple[Run, Outcome | None]]",
+    finals: Sequence[tuple[Run, Outcome | None]],
     views: Views,
     budget: Budget,
     directory: Path,
@@ -77,7 +77,7 @@ def conclude(
 
 
 def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, Any]:
-    """Return what ``front.json`` says of the search as a whole."""
+    """Return the part of ``front.json`` about the search as a whole."""
     rows = views.by_name["mdlp"]
     return {
         "title": f"{views.target.name}: models under a budget",
@@ -116,7 +116,7 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
 
 
 def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views) -> dict[str, Any]:
-    """Return what ``front.json`` says of a run, and save its model."""
+    """Return the entry of a run in ``front.json``, and save its model."""
     from tinybayes.deploy import save
 
     if outcome is None:
@@ -133,7 +133,7 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
 
 
 def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
-    """Return what is known of a run before the test rows are looked at, as ``front.json`` has it."""
+    """Return the entry of a run in ``front.json`` before its test error is known."""
     family = family_of(run.setting)
     return {
         "id": run.key,

@@ -1,4 +1,4 @@
-"""A running search: which batch of settings is next, and what becomes of its results.
+"""A running search: it chooses the next batch of settings, and stores the results.
 
 Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
 promising ones longer, the best of those longest.
@@ -39,40 +39,36 @@ class Batch:
     numbers: dict[str, int] = field(default_factory=dict)  # of their trials, by the key of the run; claimed ones only
 
 
+@dataclass(eq=False)
 class Search:
     """A running search, which tells `report` and `live` about its progress."""
 
-    def __init__(
-        self,
-        views: Views,
-        store: Store,
-        crew: Workers,
-        budget: Budget,
-        families: Sequence[Family],
-        directory: Path,
-        *,
-        seconds: float,
-        began: float,
-        seed: int,
-        report: Callable[[State], None] | None = None,
-        live: Live | None = None,
-    ) -> None:
-        self.views, self.store, self.crew, self.budget = views, store, crew, budget
-        self.directory, self.report, self.began, self.seconds = directory, report, began, seconds
-        self.live, self.seed = live, seed
-        self.sampled = [f for f in families if isinstance(f, Sampled)]
-        settings = [s for f in families if isinstance(f, Listed) for s in f.settings()]
-        self.listed = [s for s in settings if key_of(s, 0) not in store.runs]
-        self.spaces = {f.name: f.space(views) for f in self.sampled}
+    views: Views
+    store: Store
+    crew: Workers
+    budget: Budget
+    families: Sequence[Family]
+    directory: Path
+    seconds: float
+    began: float  # on the monotonic clock
+    seed: int
+    live: Live
+    report: Callable[[State], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.sampled = [f for f in self.families if isinstance(f, Sampled)]
+        settings = [s for f in self.families if isinstance(f, Listed) for s in f.settings()]
+        self.listed = [s for s in settings if key_of(s, 0) not in self.store.runs]
+        self.spaces = {f.name: f.space(self.views) for f in self.sampled}
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
-        self.generator = np.random.default_rng([seed, len(store.runs)])
+        self.generator = np.random.default_rng([self.seed, len(self.store.runs)])
         self.under_way: set[str] = set()
         self.failures: list[str] = []
         self.failed: set[str] = set()
         self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
-        self.turn, self.begun = 0, {run.family for run in store.runs.values()}
-        self.patience = 0.03 * seconds  # that a circuit may grow
+        self.turn, self.begun = 0, {run.family for run in self.store.runs.values()}
+        self.patience = 0.03 * self.seconds  # that a circuit may grow
 
     @property
     def elapsed(self) -> float:
@@ -103,7 +99,7 @@ class Search:
         for batch, _ in running:
             self._give_up(batch)
 
-    def _claimed(self, batch: "Batch") -> "Batch":
+    def _claimed(self, batch: Batch) -> Batch:
         """Take the settings of a batch that no other search on the same store has."""
         free = [s for s in batch.settings if key_of(s, batch.rung) not in batch.numbers]
         claimed = self.store.claim(free, batch.rung, self.spaces.get(batch.settings[0]["family"], {})) if free else []
@@ -111,8 +107,8 @@ class Search:
         numbers = batch.numbers | taken
         return Batch([s for s in batch.settings if key_of(s, batch.rung) in numbers], batch.rung, numbers)
 
-    def next_batch(self) -> "Batch | None":
-        """Decide what to do next: promising settings on a higher rung, or new ones."""
+    def next_batch(self) -> Batch | None:
+        """Choose the next batch: promising settings on a higher rung, or new ones."""
         slow = [s for s in self.listed if family_of(s).slow]
         if self.listed and (len(slow) < len(self.listed) or self.elapsed > 0.2 or not self.sampled):
             first = next((s for s in self.listed if s not in slow), self.listed[0])
@@ -122,13 +118,12 @@ class Search:
         if not self.sampled:
             return None
         for rung in (1, 0):
-            if self.elapsed > (0.3, 0.5)[rung]:
-                batch = self._promising(rung)
-                if batch is not None:
-                    return batch
+            batch = self._promising(rung) if self.elapsed > (0.3, 0.5)[rung] else None
+            if batch is not None:
+                return batch
         return self._new() or self._promising(0) or self._promising(1)
 
-    def _promising(self, rung: int) -> "Batch | None":
+    def _promising(self, rung: int) -> Batch | None:
         """Take the most promising settings of a rung that share a shape, and train them longer."""
         runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Sampled)]
         if not runs:
@@ -159,7 +154,7 @@ class Search:
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
 
-    def _new(self) -> "Batch | None":
+    def _new(self) -> Batch | None:
         """Draw new settings of the next family."""
         for _ in range(2 * len(self.sampled)):
             if not self._fits(None, 0):
@@ -172,7 +167,7 @@ class Search:
                 return batch
         return None
 
-    def _drawn(self, family: Sampled) -> "Batch":
+    def _drawn(self, family: Sampled) -> Batch:
         """Draw settings of one shape, cut down to the budget; those of which nothing is left are dropped."""
         space = self.spaces[family.name]
         first = {} if family.name in self.begun else family.first_guess(self.views, self.budget)
@@ -203,7 +198,7 @@ class Search:
         key = key_of(setting, rung)
         return key in self.store.runs or key in self.under_way
 
-    def _finish(self, batch: "Batch", work: Work) -> None:
+    def _finish(self, batch: Batch, work: Work) -> None:
         """Save models, then store runs: in this order, so that every stored run has its model."""
         try:
             outcomes: list[Outcome] = work.result()
@@ -227,7 +222,7 @@ class Search:
             self.pace[shape] = min(taken / STEPS[batch.rung], self.pace.get(shape, float("inf")))
         self._tell("searching")
 
-    def _retry(self, batch: "Batch") -> None:
+    def _retry(self, batch: Batch) -> None:
         """Put settings that nobody draws again back into the list, unless they have failed before."""
         for setting in batch.settings:
             key = key_of(setting, 0)
@@ -235,12 +230,12 @@ class Search:
                 self.failed.add(key)
                 self.listed.append(setting)
 
-    def _give_up(self, batch: "Batch") -> None:
+    def _give_up(self, batch: Batch) -> None:
         self.under_way -= {key_of(s, batch.rung) for s in batch.settings}
         for number in batch.numbers.values():
             self.store.drop(number)
 
-    def finals(self, stopped: Callable[[], bool]) -> "list[tuple[Run, Outcome | None]]":
+    def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
         """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
         runs = list(self.store.read().values())
         if not runs:
@@ -275,8 +270,7 @@ class Search:
         return [(run, retrained.get(run.key)) for run in runs]
 
     def _tell(self, phase: str) -> None:
-        watched = self.live is not None and self.live.due()
-        if self.report is None and not watched:
+        if self.report is None and not self.live.due():
             return
         runs = list(self.store.runs.values())
         if len(runs) != self.looked_at:
@@ -287,8 +281,7 @@ class Search:
         state = State(len(runs), gone, max(0.0, self.seconds - gone), self.best, phase)
         if self.report is not None:
             self.report(state)
-        if self.live is not None:
-            self.live.tell(state, runs)
+        self.live.tell(state, runs)
 
 
 def _shape(setting: Setting) -> str:

@@ -81,7 +81,7 @@ def explore(
     test
         Rows for the test error; without them a fifth of the table is set aside.
     budget
-        What the chosen model may cost: its memory, such as ``"4kB"``, or a `Budget` of bits, operations and error. The
+        The limits of the chosen model: its memory, such as ``"4kB"``, or a `Budget` of bits, operations and error. The
         front also has models above it.
     seconds
         Of the whole search.
@@ -109,9 +109,7 @@ def explore(
     crew = _crew(views, execution)
     top = heading(views, budget, seed, execution.command)
     live = Live(directory, top, budget)
-    times = {"seconds": seconds, "began": began}
-    search = Search(views, store, crew, budget, chosen, directory, **times, seed=seed, report=report, live=live)
-    return _run(search, top, live)
+    return _run(Search(views, store, crew, budget, chosen, directory, seconds, began, seed, live, report), top)
 
 
 def _tables(table: object, test: object, drop: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -131,18 +129,18 @@ def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> N
         raise error(f"a budget of at least {least:,} bits", f"{budget.bits:,}", where="budget", remedy=remedy)
 
 
-def _run(search: Search, top: dict[str, Any], live: Live) -> Exploration:
+def _run(search: Search, top: dict[str, Any]) -> Exploration:
     """Search, retrain the front and write the files; say how it ended, and release the workers."""
     ended = "failed"
     try:
         with interruptible() as interrupted:
-            search.run(lambda: interrupted.is_set() or live.stopped())
-            finals = search.finals(lambda: interrupted.is_set() or live.stopped())
+            search.run(lambda: interrupted.is_set() or search.live.stopped())
+            finals = search.finals(lambda: interrupted.is_set() or search.live.stopped())
             result = conclude(finals, search.views, search.budget, search.directory, top, search.failures)
             ended = "done"
             return result
     finally:
-        live.end(ended)
+        search.live.end(ended)
         search.crew.close()
 
 

@@ -41,7 +41,7 @@ class State:
 
 
 class Live:
-    """The files by which a search is watched; `heading` is what ``live.json`` says beside the models."""
+    """The files by which a search is watched; ``live.json`` holds `heading` and the models."""
 
     def __init__(self, directory: Path, heading: dict[str, Any], budget: Budget) -> None:
         self._directory, self._heading, self._budget = directory, heading, budget

@@ -1,8 +1,8 @@
 """The store of a search: an Optuna study, in a journal file, SQLite or PostgreSQL.
 
 Every run is one trial that carries its setting, its result and the name of its model's file. A run is in the store only
-when it is finished and its model is on the disk, so that a search killed at any moment loses what it was doing and
-nothing else.
+when it is finished and its model is on the disk, so that a search killed at any moment loses only the
+runs in progress.
 
 Searches that share a store claim their settings: a claim is a running trial that names the run, written in one step,
 and the lowest number wins. So no run is done twice, and the next search fails the trials of processes that have
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def objectives(self) -> list[float]:
-        """What the search makes small: error, bits, operations."""
+        """The objectives that the search minimizes: error, bits, operations."""
         return [self.error, float(self.bits), float(self.operations)]
 
     @property
@@ -107,7 +107,7 @@ class Store:
 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-                warnings.simplefilter("ignore", FutureWarning)  # constraints_func: what replaces it is not in version 4
+                warnings.simplefilter("ignore", FutureWarning)  # constraints_func: version 4 lacks its replacement
                 sampler = optuna.samplers.TPESampler(
                     seed=seed, constraints_func=over, n_startup_trials=16, multivariate=False, constant_liar=True
                 )
@@ -133,7 +133,7 @@ class Store:
             raise error("a search of this table and target", got, where=self.where, remedy=remedy)
 
     def read(self) -> dict[str, Run]:
-        """Take over what others have stored meanwhile."""
+        """Read the runs that others have stored meanwhile."""
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
             if "run" in trial.user_attrs:
                 run = Run(**trial.user_attrs["run"])
@@ -227,7 +227,7 @@ class Store:
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
-        """Turn what a lost storage raises into an error that names it."""
+        """Turn errors of a lost storage into one that names it."""
         try:
             yield
         except (OSError, ImportError, optuna.exceptions.OptunaError, SQLAlchemyError) as problem:
@@ -310,7 +310,7 @@ class SystemLock(JournalFileOpenLock):
 
 
 def cut_half_line(path: str) -> None:
-    """Take away what stands after the last whole line of a file."""
+    """Remove an incomplete last line from a file."""
     with open(path, "r+b") as file:
         size = end = file.seek(0, os.SEEK_END)
         while end:

@@ -16,7 +16,7 @@ from tinybayes.search.views import Views
 class Outcome:
     """One setting carried out."""
 
-    setting: Setting  # what was run
+    setting: Setting  # the setting
     model: Model | None  # the model; None for baselines, which are only priced
     error: float  # share of wrong labels on the validation rows
     loss: float  # mean log loss on the validation rows

@@ -1,4 +1,4 @@
-"""Who carries out the runs of a search: this process, processes beside it, or the workers of a Dask cluster."""
+"""Workers that carry out the runs of a search: this process, other processes, or a Dask cluster."""
 
 import multiprocessing
 import os
@@ -31,7 +31,7 @@ class Work(Protocol):
         """Return whether it is done."""
 
     def result(self) -> Any:
-        """Return what came out."""
+        """Return the outcomes."""
 
 
 class Workers:
@@ -123,7 +123,7 @@ class Cluster(Workers):
 
 
 class _Elsewhere:
-    """Work of a cluster; what the cluster says of lost workers becomes what Python's own pools raise."""
+    """Work of a cluster; errors about lost workers become those that Python's own pools raise."""
 
     def __init__(self, future: Any) -> None:
         self._future = future
@@ -143,7 +143,7 @@ class _Elsewhere:
 def gather(
     running: list[tuple[Any, Work]], finish: Callable[[Any, Work], None], *, until: float = float("inf")
 ) -> list[tuple[Any, Work]]:
-    """Wait until something is done or the time has come, hand what is done to `finish`, and return the rest."""
+    """Wait until some work is done or the time has come, hand it to `finish`, and return the rest."""
     while running and time.monotonic() < until:
         done = [work.done() for _, work in running]
         for (batch, work), ended in zip(running, done, strict=True):

@@ -35,7 +35,7 @@ def parse_known(text: str, model: Classifier) -> np.ndarray:
 
 
 def questions(model: Classifier) -> dict[str, Any]:
-    """Return what can be queried: the variables with their states, and the available answers."""
+    """Return the possible queries: the variables with their states, and the kinds of answers."""
     return {
         "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
         "target": None if model.target is None else len(model.variables),

@@ -74,7 +74,7 @@ class Pages:
         return {"version": version, "data": page_front(front)}
 
     def model(self, request: "Request") -> Any:
-        """Return what the page shows of a model, and what it can be asked."""
+        """Return the content of the page about a model, and its possible queries."""
         key = _parameter(request, "id")
         model = self.source.model(key)
         return {"card": self.source.card(key), "ask": questions(model)}

@@ -1,4 +1,4 @@
-"""What the app shows: the directory of a search, read as untrusted input and only where it has changed."""
+"""The directory of a search, read as untrusted input and only where it has changed."""
 
 import json
 import os
@@ -84,7 +84,7 @@ class Source:
         return self._keep("model", key, read_classifier)
 
     def card(self, key: str) -> dict[str, Any]:
-        """Return what the page shows of a model."""
+        """Return the content of the page about a model."""
         model = self.model(key)
         return self._keep("card", key, lambda _: model_card(model, share=SHARE))
 

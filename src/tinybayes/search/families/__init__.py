@@ -1,4 +1,4 @@
-"""What a search may try: one module for each kind of model, and the dictionary of all families."""
+"""The families of models that a search tries, one module for each kind, and the dictionary of all."""
 
 from tinybayes.errors import error
 from tinybayes.search.families.circuit import CIRCUIT

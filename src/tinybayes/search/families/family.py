@@ -1,4 +1,4 @@
-"""What a family of models is to a search: the settings that it tries, and how they are trained, priced and described.
+"""Families of models: the settings that a search tries, and how they are trained, priced and described.
 
 A setting is a JSON object. Its *shape* is the part that must be equal for settings to be trained at once; everything
 else is data of the compiled loop.
@@ -163,7 +163,7 @@ class Sampled(Family):
 
 
 def distributions(learner: type, *names: str) -> "dict[str, BaseDistribution]":
-    """Return what a search draws of some hyper-parameters: the interval or the choices that their dataclass states."""
+    """Return the distributions of hyper-parameters: the intervals or the choices that their dataclass states."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     known = options_of(learner)
