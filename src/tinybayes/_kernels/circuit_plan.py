@@ -50,7 +50,7 @@ class Plan(NamedTuple):
 
 @jit
 def _find_slots(graph, states):
-    """Return the slot of every node (-1 without one), the numbers of slots and terms, and a bound on the children."""
+    """Return the slot of every node (-1 without one), and the numbers of slots and terms."""
     kind, offsets, children, _ = graph
     n = len(kind)
     uses, inside = np.zeros(n, np.int32), np.zeros(n, np.bool_)
@@ -59,27 +59,14 @@ def _find_slots(graph, states):
             uses[children[e]] += 1
             inside[children[e]] = kind[node] == SUM
     slot = np.full(n, -1, np.int32)
-    slots = states
+    slots, terms = states, 0
     for node in range(n):
         root = node == n - 1
         if kind[node] == SUM or root or (kind[node] == PRODUCT and not (uses[node] == 1 and inside[node])):
             slot[node] = slots
             slots += 1
-    terms = below = 0
-    for node in range(n):
-        if slot[node] < 0:
-            continue
-        terms += offsets[node + 1] - offsets[node] if kind[node] == SUM else 1
-        if kind[node] == SUM:
-            for e in range(offsets[node], offsets[node + 1]):
-                part = children[e]
-                if kind[part] == PRODUCT and slot[part] < 0:
-                    below += offsets[part + 1] - offsets[part]
-                else:
-                    below += 1
-        else:
-            below += max(offsets[node + 1] - offsets[node], 1)
-    return slot, slots, terms, below
+            terms += offsets[node + 1] - offsets[node] if kind[node] == SUM else 1
+    return slot, slots, terms
 
 
 @jit
@@ -101,10 +88,11 @@ def _add_term(graph, part, slot, inline, child, n_children, entry, n_entries):
 def make_terms(graph, states):
     """Return the `Terms` of a circuit with so many indicators."""
     kind, offsets, children, _ = graph
-    slot, slots, terms, below = _find_slots(graph, states)
+    slot, slots, terms = _find_slots(graph, states)
     first_term, first_child = np.zeros(slots + 1, np.int64), np.zeros(terms + 1, np.int64)
     first_entry = np.zeros(terms + 1, np.int64)
-    child, entry = np.empty(below, np.int32), np.empty(below, np.int32)
+    most = len(children) + 1  # an edge is a child or a parameter of one term at most; a root without edges is one
+    child, entry = np.empty(most, np.int32), np.empty(most, np.int32)
     t = n_children = n_entries = 0
     for node in range(len(kind)):
         v = slot[node]

@@ -51,7 +51,7 @@ class Scratch(NamedTuple):
     """Working memory; ``mark`` and ``seen`` hold stamps, so that nothing has to be cleared."""
 
     mark: np.ndarray  # on the side of D, and mutual ancestors
-    seen: np.ndarray  # on the side of V
+    seen: np.ndarray  # on the side of V, or listed
     values: np.ndarray  # of a node on the side of V: its values of V; on the side of D: those it is copied for
     position: np.ndarray  # in the list of its side
     asked: np.ndarray  # stamped where a node on the side of V is to be copied
@@ -338,25 +338,30 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
 def list_nodes(g, s):
     """List all nodes below the root in ``side_d``, children first; return how many there are."""
     g.numbers[STAMP] += 1
-    stamp = g.numbers[STAMP]
-    root = g.numbers[ROOT]
-    s.mark[root] = stamp
-    s.position[root] = g.start[root]
-    s.stack[0] = root
-    depth, length = 1, 0
+    return _list_below(g, s, g.numbers[ROOT], 0, g.numbers[STAMP], True)
+
+
+@plain
+def _list_below(g, s, top, length, stamp, everything):
+    """List a node and all nodes below it, or those on the side of D, children first; return the new length."""
+    s.seen[top] = stamp
+    s.position[top] = g.start[top]
+    s.stack[0] = top
+    depth = 1
     while depth:
         n = s.stack[depth - 1]
         e = s.position[n]
         if e < g.start[n] + g.degree[n]:
             c = g.child[e]
             s.position[n] = e + 1
-            if s.mark[c] != stamp:
-                s.mark[c] = stamp
+            if s.seen[c] != stamp and (everything or (g.kind[c] >= SUM and s.mark[c] == stamp)):
+                s.seen[c] = stamp
                 s.position[c] = g.start[c]
                 s.stack[depth] = c
                 depth += 1
             continue
         depth -= 1
+        s.position[n] = length
         s.side_d[length] = n
         length += 1
     return length
@@ -369,7 +374,11 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
     `edge_cost` must have been called for the same split just before, and the pools must have room for what it said.
     """
     stamp = g.numbers[STAMP]
-    _order_side_d(g, s, stamp)
+    length = 0  # the side of D is listed anew, children first
+    for a in range(s.numbers[ANCESTORS]):
+        top = s.ancestors[a, 1]
+        if g.kind[top] != PARAMETER and s.seen[top] != stamp:
+            length = _list_below(g, s, top, length, stamp, False)
     _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp)
     _copy_side_v(g, s, variable, cardinality, stamp)
     for a in range(s.numbers[ANCESTORS]):
@@ -379,36 +388,6 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
     for i in range(s.numbers[SIDE_V] - 1, -1, -1):
         if g.above[s.side_v[i]] == 0:
             _cut_off(g, s.side_v[i])
-
-
-@jit
-def _order_side_d(g, s, stamp):
-    """List the side of D anew, children first."""
-    length = 0
-    for a in range(s.numbers[ANCESTORS]):
-        top = s.ancestors[a, 1]
-        if g.kind[top] == PARAMETER or s.seen[top] == stamp:
-            continue
-        s.seen[top] = stamp
-        s.position[top] = g.start[top]
-        s.stack[0] = top
-        depth = 1
-        while depth:
-            n = s.stack[depth - 1]
-            e = s.position[n]
-            if e < g.start[n] + g.degree[n]:
-                c = g.child[e]
-                s.position[n] = e + 1
-                if g.kind[c] >= SUM and s.mark[c] == stamp and s.seen[c] != stamp:
-                    s.seen[c] = stamp
-                    s.position[c] = g.start[c]
-                    s.stack[depth] = c
-                    depth += 1
-                continue
-            depth -= 1
-            s.position[n] = length
-            s.side_d[length] = n
-            length += 1
 
 
 @jit
