@@ -20,6 +20,7 @@ import oracle
 from tinybayes import CircuitClassifier, CircuitDensity, TinybayesError
 from tinybayes.cost import model_cost
 from tinybayes.estimators import circuits
+from tinybayes.estimators._base import encode
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.model import Dataset, Variable
@@ -115,7 +116,7 @@ def test_likelihoods_by_enumeration_with_and_without_gaps():
     rows.loc[2, "rain"] = "snow"  # never seen: summed out like a missing value
     rows["weekend"] = rows["weekend"].astype(object)
     rows.loc[3] = [None] * 5
-    codes = np.column_stack([circuits.encode(rows[[name]], (by_name[name],)) for name in frame.columns])
+    codes = np.column_stack([encode(rows[[name]], (by_name[name],)) for name in frame.columns])
     assert (codes < 0).sum() == 1 + 2 + 1 + 5
     wanted = [math.log(total(density.model_, row)) for row in codes.tolist()]
     scores = density.score_samples(rows)
@@ -254,7 +255,7 @@ def test_posteriors_by_enumeration_with_and_without_gaps(monkeypatch):
     rows.iloc[1, 1] = np.nan
     rows.iloc[2] = [np.nan, np.nan, None, None]
     variables = model.circuit_.variables
-    codes = np.column_stack([circuits.encode(rows[[v.name]], (v,)) for v in variables])
+    codes = np.column_stack([encode(rows[[v.name]], (v,)) for v in variables])
     joint = np.array([[total(model.model_, [*row, c]) for c in (0, 1)] for row in codes.tolist()])
     wanted = joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(rows), wanted, atol=1e-9)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cases import exhaustive
 from tinybayes import BayesNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
-from tinybayes.estimators._tables import class_codes
+from tinybayes.estimators._base import class_codes
 from tinybayes.learn import HybridOptions
 
 

@@ -6,8 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretization, Discretizer
-from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, store_parameters, validated
+from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
 from tinybayes.learn.classifier import HybridOptions, learn_classifier
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
@@ -63,7 +62,6 @@ learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image
     """
 
     model_: BayesNet
-    classes_: np.ndarray
 
     def __init__(
         self,
@@ -110,10 +108,7 @@ learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image
         sample_weight : array-like, shape (n_samples,), optional
             Row weights; an integer weight counts as that many rows.
         """
-        table, y = validated(self, X, y, reset=True)
-        self.classes_, codes = class_codes(y)
-        discretization = options_of_estimator(self, Discretization)
-        data = dataset(table, sample_weight, discretization, self.classes_, codes)
+        data = self._learning_set(X, y, sample_weight, options_of_estimator(self, Discretization))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
         by_gradient = self.training == "hybrid"

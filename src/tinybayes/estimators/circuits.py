@@ -1,23 +1,21 @@
 """Arithmetic circuits for scikit-learn: densities with exact queries, and classifiers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin, DensityMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
-from tinybayes.estimators._tables import (
-    allow_states,
-    class_codes,
+from tinybayes.estimators._base import (
+    TableEstimator,
     complete_rows,
     dataset,
-    encode,
     options_of_estimator,
     states_table,
     store_parameters,
@@ -33,14 +31,13 @@ from tinybayes.report.progress import growth_progress
 BLOCK = 2**12  # rows whose posteriors are held at a time
 
 
-class _CircuitEstimator(BaseEstimator):
+class _CircuitEstimator(TableEstimator):
     """The options of both estimators, and learning with them."""
 
     circuit_: Circuit
     model_: BayesNet
     n_edges_: int
     complete_: bool
-    n_features_in_: int
 
     def __init__(
         self,
@@ -73,13 +70,6 @@ class _CircuitEstimator(BaseEstimator):
         assert grown.circuit is not None
         self.circuit_, self.model_, self.complete_ = grown.circuit, grown.net, grown.complete
         self.n_edges_ = grown.circuit.n_edges
-
-    def _codes(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return encode(validated(self, X, reset=False), self.circuit_.variables)
-
-    def __sklearn_tags__(self) -> Tags:
-        return allow_states(super().__sklearn_tags__())
 
 
 class CircuitDensity(DensityMixin, _CircuitEstimator):
@@ -255,8 +245,6 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     True
     """
 
-    classes_: np.ndarray
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CircuitClassifier":
         """Learn from a table; rows with missing values are left out, with a warning.
 
@@ -269,9 +257,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         sample_weight : array-like, shape (n_samples,), optional
             Row weights; an integer weight counts as that many rows.
         """
-        table, y = validated(self, X, y, reset=True)
-        self.classes_, codes = class_codes(y)
-        self._grow(dataset(table, sample_weight, self._discretization("mdlp"), self.classes_, codes))
+        self._grow(self._learning_set(X, y, sample_weight, self._discretization("mdlp")))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -286,10 +272,6 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the exact class posteriors, shape (n_samples, n_classes)."""
-        codes = self._codes(X)
-        return np.concatenate(list(self._posteriors(codes)))
-
-    def _posteriors(self, codes: np.ndarray) -> Iterator[np.ndarray]:
-        first = int(self.circuit_.first_state[-2])  # the class is the last variable
-        for start in range(0, len(codes), BLOCK):
-            yield circuits.posteriors(self.circuit_, codes[start : start + BLOCK])[:, first:]
+        codes, first = self._codes(X), int(self.circuit_.first_state[-2])  # the class is the last variable
+        blocks = (codes[start : start + BLOCK] for start in range(0, len(codes), BLOCK))
+        return np.concatenate([circuits.posteriors(self.circuit_, block)[:, first:] for block in blocks])

@@ -1,6 +1,6 @@
 """Quantised neural networks for scikit-learn."""
 
-import math
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -8,13 +8,11 @@ from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
-from tinybayes.estimators._scored import ScoredClassifier
-from tinybayes.estimators._tables import class_codes, dataset, options_of_estimator, store_parameters, validated
+from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
 from tinybayes.learn.training.net_sizes import hidden_within, image_side
+from tinybayes.learn.training.options import TrainingOptions, default_epochs
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
-
-STEPS = 6000  # mini-batches, when no number of epochs is given
 
 
 class QuantizedNetClassifier(ScoredClassifier):
@@ -83,7 +81,6 @@ class QuantizedNetClassifier(ScoredClassifier):
     """
 
     model_: NeuralNet
-    classes_: np.ndarray
 
     def __init__(
         self,
@@ -124,16 +121,13 @@ class QuantizedNetClassifier(ScoredClassifier):
             Row weights.
         """
         from tinybayes.learn.training.nets import NetConfiguration, train_nets
-        from tinybayes.learn.training.options import TrainingOptions
 
-        table, y = validated(self, X, y, reset=True)
-        self.classes_, codes = class_codes(y)
         # The cut points are those of the rows as they are: weights change what is learned, not how numbers are seen.
         discretization = options_of_estimator(self, Discretization, keep_values=self.n_bins)
-        data = dataset(table, sample_weight, discretization, self.classes_, codes)
+        data = self._learning_set(X, y, sample_weight, discretization)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         run = options_of_estimator(self, NetConfiguration, hidden=self._hidden(data), seed=seed)
-        epochs = self.epochs or math.ceil(STEPS / max(1, len(data) // max(1, self.batch_size)))
+        epochs = self.epochs or default_epochs(len(data), self.batch_size)
         options = options_of_estimator(self, TrainingOptions, epochs=epochs, shuffle_seed=seed)
         with training_progress(self.verbose) as report:
             (trained,) = train_nets(data, [run], options, report=report)
@@ -151,23 +145,16 @@ class QuantizedNetClassifier(ScoredClassifier):
             return (int(self.hidden),) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
         if not budgets:
             return (8, 16)[: self.layers] if self.kind == "conv" else (64,) * (self.layers - 1)
-        assert data.target is not None
+        states = [v.cardinality for v in data.variables]
+        within = partial(
+            hidden_within,
+            layers=self.layers,
+            weight_bits=self.bits,
+            inputs=sum(states) if self.inputs == "one-hot" else len(states),
+            classes=len(self.classes_),
+            image=(self.image_shape or image_side(len(states))) if self.kind == "conv" else None,
+            batch_norm=self.batch_norm,
+        )
         prices: tuple[tuple[Literal["bits", "operations"], int | None], ...]
         prices = (("bits", self.budget_bits), ("operations", self.budget_ops))
-        conv, states = self.kind == "conv", [v.cardinality for v in data.variables]
-        image = (self.image_shape or image_side(len(states))) if conv else None
-        widths = [
-            hidden_within(
-                budget,
-                price,
-                layers=self.layers,
-                weight_bits=self.bits,
-                inputs=sum(states) if self.inputs == "one-hot" else len(states),
-                classes=data.target.cardinality,
-                image=image,
-                batch_norm=self.batch_norm,
-            )
-            for price, budget in prices
-            if budget is not None
-        ]
-        return min(widths, key=sum)
+        return min((within(budget, price) for price, budget in prices if budget is not None), key=sum)

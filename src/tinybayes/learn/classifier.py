@@ -12,7 +12,7 @@ from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.counts import Data, batches, remember
 from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
-from tinybayes.learn.training.options import NetOptions, TableOptions, TrainingOptions
+from tinybayes.learn.training.options import NetOptions, TableOptions, TrainingOptions, default_epochs
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Structure
 from tinybayes.model.dataset import concatenate
 from tinybayes.options import documented, option, options_of, same_option
@@ -28,7 +28,6 @@ STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
 }
 SEARCHES = ("subset", "order-free", "heuristic")
 TRAININGS = ("ml", "hybrid")
-STEPS = 6000  # mini-batches of a training by default
 MEASUREMENTS = 200  # of the validation error in early stopping, about
 
 
@@ -113,11 +112,9 @@ def learn_classifier(
         remedy = "it is learned by gradient: use training 'hybrid'" if structure in SEARCHES else ""
         raise error(f"one of {', '.join(known)}", repr(structure), where="structure", remedy=remedy)
     if training != "hybrid" and options is not None and options != HybridOptions():
-        given = [f.name for f in fields(options) if getattr(options, f.name) != f.default]
+        given = ", ".join(f.name for f in fields(options) if getattr(options, f.name) != f.default)
         remedy = "use training 'hybrid', or leave them out"
-        raise error(
-            "no options of training by gradient", ", ".join(given), where=f"training {training!r}", remedy=remedy
-        )
+        raise error("no options of training by gradient", given, where=f"training {training!r}", remedy=remedy)
     if training == "hybrid":
         return _learn_by_gradient(data, structure, options or HybridOptions(), number_format, seed, report)
     data = remember(data)  # Chow-Liu has counted what the tables need
@@ -145,8 +142,8 @@ def _learn_by_gradient(
     runs = _configurations(base, options, number_format, seed)
     choose = options.early_stopping or len(runs) > 1
     training, held_out = hold_out(data, options.validation_fraction, seed) if choose else (data, None)
-    epochs = _epochs(training, options)
-    found = train_tables(
+    epochs = options.epochs or default_epochs(len(training), options.batch_size)
+    results = train_tables(
         training,
         runs,
         TrainingOptions(
@@ -160,15 +157,9 @@ def _learn_by_gradient(
         validation=held_out,
         report=report,
     )
-    net = min(found, key=lambda result: result.validation_error).net if len(found) > 1 else found[0].net
+    net = min(results, key=lambda result: result.validation_error).net if len(results) > 1 else results[0].net
     assert net is not None  # only a pseudo-TAN has none
     return net
-
-
-def _epochs(data: Dataset, options: HybridOptions) -> int:
-    if options.epochs is not None:
-        return options.epochs
-    return math.ceil(STEPS / max(1, len(data) // max(1, options.batch_size)))
 
 
 def _configurations(
@@ -181,7 +172,7 @@ def _configurations(
     if isinstance(options.bits, tuple):
         formats = [Fixed(*options.bits)]
     elif options.bits is not None:
-        formats = [Fixed(whole, options.bits - whole) for whole in range(1, 7)]
+        formats = [Fixed(integer, options.bits - integer) for integer in range(1, 7)]
     runs = [base]
     if options.n_configs > 1:  # setting (II) of differentiable_tan
         generator = np.random.default_rng([seed, 4])

@@ -43,7 +43,7 @@ SECONDS_A_REPORT = 0.5
 
 @dataclass(frozen=True)
 class Growth:
-    """What a running learner reports: splits, edges, score and log-likelihood (a row, on average) so far.
+    """The progress of a learner: splits, edges, score and log-likelihood (a row, on average) so far.
 
     With a Bayesian score the log-likelihood is the marginal one.
     """
@@ -217,7 +217,7 @@ class State:
         self.elapsed, self.complete = time.monotonic() - began, bool(ended and not self.numbers[LIMITED])
 
     def result(self, data: Dataset) -> Grown:
-        """Return what was learned."""
+        """Return the network and the circuit."""
         net, offsets = pools.network(data, self.table, self.parts, self.order, self.rules.smoothing)
         circuit = None
         if self.with_circuit:
@@ -233,7 +233,7 @@ class State:
         return bool(np.isfinite(parts.gain[part, v])) and not self.descendant[parts.variable[part], v]
 
     def repeat(self, splits: np.ndarray) -> None:
-        """Do given splits."""
+        """Apply given splits."""
         rules = self.rules
         for part, v in np.asarray(splits).reshape(-1, 2).tolist():
             if not self._can_split(part, v):
@@ -253,7 +253,7 @@ class State:
         self.rebuild_heap()
 
     def growth(self, seconds: float) -> Growth:
-        """Return the report of now."""
+        """Return the current progress."""
         rules, progress = self.rules, self.progress
         base = self.start - rules.edge_price * self.start_edges - rules.parameter_price * (self.cardinality - 1).sum()
         likelihood = float((self.start + progress[LIKELIHOOD]) / self.table.weight.sum())
@@ -261,7 +261,7 @@ class State:
         return Growth(splits, edges, float(base + progress[SCORE]), likelihood, seconds)
 
     def _make_room_for_one(self) -> bool:
-        """See to it that the trees and the list of splits have room for a split; tell whether they had to grow."""
+        """Make room in the trees and in the list of splits for one split; tell whether they had to grow."""
         most, grew = int(self.cardinality.max()), False
         if self.numbers[N_PARTS] + 4 * most > len(self.parts.variable):
             room = 2 * len(self.parts.variable) + 4 * most
@@ -273,7 +273,7 @@ class State:
         return grew
 
     def _make_room(self) -> None:
-        """Enlarge what is full: the trees, the heap, or else the circuit."""
+        """Enlarge the full pool: the trees, the heap, or else the circuit."""
         other = self._make_room_for_one()
         before = len(self.heap.key)
         self.rebuild_heap()
@@ -286,7 +286,7 @@ class State:
         return bool(g.numbers[N_EDGES] + edges + 64 <= len(g.child) and g.numbers[N_NODES] + nodes + 64 <= len(g.kind))
 
     def _enlarge_graph(self) -> None:
-        """Copy what is alive into fresh pools: as large as before where most was dead, else twice as large."""
+        """Copy the live nodes into fresh pools: as large as before where most were dead, else twice as large."""
         g, states = self.graph, int(self.table.first_state[-1])
         live = int((g.above > 0).sum()) + int(self.numbers[N_PARTS]) * int(self.cardinality.max()) + states
         crowded = 4 * live > len(g.kind) or 4 * int(g.numbers[LIVE]) > len(g.child)

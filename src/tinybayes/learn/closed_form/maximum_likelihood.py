@@ -13,11 +13,7 @@ from tinybayes.model import CPD, BayesNet, Float, NumberFormat, Structure
 
 
 def maximum_likelihood(
-    data: Data,
-    structure: Structure,
-    *,
-    smoothing: float = 1.0,
-    number_format: NumberFormat | None = None,
+    data: Data, structure: Structure, *, smoothing: float = 1.0, number_format: NumberFormat | None = None
 ) -> BayesNet:
     """Estimate every table of a structure from counts.
 

@@ -18,14 +18,7 @@ _CHAINS = 64  # that a thread takes at a time
 class Chains:
     """Gibbs chains that live on while the weights change: their counts are samples of the model's.
 
-    Parameters
-    ----------
-    model
-        The model.
-    start
-        Complete rows that it allows, one for each chain.
-    seed
-        The same seed gives the same chains.
+    They start at complete rows that the model allows, one for each chain.
     """
 
     def __init__(self, model: LogLinear, start: np.ndarray, seed: int) -> None:

@@ -11,11 +11,13 @@ better than the first ones do, so the whole gain is a gain on the data: Proposit
 """
 
 import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from scipy.optimize import minimize
 
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
@@ -23,15 +25,91 @@ from tinybayes.infer import compile_circuit
 from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.interrupts import interruptible
-from tinybayes.learn.ties._ascent import MAX_RELEARN_EDGES, Ascent, M, Relearned, RelearnOptions, RelearnProgress
 from tinybayes.learn.ties.chains import Chains
-from tinybayes.model import CPD, BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
+from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
+from tinybayes.options import check_options, option
 
-__all__ = ["MAX_RELEARN_EDGES", "RelearnOptions", "RelearnProgress", "Relearned", "relearn"]
-
-Expectations = Callable[[np.ndarray], tuple[float, np.ndarray]]
+MAX_RELEARN_EDGES = 20_000_000
+REACH = 30.0
+"""The largest distance of a weight from its start, for weights that the data would send to infinity."""
 _LAST = 50  # sweeps after the last step, which measure the remaining difference of the counts
 _ERRORS = 5.0  # standard errors within which they must lie
+Method = Literal["exact", "rows", "approximate"]
+M = TypeVar("M", LogLinear, BayesNet)
+Expectations = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelearnOptions:
+    """The hyper-parameters of `relearn`."""
+
+    prior: float | Literal["auto"] = option("auto", "Rows that the model counts for; auto: one if a level is unused.")
+    tolerance: float = option(1e-6, "Stop when no mean count differs by more from the model's.", low=0)
+    steps: int = option(1000, "Stop after so many steps.", low=1)
+    max_edges: int = option(MAX_RELEARN_EDGES, "Largest circuit to compile; beyond it, the model is sampled.", low=0)
+    chains: int = option(1000, "Gibbs chains, where the model is sampled.", low=1)
+    sweeps: int = option(2, "Sweeps of the chains between two steps.", low=1)
+    seed: int = option(0, "Seed of the chains.", low=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.prior != "auto" and not (isinstance(self.prior, float | int) and 0 <= self.prior < np.inf):
+            raise error("a finite number that is not negative, or 'auto'", repr(self.prior), where="prior")
+
+
+@dataclass(frozen=True)
+class RelearnProgress:
+    """The state of relearning: steps, mean log-likelihood (None when only sampled), gradient, seconds."""
+
+    step: int
+    log_likelihood: float | None
+    gradient: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Relearned(Generic[M]):
+    """The result of `relearn`.
+
+    Parameters
+    ----------
+    model
+        The model with new weights, and the same ties.
+    method
+        ``"exact"``; ``"rows"``, with normalised rows; or ``"approximate"``, from persistent samples.
+    before, after
+        Mean log-likelihood of the rows learned from, in nats, before and after; None when approximate. By Proposition 1
+        `after` is never below `before`.
+    log_partition
+        ``log Z`` of the model; None when approximate.
+    steps, gradient, converged
+        Steps taken; the largest difference that remains between mean counts in the rows and in the model; whether it is
+        within the tolerance (when approximate: within the error of the samples).
+    prior
+        The number of rows that the model itself counted for, beside the data.
+    unused
+        Tie classes that no row uses; without a prior the likelihood would send their weights to minus infinity.
+    limited
+        Tie classes whose weights stopped at a distance of `REACH`, since the likelihood would send them to infinity.
+    complete
+        False when an interrupt ended it.
+    seconds
+        Wall time.
+    """
+
+    model: M
+    method: Method
+    before: float | None
+    after: float | None
+    log_partition: float | None
+    steps: int
+    gradient: float
+    converged: bool
+    prior: float
+    unused: int
+    limited: int
+    complete: bool
+    seconds: float
 
 
 def relearn(
@@ -89,6 +167,110 @@ def relearn(
         _by_samples(ascent, counts / total, Chains(source, start, settings.seed), settings.sweeps)
         return ascent.result(_with_weights(model, ascent.weights)[0], "approximate", None, None, None)
     return _exactly(model, source, counts / total, exact, ascent)
+
+
+class Point(NamedTuple):
+    """Free weights, the value of the objective there, and the largest slope that remains."""
+
+    weights: np.ndarray
+    value: float
+    left: float
+
+
+class Ascent:
+    """Maximises the likelihood over the finite weights of tie classes, given their counts in rows of a total weight."""
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        counts: np.ndarray,
+        total: float,
+        options: RelearnOptions,
+        report: Callable[[RelearnProgress], None] | None,
+    ) -> None:
+        if (np.isneginf(start) & (counts > 0)).any():
+            remedy = "smooth the model (for a network: tie with zeros=1e-4), or leave these rows out"
+            raise error("data that the model allows", "rows of probability zero", where="data", remedy=remedy)
+        self.start, self.options, self.report, self.free = start, options, report, np.isfinite(start)
+        self.unused = int((self.free & (counts == 0)).sum())
+        self.prior = float(self.unused > 0) if options.prior == "auto" else float(options.prior)
+        self.share = self.prior / (total + self.prior)
+        self.spread = np.sqrt(np.maximum(counts[self.free] / total, 1e-4))
+        self.weights, self.left, self.steps, self.converged, self.complete = start, np.inf, 0, False, True
+        self._began = time.perf_counter()
+
+    def full(self, moved: np.ndarray) -> np.ndarray:
+        """Return all weights, given the free ones."""
+        weights = self.start.copy()
+        weights[self.free] = moved
+        return weights
+
+    def tell(self, value: float | None, left: float) -> None:
+        """Count a step and report it."""
+        self.steps += 1
+        if self.report is not None:
+            self.report(RelearnProgress(self.steps, value, left, time.perf_counter() - self._began))
+
+    def climb(self, objective: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> np.ndarray:
+        """Maximise a concave function by L-BFGS; an interrupt ends it. Return the best weights seen.
+
+        Some classes are used far more often than others. Scaled by the spread of its count, each weight has about the
+        same curvature.
+        """
+        start, spread = self.start[self.free], self.spread
+        if not len(start):
+            self.left, self.converged = 0.0, True
+            return self.start
+        best = now = Point(start, -np.inf, np.inf)
+
+        def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal best, now
+            w = start + u / spread
+            value, slope = objective(self.full(w))
+            slope = slope[self.free]
+            inside = np.abs(w - start) < REACH * (1 - 1e-9)
+            now = Point(w, value, float(np.abs(slope[inside]).max(initial=0.0)))
+            if now.value > best.value or (now.left < best.left and now.value >= best.value - 1e-12 * abs(best.value)):
+                best = now
+            return -value, -slope / spread
+
+        with interruptible() as interrupted:
+
+            def after_step(_: np.ndarray) -> None:
+                self.tell(now.value, now.left)
+                if interrupted.is_set() or now.left <= self.options.tolerance:
+                    raise StopIteration
+
+            limits = np.stack([-REACH * spread, REACH * spread], axis=1)
+            steps = self.options.steps
+            how = {"maxiter": steps, "maxfun": 20 * steps, "ftol": 0.0, "gtol": 0.0, "maxcor": 30}
+            still = np.zeros(len(start))
+            minimize(loss, still, jac=True, method="L-BFGS-B", bounds=limits, callback=after_step, options=how)
+            self.complete = not interrupted.is_set()
+        self.left, self.converged = best.left, best.left <= self.options.tolerance
+        self.weights = self.full(best.weights)
+        return self.weights
+
+    def result(
+        self, model: M, method: Method, before: float | None, after: float | None, log_partition: float | None
+    ) -> Relearned[M]:
+        """Return the result."""
+        moved = np.abs(self.weights[self.free] - self.start[self.free])
+        return Relearned(
+            model,
+            method,
+            before,
+            after,
+            log_partition,
+            steps=self.steps,
+            gradient=self.left,
+            converged=self.converged,
+            prior=self.prior,
+            unused=self.unused,
+            limited=int((moved >= REACH * (1 - 1e-9)).sum()),
+            complete=self.complete,
+            seconds=time.perf_counter() - self._began,
+        )
 
 
 def _exactly(model: M, source: LogLinear, counts: np.ndarray, exact: Expectations, ascent: Ascent) -> Relearned[M]:
@@ -184,12 +366,9 @@ def _with_normalized_rows(net: BayesNet, source: LogLinear, counts: np.ndarray, 
     before, after = (rows.likelihood(w, counts)[0] for w in (source.weights, weights))
     if after < before:
         weights, after = source.weights, before
-    stored = rows.logs(weights).astype(np.float32).astype(np.float64)
-    parts = np.split(stored, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
-    form = cheapest_format(parts)
-    pairs = zip(net.cpds, parts, strict=True)
-    cpds = tuple(_stored(cpd, part.reshape(cpd.table.shape), form) for cpd, part in pairs)
-    return ascent.result(BayesNet(net.variables, net.target, cpds), "rows", before, after, 0.0)
+    tables = _tables(net, rows.logs(weights).astype(np.float32).astype(np.float64))
+    stored = _stored(net, tables, [cheapest_format(tables)] * len(tables))
+    return ascent.result(stored, "rows", before, after, 0.0)
 
 
 class _Rows:
@@ -228,19 +407,23 @@ def _with_weights(model: M, weights: np.ndarray) -> tuple[M, np.ndarray]:
     if isinstance(model, LogLinear):
         return replace(model, weights=weights), weights  # type: ignore[call-arg]  # no type is both
     stored = weights.astype(np.float32).astype(np.float64)  # the price counts 32 bits a level
-    ties, start = LogLinear.from_bayes_net(model).classes, 0
-    tables = []
-    for cpd in model.cpds:
-        tables.append(stored[ties[start : start + cpd.table.size]].reshape(cpd.table.shape))
-        start += cpd.table.size
+    tables = _tables(model, stored[LogLinear.from_bayes_net(model).classes])
     books: dict[NumberFormat, NumberFormat] = {}
     for form in {cpd.format for cpd in model.cpds}:
-        own = [table for table, cpd in zip(tables, model.cpds, strict=True) if cpd.format == form]
-        levels = np.unique(np.concatenate([table.reshape(-1) for table in own]))
+        own = [table.reshape(-1) for table, cpd in zip(tables, model.cpds, strict=True) if cpd.format == form]
+        levels = np.unique(np.concatenate(own))
         books[form] = Codebook(tuple(levels.tolist())) if isinstance(form, Codebook) else Float()
-    cpds = [_stored(cpd, table, books[cpd.format]) for cpd, table in zip(model.cpds, tables, strict=True)]
-    return BayesNet(model.variables, model.target, tuple(cpds)), stored
+    return _stored(model, tables, [books[cpd.format] for cpd in model.cpds]), stored
 
 
-def _stored(cpd: CPD, table: np.ndarray, form: NumberFormat) -> CPD:
-    return replace(cpd, table=form.encode(table), format=form)
+def _tables(net: BayesNet, values: np.ndarray) -> list[np.ndarray]:
+    """Cut the values of all entries into tables."""
+    parts = np.split(values, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
+    return [part.reshape(cpd.table.shape) for cpd, part in zip(net.cpds, parts, strict=True)]
+
+
+def _stored(net: BayesNet, tables: Sequence[np.ndarray], formats: Sequence[NumberFormat]) -> BayesNet:
+    """Return the network with other log-parameters, in these formats."""
+    cpds = zip(net.cpds, tables, formats, strict=True)
+    new = tuple(replace(cpd, table=form.encode(table), format=form) for cpd, table, form in cpds)
+    return BayesNet(net.variables, net.target, new)

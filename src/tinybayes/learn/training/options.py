@@ -1,12 +1,13 @@
 """What may be chosen when models are trained by gradient. Without JAX: command line and estimators import it."""
 
+import math
 from dataclasses import dataclass
 
 from tinybayes.errors import error
 from tinybayes.learn.training.net_inputs import KINDS
 from tinybayes.options import check_options, documented, option, same_option
 
-__all__ = ["CodebookOptions", "LossOptions", "NetOptions", "TableOptions", "TrainingOptions"]
+STEPS = 6000  # mini-batches of a training by default
 
 
 @documented
@@ -24,6 +25,11 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+
+def default_epochs(rows: int, batch_size: int) -> int:
+    """Return as many epochs as make `STEPS` mini-batches."""
+    return math.ceil(STEPS / max(1, rows // max(1, batch_size)))
 
 
 @documented

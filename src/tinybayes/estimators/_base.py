@@ -1,4 +1,4 @@
-"""What the estimators share: checking tables as scikit-learn does, and turning them into codes."""
+"""The base of the estimators: tables are checked as scikit-learn does and turned into codes, and classes predicted."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,20 +6,68 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
 from tinybayes.errors import error
-from tinybayes.model import Dataset, Variable
+from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
+from tinybayes.model import BayesNet, Dataset, NeuralNet, Variable
 from tinybayes.options import options_of
 
 Options = TypeVar("Options")
 NO_CLASS = "no_validation"  # what scikit-learn's validation takes for a y that is not there
+
+
+class TableEstimator(BaseEstimator):
+    """An estimator that takes raw tables: numbers, text and categories, with gaps."""
+
+    n_features_in_: int
+    classes_: np.ndarray
+    model_: BayesNet | NeuralNet
+
+    def _learning_set(self, X: Any, y: Any, sample_weight: Any, discretization: Discretization) -> Dataset:
+        """Check and encode a table with classes, whose labels are stored."""
+        table, y = validated(self, X, y, reset=True)
+        self.classes_, codes = class_codes(y)
+        return dataset(table, sample_weight, discretization, self.classes_, codes)
+
+    def _codes(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return encode(validated(self, X, reset=False), self.model_.variables)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+class ScoredClassifier(ClassifierMixin, TableEstimator):
+    """A classifier that predicts by the scores of its model."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        codes = self._codes(X)
+        return np.asarray(self.classes_[predict_codes(self.model_, codes)])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class posteriors, shape (n_samples, n_classes)."""
+        codes = self._codes(X)
+        return normalize_scores(class_scores(self.model_, codes))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class posteriors, shape (n_samples, n_classes)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
 
 def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: bool) -> Any:
@@ -29,7 +77,6 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: boo
     """
     if not isinstance(X, pd.DataFrame) and hasattr(X, "__arrow_c_stream__"):
         X = read_frame(X)  # a frame of polars, or an Arrow table: with its names and types, not as a matrix
-    with_class = not (isinstance(y, str) and y == NO_CLASS)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, y, reset=reset, dtype=None, ensure_all_finite="allow-nan")
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
@@ -39,7 +86,7 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = NO_CLASS, *, reset: boo
     if not frame.columns.is_unique:
         repeated = frame.columns[frame.columns.duplicated()].tolist()
         raise error("distinct column names", f"{repeated[:5]} more than once", where="X")
-    if not with_class:
+    if isinstance(y, str) and y == NO_CLASS:
         return frame
     check_consistent_length(X, y)
     return frame, _check_y(y, estimator=estimator)
@@ -96,7 +143,7 @@ def dataset(
 
 
 def complete_rows(data: Dataset) -> Dataset:
-    """Leave out the rows with missing values, aloud; for learners that need all values."""
+    """Leave out the rows with missing values, with a warning; for learners that need all values."""
     gaps = data.X < 0
     if data.weight is not None:
         gaps &= data.weight[:, None] > 0  # rows of weight zero may hold anything
@@ -115,14 +162,6 @@ def complete_rows(data: Dataset) -> Dataset:
 def encode(table: Any, variables: tuple[Variable, ...]) -> np.ndarray:
     """Encode a validated table."""
     return encode_frame(table, variables) if isinstance(table, pd.DataFrame) else encode_matrix(table, variables)
-
-
-def allow_states(tags: Tags) -> Tags:
-    """Tell scikit-learn that gaps, text and categories are welcome."""
-    tags.input_tags.allow_nan = True
-    tags.input_tags.string = True
-    tags.input_tags.categorical = True
-    return tags
 
 
 def states_table(codes: np.ndarray, variables: Sequence[Variable], *, as_frame: bool) -> Any:
