@@ -70,14 +70,15 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
         raise infinity("X")
     codes = _empty(len(X), variables)
     keys = [np.array(v.states if v.edges is None else v.edges, dtype=float) for v in variables]
-    order = [np.argsort(key) for key in keys]  # cut points are increasing, states in any order
+    # Cut points are increasing, states in any order.
+    order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if v.edges is None}
     first = starts(len(key) for key in keys)
     exact = np.array([v.edges is None for v in variables])
-    flat = np.concatenate([key[o] for key, o in zip(keys, order, strict=True)]) if keys else np.empty(0)
+    flat = np.concatenate([key[order[j]] if j in order else key for j, key in enumerate(keys)] or [np.empty(0)])
     for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, start, stop, codes), len(X), BLOCK)
-    for position, o in enumerate(order):
-        if not np.array_equal(o, np.arange(len(o))):
-            codes[:, position] = np.append(o, MISSING)[codes[:, position]]
+    for j, states in order.items():
+        if not np.array_equal(states, np.arange(len(states))):
+            codes[:, j] = np.append(states, MISSING)[codes[:, j]]
     return codes
 
 
