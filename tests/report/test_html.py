@@ -165,7 +165,7 @@ def test_tables_in_the_page_are_those_of_the_model(rows):
     for model in all_models(rows):
         if not isinstance(model, BayesNet):
             continue
-        card = model_card(model, code=False)
+        card = model_card(model)
         assert [t["node"] for t in card["tables"]] in (
             [len(model.variables), *range(len(model.variables))],
             list(range(len(model.variables))),

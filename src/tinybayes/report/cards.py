@@ -23,7 +23,7 @@ def nodes_of(model: Classifier) -> tuple[Variable, ...]:
     return model.variables if model.target is None else (*model.variables, model.target)
 
 
-def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> dict[str, Any]:
+def model_card(model: Classifier, *, share: int = SHARE) -> dict[str, Any]:
     """Return the content of the page about a model in at most `share` bytes; tables that do not fit are counted."""
     nodes = nodes_of(model)
     card: dict[str, Any] = {
@@ -32,7 +32,7 @@ def model_card(model: Classifier, *, share: int = SHARE, code: bool = True) -> d
         "sizes": [node.cardinality for node in nodes],
         "target": len(nodes) - 1 if model.target is not None else None,
         "breakdown": breakdown(model),
-        "code": c_snippet(model) if code else {"note": "No code was asked for."},
+        "code": c_snippet(model),
     }
     if isinstance(model, Circuit):
         use = use_of(model.table, model.format)

@@ -7,6 +7,7 @@ from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
+NAME = "model"
 HEADER_LINES = 60
 SOURCE_LINES = 120
 FUNCTION_LINES = 40  # that are kept for the function that predicts
@@ -16,21 +17,21 @@ EDGES = 20_000  # of circuits; code of larger ones is slow to write and shows no
 _LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?")
 
 
-def c_snippet(model: BayesNet | Circuit | NeuralNet, name: str = "model") -> dict[str, Any]:
+def c_snippet(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
     """Return ``{"header", "source", "bytes"}`` for people to read, or ``{"note"}`` where there is no such code."""
     if model.target is None:
         return {"note": "This model has no class, so there is no function that predicts one."}
     if isinstance(model, Circuit) and model.n_edges > EDGES:
         return {"note": f"With {model.n_edges:,} edges this circuit is too large to show as C; export writes it."}
     try:
-        texts = to_c(model, name=name)
+        texts = to_c(model, name=NAME)
     except TinybayesError as problem:
         return {"note": f"There is no C code of this model: {problem}."}
-    header, source = texts[f"{name}.h"], texts[f"{name}.c"]
+    header, source = texts[f"{NAME}.h"], texts[f"{NAME}.c"]
     source = source[source.find("#include") :]  # the comment at the top is that of the header
     return {
         "header": _first(short_tables(header.splitlines()), HEADER_LINES),
-        "source": _first(_with_function(short_tables(source.splitlines()), name), SOURCE_LINES),
+        "source": _first(_with_function(short_tables(source.splitlines())), SOURCE_LINES),
         "bytes": len(header) + len(source),
     }
 
@@ -51,9 +52,9 @@ def short_tables(lines: list[str]) -> list[str]:
     return kept[:-1]
 
 
-def _with_function(lines: list[str], name: str) -> list[str]:
+def _with_function(lines: list[str]) -> list[str]:
     """Where the predict function comes late, omit the lines before it except the first ones."""
-    defined = re.compile(rf"\w.*\b{name}_(predict|posterior)\(.*[^;]")
+    defined = re.compile(rf"\w.*\b{NAME}_(predict|posterior)\(.*[^;]")
     line_number = next((i for i, line in enumerate(lines) if defined.fullmatch(line)), 0)
     if line_number < SOURCE_LINES - FUNCTION_LINES:
         return lines

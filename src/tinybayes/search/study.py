@@ -249,13 +249,13 @@ def journal(path: str) -> JournalFileBackend:
     return JournalFileBackend(path, lock_obj=SystemLock(path))
 
 
-def _database(storage: str, attempts: int = 4) -> optuna.storages.BaseStorage:
+def _database(storage: str) -> optuna.storages.BaseStorage:
     """Open a database; where another search is making the tables at the same moment, wait for it.
 
     Connections are tried before they are used, so that a server may be restarted between two uses.
     """
     options = {"pool_pre_ping": True}
-    for _ in range(attempts - 1):
+    for _ in range(3):
         try:
             return optuna.storages.RDBStorage(storage, engine_kwargs=options)
         except (IntegrityError, OperationalError, ProgrammingError):

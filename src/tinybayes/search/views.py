@@ -15,7 +15,7 @@ from tinybayes.data.variables import Discretization, learn_variables
 from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
-MOST_CLASSES = 1000
+MOST_CLASSES = MOST_STATES = 1000
 FINE = 256  # states of a fine code, at most
 VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}  # discretizer and bins
 
@@ -55,15 +55,12 @@ def make_views(
     target: str,
     *,
     test: pd.DataFrame | None = None,
-    test_fraction: float = 0.2,
-    valid_fraction: float | None = None,
     image_shape: tuple[int, int] | None = None,
-    max_states: int = 1000,
     seed: int = 0,
 ) -> Views:
     """Split a table, stratified by class, and code it.
 
-    Without `test` a share of the table is set aside. The share of the validation rows is a fifth by default, up to a
+    Without `test` a fifth of the table is set aside. The share of the validation rows is a fifth by default, up to a
     third of a small table, since few rows choose badly; the final models are trained on all but the test rows. A square
     image is recognised when neighbouring features are alike.
     """
@@ -78,16 +75,16 @@ def make_views(
         raise error(f"2 to {MOST_CLASSES:,} classes", f"{classes:,}", where=f"column {target!r}", remedy=remedy)
     generator = np.random.default_rng([seed, 11])
     if test is None:
-        apart = _share(frame[target], test_fraction, generator)
+        apart = _share(frame[target], 0.2, generator)
         frame, test = frame[~apart].reset_index(drop=True), frame[apart]
-    chosen = _share(frame[target], valid_fraction or min(1 / 3, max(0.2, 500 / len(frame))), generator)
+    chosen = _share(frame[target], min(1 / 3, max(0.2, 500 / len(frame))), generator)
     features = [column for column in frame.columns if column != target]
     if not features:
         raise error("at least one feature column", "none", where="table")
     learned = frame[~chosen]
     by_name = {}
     for name in VIEWS:
-        variables, of_class = _variables(learned[features], learned[target], name, max_states)
+        variables, of_class = _variables(learned[features], learned[target], name)
         parts = [
             Dataset(variables, of_class, encode_frame(part, variables), encode_column(part[target], of_class))
             for part in (frame, test)
@@ -110,11 +107,9 @@ def _share(classes: pd.Series, fraction: float, generator: np.random.Generator) 
     return marked
 
 
-def _variables(
-    frame: pd.DataFrame, classes: pd.Series, view: str, max_states: int
-) -> tuple[tuple[Variable, ...], Variable]:
+def _variables(frame: pd.DataFrame, classes: pd.Series, view: str) -> tuple[tuple[Variable, ...], Variable]:
     discretizer, bins = VIEWS[view]
-    discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=max_states)
+    discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=MOST_STATES)
     variables, target = learn_variables([(frame, classes, None)], discretization)
     assert target is not None
     if view == "fine":
