@@ -31,7 +31,7 @@ class Scanner:
         declared: Mapping[str, tuple[State, ...]],
         bounds: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
-        self.summary = Summary(discretization, dict(declared), has_class=target is not None, target_name=target or "")
+        self.summary = Summary(discretization, dict(declared), target)
         self.features, self.target, self.bounds = tuple(features), target, bounds or {}
         self.done: set[str] = set()
         self._met: dict[str, set[bytes]] = {}

@@ -211,7 +211,7 @@ def _scan(
         scanner = Scanner(table.schema, features, target, discretization, declared)
         scanner.add(table, rows)
         return scanner.finish(priority[rows])
-    summary = Summary(discretization, dict(declared), has_class=target is not None, target_name=target or "")
+    summary = Summary(discretization, dict(declared), target)
     of_class = None if target is None else part[target]
     summary.add(part[list(features)], of_class, None if weight is None else row_weights(part[weight]))
     return summary

@@ -124,14 +124,13 @@ class Summary:
 
     discretization: Discretization
     declared: dict[str, tuple[State, ...]]
+    target: str | None = None  # the name of the class
     states: dict[str, dict[State, None]] = field(default_factory=dict)
     numeric: dict[str, bool] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)  # numeric columns that are cut
     classes: dict[State, None] = field(default_factory=dict)
-    has_class: bool = False
     pieces: list[Part] = field(default_factory=list)
     priority: np.ndarray = field(default_factory=lambda: np.empty(0))
-    target_name: str = ""
 
     def add(self, frame: pd.DataFrame, target: pd.Series | None, weight: np.ndarray | None) -> None:
         """Add a batch."""
@@ -143,7 +142,7 @@ class Summary:
             if isinstance(column.dtype, pd.CategoricalDtype):
                 self.declared.setdefault(str(column.name), tuple(distinct_values(column)))
         if target is not None:
-            self.has_class, self.target_name = True, str(target.name)
+            self.target = str(target.name)
             self.see_class(target)
         for name in frame.columns:
             self.see(name, frame[name])
@@ -154,7 +153,7 @@ class Summary:
     def merge(self, other: "Summary") -> None:
         """Add the summary of other rows of the same table."""
         self.classes.update(other.classes)
-        self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+        self._limit(self.target, self.classes)
         for name, states in other.states.items():
             if states or not self.states.get(name):
                 self._set_type(name, other.numeric[name])
@@ -163,7 +162,7 @@ class Summary:
             if self.numeric[name] and self.discretizer is not None:
                 self._keep_or_cut(name, mine, cut=name in other.cut or name in self.cut)
             elif name not in self.declared:
-                self._limit(name, len(mine), "drop the column, discretise it, or raise max_states")
+                self._limit(name, mine)
         pieces = [*self.pieces, *other.pieces]
         self.pieces = [part for part in pieces if len(part[0])] or pieces[:1]
         self.priority = np.concatenate([self.priority, other.priority])
@@ -174,7 +173,7 @@ class Summary:
         """The chosen discretiser, with ``"auto"`` resolved."""
         asked = self.discretization.discretizer
         if isinstance(asked, str) and asked == "auto":
-            return "mdlp" if self.has_class else None
+            return None if self.target is None else "mdlp"
         return asked
 
     def see_class(self, target: pd.Series) -> None:
@@ -182,7 +181,7 @@ class Summary:
         if is_numeric(target):
             _refuse_infinite(target)
         self.classes.update(dict.fromkeys(distinct_values(target)))
-        self._limit(self.target_name, len(self.classes), "choose a column of classes as the target")
+        self._limit(self.target, self.classes)
 
     def see(self, name: str, column: pd.Series) -> None:
         """Add values of a feature."""
@@ -201,7 +200,7 @@ class Summary:
         seen = self.states.setdefault(name, {})
         if not numeric or self.discretizer is None:
             seen.update(dict.fromkeys(distinct_values(column)))
-            self._limit(name, len(seen), "drop the column, discretise it, or raise max_states")
+            self._limit(name, seen)
         elif name not in self.cut:
             seen.update(dict.fromkeys(distinct_values(column) if self.discretization.keep_values else ()))
             self._keep_or_cut(name, seen, cut=not self.discretization.keep_values)
@@ -218,10 +217,12 @@ class Summary:
             seen.clear()
             seen[0] = None  # marks that a number was seen
 
-    def _limit(self, name: str, count: int, remedy: str) -> None:
-        if count > self.discretization.max_states:
+    def _limit(self, name: str | None, seen: dict[State, None]) -> None:
+        if len(seen) > self.discretization.max_states:
             limit = f"at most {self.discretization.max_states:,} distinct values"
-            raise error(limit, f"{count:,}", where=f"column {name!r}", remedy=remedy)
+            remedy = "drop the column, discretise it, or raise max_states"
+            remedy = "choose a column of classes as the target" if seen is self.classes else remedy
+            raise error(limit, f"{len(seen):,}", where=f"column {name!r}", remedy=remedy)
 
     def sample(
         self,
@@ -257,16 +258,16 @@ class Summary:
 
     def class_variable(self) -> Variable | None:
         """Return the class, if there is one."""
-        if not self.has_class:
+        if self.target is None:
             return None
-        states = self._states(self.target_name, self.classes) if self.classes else ()
-        where = f"target {self.target_name!r}"
+        states = self._states(self.target, self.classes) if self.classes else ()
+        where = f"target {self.target!r}"
         if broken := [state for state in states if isinstance(state, float)]:
             remedy = "round it or cut it into classes, or choose another column"
             raise error("classes", f"measurements such as {broken[0]}", where=where, remedy=remedy)
         if len(states) < 2:
             raise error("at least 2 classes", list(states), where=where, remedy="add other rows")
-        return Variable(self.target_name, states)
+        return Variable(self.target, states)
 
     def features(self) -> tuple[Variable, ...]:
         """Return one variable for each column."""
