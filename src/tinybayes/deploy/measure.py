@@ -39,7 +39,7 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """What one core needs for a prediction, and its answers."""
+    """The cost of a prediction on one core, and its answers."""
 
     core: str  # name of the core
     flash: int  # bytes of code and constants that ``predict`` adds to a program, the compiler's helpers included

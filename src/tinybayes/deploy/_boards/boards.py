@@ -81,7 +81,7 @@ def need_tools() -> None:
 
 
 def weigh(directory: Path, files: Mapping[str, str], board: Board, flags: Sequence[str], entry: str) -> tuple[int, int]:
-    """Link only what a function needs; return its bytes of flash and of static RAM."""
+    """Link a function with all that it calls; return its bytes of flash and of static RAM."""
     alone = [*flags, f"-Wl,--entry={entry}", f"-Wl,--undefined={entry}"]
     image = _link(directory, files, board, alone, linker_script(ROOM, ROOM), "alone.elf")
     listed = _run([SIZER, "-A", image.name], directory, BUILD_SECONDS).stdout

@@ -37,8 +37,8 @@ def read_ac(path: str | os.PathLike[str]) -> Circuit:
     if min(cards) < 1 or sum(cards) > common.MAX_ENTRIES:
         raise source.error(0, f"one state or more each, {common.MAX_ENTRIES} in all", f"{min(cards)} to {max(cards)}")
     nodes, tokens = _Nodes(source, cards), common.Tokens(source, shape.end())
-    while (what := tokens.word("'EOF' after the last node")) != "EOF":
-        nodes.add(what, tokens.rest_of_line(), tokens.at)
+    while (kind := tokens.word("'EOF' after the last node")) != "EOF":
+        nodes.add(kind, tokens.rest_of_line(), tokens.at)
     circuit = nodes.circuit()
     if not (answer := is_decomposable(circuit)):
         raise error("a decomposable circuit", answer.reason, where=f"{path}", kind=FileError)
@@ -56,14 +56,14 @@ class _Nodes:
         self.offsets, self.children = [0], list[int]()
         self.values: list[float] = []
 
-    def add(self, what: str, rest: list[str], at: int) -> None:
-        if what not in _KINDS:
-            raise self.source.error(at, "a node 'n', 'v', '+' or '*', or 'EOF'", common.shorten(what))
+    def add(self, kind: str, rest: list[str], at: int) -> None:
+        if kind not in _KINDS:
+            raise self.source.error(at, "a node 'n', 'v', '+' or '*', or 'EOF'", common.shorten(kind))
         leaf = -1
-        if what == "n":
+        if kind == "n":
             leaf = len(self.values)
             self.values.append(self._value(rest, at))
-        elif what == "v":
+        elif kind == "v":
             variable, state = self._integers(rest, at, 2)
             if variable >= len(self.cards) or state >= self.cards[variable]:
                 raise self.source.error(at, "a state of one of the variables", common.shorten(" ".join(rest)))
@@ -73,7 +73,7 @@ class _Nodes:
             if max(below) >= len(self.kind):
                 raise self.source.error(at, "children on lines before", f"{max(below)} on line {len(self.kind)}")
             self.children += below
-        self.kind.append(_KINDS[what])
+        self.kind.append(_KINDS[kind])
         self.leaf.append(leaf)
         self.offsets.append(len(self.children))
 

@@ -1,4 +1,4 @@
-"""What a native model file is made of: strict JSON, and tensors packed to the bit; an error names the wrong one."""
+"""The parts of a native model file: strict JSON, and tensors packed to the bit; an error names the wrong one."""
 
 import json
 import math
@@ -144,7 +144,7 @@ class Tensors:
         return len(self._whole[storage]) - self._used[storage]
 
     def take(self, storage: Storage, count: int, user: str) -> np.ndarray:
-        """Return the next entries, as a view; `user` names in the message what needs them."""
+        """Return the next entries, as a view; `user` names their owner in the message."""
         left = self.left(storage)
         if count > left:
             expected = f"{short(count)} more entries for {user.removeprefix(self.path + ', ')}"

@@ -1,4 +1,4 @@
-"""The native model file: a safetensors file whose header says in JSON what its tensors are.
+"""The native model file: a safetensors file whose header describes its tensors in JSON.
 
 Reading trusts nothing: every field is checked before it is used, memory follows the size of the file and never
 a number written in it, nothing is executed, and every fault becomes a `FileError` that says where it is.
@@ -471,7 +471,7 @@ def _read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, bytes]:
 
 
 def _verify(data: bytes, header: bytes, checksum: str, where: str) -> None:
-    """Raise unless the file is what was written, to the last bit."""
+    """Raise unless the checksum is right."""
     digits = checksum.encode(errors="replace")
     start = 8 + header.find(digits)
     digest = hashlib.sha256(data[:start])

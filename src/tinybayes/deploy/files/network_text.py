@@ -25,15 +25,9 @@ from tinybayes.files import atomic_path
 from tinybayes.model import CPD, BayesNet, DecisionTree, Float, State, Variable, with_target
 from tinybayes.model.layout import strides
 
-MAX_BYTES = 2**26
-"""Longest text that is read, after decompression: a few hundred bytes can decompress to gigabytes."""
-
-MAX_ENTRIES = 2**24
-"""Most probabilities of a network, read or written: a line of text can ask for a table of any size."""
-
-TOLERANCE = 1e-3 + 1e-9
-"""How far the sum of a row may be from one: files round. The 1e-9 lets 1.001 pass in any order of summation."""
-
+MAX_BYTES = 2**26  # of text that is read, after decompression: a few hundred bytes can decompress to gigabytes
+MAX_ENTRIES = 2**24  # probabilities of a network, read or written: a line of text can ask for a table of any size
+TOLERANCE = 1e-3 + 1e-9  # of the sum of a row, since files round; the 1e-9 lets 1.001 pass in any order of summation
 Where = Callable[[int], str]
 Fail = Callable[[int, str, object], TinybayesError]
 
@@ -60,7 +54,7 @@ class Source:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Read a file, decompressed if it is a gzip, and refuse what cannot be a network."""
+    """Read a file, decompressed if it is a gzip, and refuse one that cannot be a network."""
     try:
         with open(path, "rb") as file:
             packed = Path(path).suffix.lower() == ".gz" or file.peek(2)[:2] == b"\x1f\x8b"
@@ -143,7 +137,7 @@ _KINDS: dict[str, Callable[[str], State]] = {
 
 
 def variable_properties(variable: Variable) -> list[str]:
-    """Return what the formats have no field for, as properties ``name = value``.
+    """Return the properties ``name = value`` that hold all that the formats have no field for.
 
     ``states = KIND`` when the states are not all strings, with KIND one of str, int, float, bool, once for
     all states or once for each; ``edges = CUT CUT ...`` when the variable was discretised.
@@ -286,7 +280,7 @@ def log_probabilities(values: np.ndarray) -> np.ndarray:
 def decimals(logs: np.ndarray) -> np.ndarray:
     """Return for each log-probability the shortest decimal that has this logarithm.
 
-    Every logarithm of a double has one, so reading what was written gives back the same bits. A value that is
+    Every logarithm of a double has one, so a round trip gives the same bits. A value that is
     no such logarithm (learned ones close to 0) gets the decimal of its exponential instead.
     """
     distinct, inverse = np.unique(logs, return_inverse=True)
@@ -320,14 +314,14 @@ def network_decimals(net: BayesNet, normalize: bool) -> list[np.ndarray]:
     tables = []
     for node, cpd, family in zip(net.nodes, net.cpds, families, strict=True):
         logs = _distributions(cpd.log_parameters, node.name, normalize)
-        tables.append(logs if cpd.tree is None else logs[_tree_rows(cpd.tree, cpd.parents, family)])
+        tables.append(logs if cpd.tree is None else logs[tree_rows(cpd.tree, cpd.parents, family)])
     flat = decimals(np.concatenate([table.ravel() for table in tables]))
     pieces = np.split(flat, np.cumsum(sizes)[:-1])
     return [piece.reshape(table.shape) for piece, table in zip(pieces, tables, strict=True)]
 
 
 def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
-    """Return rows that are distributions, or say what to do."""
+    """Return the logarithms of rows that must sum to one, or with `normalize` are made to."""
     if normalize:
         highest = logs.max(axis=1, keepdims=True)
         if np.isfinite(highest).all():
@@ -346,7 +340,7 @@ def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
     return np.minimum(logs, 0)  # a row of rounded values may slightly exceed one
 
 
-def _tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:
+def tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:
     """Return the table row of every assignment of the parents, the last parent running fastest."""
     rows = np.arange(math.prod(cardinality))
     steps = strides(cardinality)
@@ -428,11 +422,6 @@ class NetworkBuilder:
         for node, name in enumerate(self._names):
             if node not in self._cpds:
                 raise self._error(end, f"a distribution of {shorten(name)}", "none in the whole file")
-        self._check_acyclic()
-        cpds = [self._cpds[node][0] for node in range(len(self._names))]
-        return with_target(BayesNet(tuple(variables), None, tuple(cpds)), target)
-
-    def _check_acyclic(self) -> None:
         try:
             TopologicalSorter({node: cpd.parents for node, (cpd, _) in self._cpds.items()}).prepare()
         except CycleError as problem:
@@ -440,3 +429,5 @@ class NetworkBuilder:
             names = " -> ".join(shorten(self._names[node]) for node in cycle[:10])
             got = f"the cycle {names}{' -> ...' if len(cycle) > 10 else ''}"
             raise self._error(self._cpds[cycle[0]][1], "a graph without cycles", got) from None
+        cpds = [self._cpds[node][0] for node in range(len(self._names))]
+        return with_target(BayesNet(tuple(variables), None, tuple(cpds)), target)

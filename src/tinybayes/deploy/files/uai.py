@@ -80,7 +80,7 @@ def read_uai_factors(path: str | os.PathLike[str]) -> LogLinear:
 
 
 def _bayes(tokens: common.Tokens) -> BayesNet:
-    """Read what follows the word ``BAYES``."""
+    """Read the rest of a file after the word ``BAYES``."""
     source = tokens.source
     cards = _cards(tokens)
     count = len(cards)

@@ -145,7 +145,7 @@ class _Steps:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """What is asked of a circuit, with the words that all functions need."""
+    """A query of a circuit, with the words that all functions need."""
 
     circuit: Circuit
     query: int
@@ -164,7 +164,7 @@ class _Question:
 
     @property
     def memory(self) -> str:
-        """The type of what a call needs to work with."""
+        """The type of the memory that a call works with."""
         return f"struct {self.dialect.name}_memory"
 
     @property
@@ -205,12 +205,8 @@ def _query(circuit: Circuit, query: str | None) -> int:
         return len(names) - 1
     if query not in names:
         shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise error(
-            f"one of the variables {shown}",
-            repr(query),
-            where="query",
-            remedy="name the variable that the board asks for",
-        )
+        remedy = "name the variable that the board asks for"
+        raise error(f"one of the variables {shown}", repr(query), where="query", remedy=remedy)
     return names.index(query)
 
 
@@ -288,30 +284,19 @@ def _operand_value(question: _Question) -> Function:
     count, indicators = len(circuit.table), int(circuit.first_state[-1])
     owner = np.repeat(np.arange(len(circuit.nodes)), np.diff(circuit.first_state))
     values = (np.arange(indicators) - circuit.first_state[owner]).astype(code.removesuffix("_t"))
-    arrays = (
-        *_parameters(circuit, how),
-        Array("variable", narrow(owner, limit=len(circuit.nodes))),
-        Array("value", values),
-    )
-    unknown = question.dialect.macro("unknown")
+    variable = Array("variable", narrow(owner, limit=len(circuit.nodes)))
     indicator = [
         f"const {code} seen = variable[k] == {question.query}U ? state : x[variable[k]];",
-        f"const int holds = seen == {unknown} || seen == value[k];",
+        f"const int holds = seen == {question.dialect.macro('unknown')} || seen == value[k];",
         *how.truth,
         "return r;",
     ]
     parameter = [*block(f"if (k < {count}U)", [*how.fixed, "return r;"]), f"k -= {count}U;"] if count else []
-    body = (
-        "number r;",
-        *parameter,
-        *block(f"if (k < {indicators}U)", indicator),
-        f"k -= {indicators}U;",
-        *how.read,
-        "return r;",
-    )
+    body = ("number r;", *parameter, *block(f"if (k < {indicators}U)", indicator), f"k -= {indicators}U;", *how.read)
     doc = "The value of an operand: a parameter, an indicator, or the result of an earlier step."
     inputs = ("uint32_t k", f"const {code} *x", f"{code} state", f"const {question.memory} *memory")
-    return Function("operand_value", "number", inputs, body, doc, arrays)
+    arrays = (*_parameters(circuit, how), variable, Array("value", values))
+    return Function("operand_value", "number", inputs, (*body, "return r;"), doc, arrays)
 
 
 def _evaluate(question: _Question, steps: _Steps) -> Function:
@@ -321,21 +306,16 @@ def _evaluate(question: _Question, steps: _Steps) -> Function:
         Array("is_product", steps.product.astype(np.uint8)),
         Array("slot", narrow(steps.slot, limit=steps.slots)),
     )
-    join = [
-        "const number s = operand_value(operand[i], x, state, memory);",
-        "r = is_product[n] ? multiply(r, s) : add(r, s);",
-    ]
+    operand = "const number s = operand_value(operand[i], x, state, memory);"
+    join = [operand, "r = is_product[n] ? multiply(r, s) : add(r, s);"]
     step = [
         "number r = operand_value(operand[begin[n]], x, state, memory);",
         *block("for (i = begin[n] + 1U; i < begin[n + 1]; ++i)", join),
         "k = slot[n];",
         *question.arithmetic.write,
     ]
-    body = (
-        "uint32_t n, i, k;",
-        *loop("n", len(steps.slot), step),
-        f"return operand_value({steps.root}U, x, state, memory);",
-    )
+    result = f"return operand_value({steps.root}U, x, state, memory);"
+    body = ("uint32_t n, i, k;", *loop("n", len(steps.slot), step), result)
     inputs = (f"const {question.code} *x", f"{question.code} state", f"{question.memory} *memory")
     doc = "The probability of the evidence together with a state of the query."
     return Function("evaluate", "number", inputs, body, doc, arrays)

@@ -1,4 +1,4 @@
-"""The program of a classifier: its functions, and what a user of it must know."""
+"""The program of a classifier: its functions, and the names of features, classes and states."""
 
 from tinybayes.deploy.programs.encoding import encode_function
 from tinybayes.deploy.programs.names import Names, plain

@@ -168,19 +168,8 @@ def to_micropython(
 
 
 def _body(plan: TablePlan) -> str:
-    """Write the constants and the function ``scores``."""
-    out = _tables(plan)
-    shared = ""
-    if plan.terms.has_common:
-        entry = _entry(plan, "_ENTRIES", "first") if plan.terms.common else "+= 0"
-        start = plan.worth(plan.terms.common_constant).sum()
-        shared = SHARED.format(start=_number(start), entry=entry)
-    return out + FUNCTIONS.format(add=_add(plan), shared=shared)
-
-
-def _tables(plan: TablePlan) -> str:
-    """Write the constants: the first sums, where rows are, and the tables."""
-    terms, out = plan.terms, ""
+    """Write the constants (the first sums, where rows are, and the tables) and the function ``scores``."""
+    terms, out, shared = plan.terms, "", ""
     if plan.values is not None and not isinstance(plan.form, Fixed):
         out += "# What a code adds to a score.\n" + _tuple("_LEVEL", [str(v) for v in plan.values.tolist()])
     start = plan.worth(terms.constant).astype(np.float64).sum(axis=0)
@@ -191,7 +180,9 @@ def _tables(plan: TablePlan) -> str:
     if terms.has_common:
         out += "# The same of the tables without the class, which add the same to all scores.\n"
         out += _tuple("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(plan, terms.entries)}\n"
-    return out + "\n"
+        entry = _entry(plan, "_ENTRIES", "first") if terms.common else "+= 0"
+        shared = SHARED.format(start=_number(plan.worth(terms.common_constant).sum()), entry=entry)
+    return out + "\n" + FUNCTIONS.format(add=_add(plan), shared=shared)
 
 
 def _add(plan: TablePlan) -> str:
@@ -206,7 +197,7 @@ def _add(plan: TablePlan) -> str:
 
 
 def _entry(plan: TablePlan, table: str, k: str) -> str:
-    """Write what entry k of a table does to a score."""
+    """Write how entry k of a table changes a score."""
     if plan.values is None:
         return f'+= unpack_from("<f", {table}, 4 * {k})[0]'
     size, width = plan.bits, _bytes_of(plan)

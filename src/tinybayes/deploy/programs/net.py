@@ -18,19 +18,15 @@ from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, bl
 from tinybayes.model import NeuralNet
 from tinybayes.model.neural_net import PEAK
 
-CLEAR = Function(
-    "clear",
-    "void",
-    ("uint32_t *a", "unsigned count"),
-    ("volatile uint32_t *p = a;", "do {", "    *p++ = 0;", "} while (--count);"),
-    "Volatile, so that no compiler calls memset here, which takes more code than the loop.",
-)
-SURROUND = Function(
-    "surround",
-    "void",
-    ("uint8_t *image", "unsigned count", "uint8_t value"),
-    ("volatile uint8_t *p = image;", "do {", "    *p++ = value;", "} while (--count);"),
-)
+
+def _fill(name: str, kind: str, array: str, more: tuple[str, ...], value: str, doc: str = "") -> Function:
+    lines = (f"volatile {kind} *p = {array};", "do {", f"    *p++ = {value};", "} while (--count);")
+    return Function(name, "void", (f"{kind} *{array}", "unsigned count", *more), lines, doc)
+
+
+VOLATILE = "Volatile, so that no compiler calls memset here, which takes more code than the loop."
+CLEAR = _fill("clear", "uint32_t", "a", (), "0", VOLATILE)
+SURROUND = _fill("surround", "uint8_t", "image", ("uint8_t value",), "value")
 
 
 @dataclass(frozen=True)
@@ -132,17 +128,10 @@ def net_sums(plan: NetPlan, dialect: Dialect) -> Sums:
     """Make the functions that lead from states to scores."""
     kernels = _Kernels()
     layers = [_Layer(plan, i, dialect).function(kernels) for i in range(len(plan.stages))]
-    border = [SURROUND] if any(_fills_bytes(plan, i) for i in range(len(plan.stages))) else []
+    border = [SURROUND] if any(line.lstrip().startswith("surround(") for f in layers for line in f.body) else []
     parameters = (f"const {plan.features.state} *x", "int32_t *sum")
     add_up = Function("add_up", "void", parameters, tuple(_calls(plan)), "All layers; the largest sum wins.")
     return Sums((CLEAR, *border, *kernels.functions, *layers, add_up), "int32_t")
-
-
-def _fills_bytes(plan: NetPlan, number: int) -> bool:
-    """Tell whether a layer writes the border of an image of bytes: of its own input, or of the next layer's."""
-    stage, last = plan.stages[number], number == len(plan.stages) - 1
-    own = number == 0 and stage.layer.convolution and _pixel(stage) == "uint8_t"
-    return bool(own or (stage.layer.convolution and not last and plan.stages[number + 1].layer.convolution))
 
 
 def _calls(plan: NetPlan) -> list[str]:
@@ -291,7 +280,7 @@ class _Layer:
         ]
 
     def _activation(self, value: str, bias: np.ndarray, target: str) -> list[str]:
-        """Return lines that turn a sum into what leaves the layer."""
+        """Return lines that turn a sum into an output of the layer."""
         layer = self.layer
         wrapped = (bias + 2**31) % 2**32 - 2**31
         if wrapped.any():

@@ -27,7 +27,7 @@ class Graph:
         self.constants: dict[str, np.ndarray] = {}
 
     def add(self, operation: str, *inputs: str, named: str = "", **options: Any) -> str:
-        """Add a node, and return the name of what it gives."""
+        """Add a node, and return the name of its result."""
         named = named or f"{operation.lower()}_{len(self.nodes)}"
         self.nodes.append((operation, list(inputs), named, options))
         return named
@@ -94,19 +94,15 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     built = helper.make_graph(nodes, name, inputs, results, constants)
     model = helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
     model.producer_name, model.doc_string = "tinybayes", "\n".join(plan.facts(note))
-    helper.set_model_props(model, _properties(plan))
-    package.checker.check_model(model)
-    return bytes(model.SerializeToString(deterministic=True))
-
-
-def _properties(plan: Plan) -> dict[str, str]:
-    """Return what a program needs to know to use the model, as texts."""
-    return {
+    properties = {
         "features": json.dumps([v.name for v in plan.variables]),
         "classes": json.dumps([str(s) for s in plan.target.states]),
         "model": plan.fingerprint,
         **plan.unit_property,
     }
+    helper.set_model_props(model, properties)
+    package.checker.check_model(model)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _table_scores(graph: Graph, plan: TablePlan, x: str) -> None:
@@ -191,7 +187,7 @@ def _net_scores(graph: Graph, plan: NetPlan, x: str) -> None:
 
 
 def _inputs(graph: Graph, net: NeuralNet, x: str) -> str:
-    """Turn states into what enters the first layer."""
+    """Turn states into the inputs of the first layer."""
     inputs = net.inputs
     values = graph.add("Gather", x, graph.constant("feature", inputs.feature), axis=1)
     if (inputs.state >= 0).any():
@@ -203,7 +199,7 @@ def _inputs(graph: Graph, net: NeuralNet, x: str) -> str:
 
 
 def _windows(graph: Graph, values: str, shape: tuple[int, ...], number: int) -> str:
-    """Gather what a convolution sees: (rows, pooled pixels, 4 corners, 9 pixels with all channels)."""
+    """Gather the windows of a convolution: (rows, pooled pixels, 4 corners, 9 pixels with all channels)."""
     rows, columns, channels = shape
     pixels = np.pad(np.arange(rows * columns * channels).reshape(shape), ((1, 1), (1, 1), (0, 0)), constant_values=-1)
     pixels = np.where(pixels < 0, rows * columns * channels, pixels)  # a zero follows the last value

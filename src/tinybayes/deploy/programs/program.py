@@ -120,7 +120,7 @@ class Sums:
     functions: tuple[Function, ...]  # the last one is ``add_up(x, sum)``, from states to sums
     type: str  # the C type of a sum
     smallest: bool = False  # whether the smallest sum wins, instead of the largest
-    shared: str = ""  # an expression of what is added to the scores of all classes, if there is anything
+    shared: str = ""  # an expression that is added to the scores of all classes, if there is one
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def table_sums(plan: TablePlan, dialect: Dialect) -> Sums:
 
 
 def _shared(plan: TablePlan) -> tuple[tuple[Function, ...], str]:
-    """Make what the tables without the class add to all scores: functions, and an expression that uses them."""
+    """Make the sum of the tables without the class: functions, and an expression that uses them."""
     terms = plan.terms
     if not terms.has_common:
         return (), ""
@@ -276,7 +276,7 @@ def _chunks(adder: _Adder) -> list[str]:
 
 
 def _adds(adder: _Adder) -> list[str]:
-    """Write what a word adds to the accumulators.
+    """Write the lines that add a word to the accumulators.
 
     Codes are cut out with as few operations as possible: the first accumulator takes whole words, and of a single lane
     the others take all that lies above them. `_untangle` subtracts the surplus once, at the end.
@@ -296,7 +296,7 @@ def _adds(adder: _Adder) -> list[str]:
 
 
 def _untangle(adder: _Adder) -> list[str]:
-    """Write what takes from the accumulators the codes that lay above theirs."""
+    """Write the lines that subtract from the accumulators the codes that lay above theirs."""
     bits, used = adder.bank.bits, adder.used
     if adder.bank.shape.lanes == 1:
         lines = [f"a{j} -= a{j + 1} << {bits};" for j in range(used - 1)]
@@ -306,7 +306,7 @@ def _untangle(adder: _Adder) -> list[str]:
 
 
 def _first(bank: Bank, how: _Arithmetic) -> np.ndarray:
-    """Return what the accumulators of each plane begin with so that the start comes out of them in the end."""
+    """Return the first values of the accumulators of each plane, so that the start comes out of them in the end."""
     values = how.start[bank.first : bank.first + bank.count].reshape(bank.planes, -1).astype(np.int64)
     if how.levels:
         return values

@@ -118,7 +118,7 @@ def to_verilog(
     files = {f"{name}.v": module.text(name, note)}
     if checks:
         rows = rows_with_every_state(plan.terms.states, checks)
-        files[f"{name}_tb.v"] = _test_bench(name, module.ports(), rows, integer_log_joint(net, rows)[0])
+        files[f"{name}_tb.v"] = module.test_bench(name, rows, integer_log_joint(net, rows)[0])
     return files
 
 
@@ -168,19 +168,8 @@ class _Netlist:
         return "".join(self.declared) + (clock if self.clocked else "")
 
 
-@dataclass(frozen=True)
-class _Ports:
-    """Widths of the ports, the first bit of each feature in ``x``, and the clocks from a row to its answer."""
-
-    low: tuple[int, ...]
-    x: int
-    label: int
-    score: int
-    latency: int
-
-
 class _Module:
-    """A module: what its parts are called and how wide they are, and their text."""
+    """A module: the names and widths of its parts, and their text."""
 
     def __init__(self, plan: TablePlan, pipelined: bool) -> None:
         self.plan, self.netlist = plan, _Netlist(pipelined)
@@ -192,12 +181,8 @@ class _Module:
         self.size = plan.reach.bit_length() + 1  # of a sum, with its sign
         self.label = max(1, (terms.classes - 1).bit_length())
         self.width = [max(1, (k - 1).bit_length()) for k in terms.states]  # of a feature
-        self.low = [0, *np.cumsum(self.width).tolist()]
-
-    def ports(self) -> _Ports:
-        """Describe the ports; the latency is known when the text was written."""
-        latency = self.netlist.levels if self.netlist.pipelined else 0
-        return _Ports(tuple(self.low[:-1]), max(1, self.low[-1]), self.label, self.size, latency)
+        self.low: list[int] = (np.cumsum(self.width) - self.width).tolist()  # the first bit of a feature in x
+        self.inputs = max(1, sum(self.width))  # bits of x
 
     def text(self, name: str, note: str) -> str:
         """Write the module."""
@@ -217,8 +202,10 @@ class _Module:
         """Return the rows that are always added, the classes side by side."""
         terms, worth = self.plan.terms, self.plan.worth
         start = worth(terms.constant).sum(axis=0) + worth(terms.common_constant).sum()
-        start = -start if self.fixed else start
-        return sum((value % 2**self.size) << self.size * c for c, value in enumerate(start.tolist()))
+        return self._side_by_side((-start if self.fixed else start).tolist())
+
+    def _side_by_side(self, sums: list[int]) -> int:
+        return sum((value % 2**self.size) << self.size * c for c, value in enumerate(sums))
 
     def _address(self, term: Term) -> str:
         """Write the features of a table side by side, which is an address without any multiplication."""
@@ -226,20 +213,18 @@ class _Module:
         return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
 
     def _head(self, name: str, note: str) -> str:
-        lines, ports = self.plan.facts(note), self.ports()
-        lines += ["x holds the states side by side:"]
-        for v, low, width in zip(self.plan.net.variables, self.low, self.width, strict=False):
+        lines = [*self.plan.facts(note), "x holds the states side by side:"]
+        for v, low, width in zip(self.plan.variables, self.low, self.width, strict=True):
             lines.append(f"  x[{low + width - 1}:{low}]  {plain(v.name)}, {v.cardinality} states")
-        lines += [
-            f"scores holds signed numbers of {self.size} bits; class c is scores[{self.size} * c +: {self.size}]."
-        ]
+        lanes = f"class c is scores[{self.size} * c +: {self.size}]"
+        lines.append(f"scores holds signed numbers of {self.size} bits; {lanes}.")
         lines += [f"{c}: {plain(s)}" for c, s in enumerate(self.plan.target.states)]
         clock = ""
         if self.netlist.pipelined:
             clock = "    input wire clk,\n"
-            lines.append(f"A row with every clock; its answer is there after {ports.latency} clocks.")
+            lines.append(f"A row with every clock; its answer is there after {self.netlist.levels} clocks.")
         return "".join(f"// {line}\n" for line in lines) + (
-            f"module {name} (\n{clock}    input wire [{ports.x - 1}:0] x,\n"
+            f"module {name} (\n{clock}    input wire [{self.inputs - 1}:0] x,\n"
             f"    output wire [{self.label - 1}:0] label,\n"
             f"    output wire [{self.classes * self.size - 1}:0] scores\n);\n"
         )
@@ -289,6 +274,34 @@ class _Module:
             f"            default: level = {size}'h0;\n        endcase\n    endfunction\n{out}"
         )
 
+    def test_bench(self, name: str, rows: np.ndarray, scores: np.ndarray) -> str:
+        """Write the test bench, which compares the module, whose text was written, with the scores of Python."""
+        lines, size, count = "", self.size, len(rows)
+        for i, (x, right) in enumerate(zip(rows.tolist(), scores.tolist(), strict=True)):
+            packed = sum(code << low for code, low in zip(x, self.low, strict=True))
+            lines += f"        row[{i}] = {self.inputs}'h{packed:x};\n"
+            lines += f"        right_label[{i}] = {self.label}'d{int(np.argmax(right))};\n"
+            lines += f"        right_scores[{i}] = {size * len(right)}'h{self._side_by_side(right):x};\n"
+        clock, port, more, wait, guard, row = "", "", "", "            x = row[i];\n", "", "i"
+        if self.netlist.pipelined:
+            late = self.netlist.levels - 1
+            clock, port, more = "    reg clk;\n", ".clk(clk), ", f" + {late}" if late else ""
+            wait = f"            x = row[i < {count} ? i : 0];\n            clk = 0;\n            #1 clk = 1;\n"
+            guard, row = f"i >= {late} && ", f"i - {late}" if late else "i"
+        return TEST_BENCH.format(
+            name=name,
+            count=count,
+            last=count - 1,
+            x=self.inputs - 1,
+            label=self.label - 1,
+            scores=size * self.classes - 1,
+            clock=clock,
+            port=port,
+            rows=lines,
+            more=more,
+            step=f"{wait}            #1;\n" + CHECK.format(name=name, guard=guard, i=row),
+        )
+
 
 def _check_sizes(plan: TablePlan) -> None:
     """Raise when there are too many rows to be logic."""
@@ -301,35 +314,3 @@ def _check_sizes(plan: TablePlan) -> None:
     entries = terms.rows.size + terms.entries.size
     if entries > MAX_ENTRIES:
         raise error(f"at most {MAX_ENTRIES:,} entries", f"{entries:,}", where="verilog", remedy=remedy)
-
-
-def _test_bench(name: str, ports: _Ports, rows: np.ndarray, scores: np.ndarray) -> str:
-    """Write the test bench of a module, which compares it with the scores of Python."""
-    lines, size = "", ports.score
-    for i, (x, right) in enumerate(zip(rows.tolist(), scores.tolist(), strict=True)):
-        packed = sum(code << low for code, low in zip(x, ports.low, strict=True))
-        lanes = sum((value % 2**size) << size * c for c, value in enumerate(right))
-        lines += f"        row[{i}] = {ports.x}'h{packed:x};\n"
-        lines += f"        right_label[{i}] = {ports.label}'d{int(np.argmax(right))};\n"
-        lines += f"        right_scores[{i}] = {size * len(right)}'h{lanes:x};\n"
-    wait, late = ports.latency, ports.latency - 1
-    if wait:
-        step = f"            x = row[i < {len(rows)} ? i : 0];\n            clk = 0;\n"
-        step += "            #1 clk = 1;\n            #1;\n" + CHECK.format(
-            name=name, guard=f"i >= {late} && ", i=f"i - {late}" if late else "i"
-        )
-    else:
-        step = "            x = row[i];\n            #1;\n" + CHECK.format(name=name, guard="", i="i")
-    return TEST_BENCH.format(
-        name=name,
-        count=len(rows),
-        last=len(rows) - 1,
-        x=ports.x - 1,
-        label=ports.label - 1,
-        scores=size * scores.shape[1] - 1,
-        clock="    reg clk;\n" if wait else "",
-        port=".clk(clk), " if wait else "",
-        rows=lines,
-        more=f" + {late}" if wait and late else "",
-        step=step,
-    )
