@@ -20,14 +20,6 @@ def _score(v, near, degree, beside, cards, weighted):
 
 
 @jit
-def _connect(a, b, near, degree, beside):
-    beside[a, b] = beside[b, a] = True
-    near[a, degree[a]], near[b, degree[b]] = b, a
-    degree[a] += 1
-    degree[b] += 1
-
-
-@jit
 def _remove(v, near, degree):
     """Take `v` out of the lists of its neighbours."""
     for i in range(degree[v]):
@@ -89,7 +81,10 @@ def _greedy(near, degree, beside, cards, depth, weighted, noise, limit, order):
                     for m in range(degree[a]):  # neighbours of both lack an edge less
                         if beside[near[a, m], b]:
                             changed[near[a, m]] = True
-                    _connect(a, b, near, degree, beside)
+                    beside[a, b] = beside[b, a] = True
+                    near[a, degree[a]], near[b, degree[b]] = b, a
+                    degree[a] += 1
+                    degree[b] += 1
     return total
 
 

@@ -8,6 +8,7 @@ far, and all with scales that make up for it. What still leaves the range is pas
 import math
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def pass_rows(
             left = np.flatnonzero(np.isnan(logs))
             in_vain = scale is not plan.scale and len(left) > 0.9 * before
             scale = None if in_vain or len(left) < _MANY else _scale_for(plan, X[left])
-    return logs, flow + _pass(_in_logs(plan), X, logs, posterior, weight, flow)
+    return logs, flow + _pass(partial(rows_log, plan), X, logs, posterior, weight, flow)
 
 
 def entry_counts(plan: Plan, flow: np.ndarray, n_entries: int) -> np.ndarray:
@@ -137,13 +138,6 @@ def _linear(plan: Plan, scale: np.ndarray) -> Kernel:
             each_row(scaled, X, logs, posterior)
         else:
             many_rows(scaled, X, logs, posterior, weight, flow)
-
-    return run
-
-
-def _in_logs(plan: Plan) -> Kernel:
-    def run(X: np.ndarray, logs: np.ndarray, posterior: np.ndarray, weight: np.ndarray, flow: np.ndarray) -> None:
-        rows_log(plan, X, logs, posterior, weight, flow)
 
     return run
 
@@ -194,33 +188,25 @@ def _pass(
 ) -> np.ndarray:
     """Pass over the rows whose log-probability is nan; return their flows, of the shape of `flow`."""
     left = np.flatnonzero(np.isnan(logs))
-    if not len(left):
+    size = len(left)
+    if not size:
         return np.zeros_like(flow)
-    posterior = _NO_ROWS if posterior is None else posterior
-    weight = _NO_TERMS if weight is None else weight
-    if len(left) == len(X):  # usually; nothing is copied
-        return _in_shares(kernel, X, logs, posterior, weight, flow)
-    left_logs, left_posterior = np.full(len(left), np.nan), posterior[left] if len(posterior) else _NO_ROWS
-    left_weight = weight[left] if len(weight) else _NO_TERMS
-    left_flow = _in_shares(kernel, X[left], left_logs, left_posterior, left_weight, flow)
-    logs[left] = left_logs
-    if len(posterior):
-        posterior[left] = left_posterior
-    return left_flow
-
-
-def _in_shares(
-    kernel: Kernel, X: np.ndarray, logs: np.ndarray, posterior: np.ndarray, weight: np.ndarray, flow: np.ndarray
-) -> np.ndarray:
-    share = max(-(-len(X) // _SHARES // ROWS) * ROWS, ROWS) if len(weight) else share_of(len(X))
+    arrays = X, logs, _NO_ROWS if posterior is None else posterior, _NO_TERMS if weight is None else weight
+    # Usually these are all rows, and nothing is copied.
+    own = arrays if size == len(X) else tuple(array[left] if len(array) else array for array in arrays)
+    share = share_of(size) if weight is None else max(-(-size // _SHARES // ROWS) * ROWS, ROWS)
     # A row for each share, added in their order: sums do not depend on which thread was first, nor on how many.
-    flows = np.zeros((-(-len(X) // share), len(flow)))
+    flows = np.zeros((-(-size // share), len(flow)))
 
     def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        kernel(X[part], logs[part], posterior[part], weight[part], flows[start // share])
+        rows, own_logs, own_posterior, own_weight = (array[start:stop] for array in own)
+        kernel(rows, own_logs, own_posterior, own_weight, flows[start // share])
 
-    for_blocks(work, len(X), share)
+    for_blocks(work, size, share)
+    if own is not arrays:
+        for array, part in zip(arrays[1:3], own[1:3], strict=True):
+            if len(array):
+                array[left] = part
     return np.asarray(flows.sum(axis=0))
 
 

@@ -14,7 +14,7 @@ _WORD = 64
 
 @dataclass(frozen=True)
 class Property:
-    """Whether a circuit has a property; true or false by itself.
+    """Whether a circuit has a property; its truth value is `holds`.
 
     Parameters
     ----------
@@ -36,20 +36,12 @@ class Property:
 
 def is_smooth(circuit: Circuit) -> Property:
     """Return whether the children of every sum have the same variables, so that missing values are summed out."""
-    node, edge = _scopes(circuit, SUM)
-    if node < 0:
-        return Property(True)
-    child = circuit.children[edge]
-    return Property(False, f"node {node}: a sum whose child {child} has other variables than those before it", node)
+    return _check_scopes(circuit, SUM, "a sum whose child {} has other variables than those before it")
 
 
 def is_decomposable(circuit: Circuit) -> Property:
     """Return whether the children of every product have no variable in common, so that sums can go through it."""
-    node, edge = _scopes(circuit, PRODUCT)
-    if node < 0:
-        return Property(True)
-    child = circuit.children[edge]
-    return Property(False, f"node {node}: a product whose child {child} shares a variable with those before it", node)
+    return _check_scopes(circuit, PRODUCT, "a product whose child {} shares a variable with those before it")
 
 
 def is_deterministic(circuit: Circuit) -> Property:
@@ -83,12 +75,13 @@ def require(circuit: Circuit, *properties: str) -> None:
 _CHECKS = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
 
 
-def _scopes(circuit: Circuit, what: int) -> tuple[int, int]:
+def _check_scopes(circuit: Circuit, kind: int, reason: str) -> Property:
     cards = circuit.cardinalities
     variable = np.repeat(np.arange(len(cards)), cards)
-    words = -(-len(cards) // _WORD)
-    node, edge = check_scopes(circuit.graph, variable, words, what)
-    return int(node), int(edge)
+    node, edge = check_scopes(circuit.graph, variable, -(-len(cards) // _WORD), kind)
+    if node < 0:
+        return Property(True)
+    return Property(False, f"node {node}: {reason.format(circuit.children[edge])}", int(node))
 
 
 def _masks(first_state: np.ndarray) -> list[tuple[int, np.ndarray]]:

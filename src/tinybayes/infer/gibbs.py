@@ -14,6 +14,8 @@ several starts can show it, and not reliably.
 import math
 import time
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -373,20 +375,6 @@ def _state_probabilities(
     return tuple(answers)
 
 
-class _Paths:
-    """Sets of variables, numbered."""
-
-    def __init__(self) -> None:
-        self.number: dict[int, int] = {}
-
-    def add(self, bits: int) -> int:
-        return self.number.setdefault(bits, len(self.number))
-
-    def array(self, words: int) -> np.ndarray:
-        packed = b"".join(bits.to_bytes(8 * words, "little") for bits in self.number)
-        return np.frombuffer(packed, dtype="<u8").astype(np.uint64).reshape(-1, words)
-
-
 def layout(net: BayesNet) -> Layout:
     """Return the network as flat arrays; they are cached on the network, which is immutable."""
     kept = net.__dict__.get("_gibbs_layout")
@@ -400,7 +388,8 @@ def _lay_out(net: BayesNet) -> Layout:
     words = (len(states) + 63) // 64
     leaves = sum(len(cpd.tree.split) for cpd in net.cpds if cpd.tree is not None)
     # Where one set for each leaf would take too much memory, one for each tree serves: more work, the same samples.
-    paths, fine = _Paths(), leaves * words <= MOST_WORDS
+    fine = leaves * words <= MOST_WORDS
+    paths: dict[int, int] = {}  # the number of each set of variables, which are bits
     base = starts(cpd.table.size for cpd in net.cpds)
     root, table_path, first_parent = [], [], [0]
     parent: list[int] = []
@@ -413,7 +402,7 @@ def _lay_out(net: BayesNet) -> Layout:
             parent += cpd.parents
             parent_stride += steps
             root.append(-1)
-            table_path.append(paths.add(sum(1 << p for p in cpd.parents)))
+            table_path.append(paths.setdefault(sum(1 << p for p in cpd.parents), len(paths)))
             tested = dict(zip(cpd.parents, steps, strict=True))
         else:
             root.append(len(trees.step))
@@ -424,6 +413,7 @@ def _lay_out(net: BayesNet) -> Layout:
             children[variable].append((node, stride))
     pairs = np.array([pair for family in children for pair in family], dtype=np.int64).reshape(-1, 2)
     whose = np.repeat(np.arange(len(states)), [len(family) for family in children])
+    packed = b"".join(bits.to_bytes(8 * words, "little") for bits in paths)
     return Layout(
         states=states,
         first_state=starts(states),
@@ -440,7 +430,7 @@ def _lay_out(net: BayesNet) -> Layout:
         leaf_path=np.array(trees.leaf_path, dtype=np.int32),
         first_stop=np.array(trees.first_stop, dtype=np.int64),
         stop=np.array(trees.stop, dtype=np.int32).reshape(-1, 2),
-        path=paths.array(words),
+        path=np.frombuffer(packed, dtype="<u8").astype(np.uint64).reshape(-1, words),
         first_child=starts(len(family) for family in children),
         child=pairs[:, 0].astype(np.int32),
         child_stride=pairs[:, 1].copy(),
@@ -451,7 +441,7 @@ def _lay_out(net: BayesNet) -> Layout:
 class _Trees:
     """The trees of all distributions in one set of arrays."""
 
-    def __init__(self, paths: _Paths, fine: bool) -> None:
+    def __init__(self, paths: dict[int, int], fine: bool) -> None:
         self.paths, self.fine = paths, fine
         self.step: list[tuple[int, int]] = []
         self.goto: list[int] = []
@@ -475,9 +465,7 @@ class _Trees:
                 above[child] |= above[node] | 1 << variable
                 before[child] = node
                 ways[child] += 1
-        everything = 0
-        for bits in above:
-            everything |= bits
+        everything = reduce(or_, above)
         for node, variable in enumerate(split):
             if variable >= 0:
                 self.step.append((variable, len(self.goto)))
@@ -485,16 +473,12 @@ class _Trees:
                 continue
             self.step.append((-1, len(self.leaf_entry)))
             self.leaf_entry.append(base + row[node] * columns)
-            self.leaf_path.append(self.paths.add(above[node] if self.fine else everything))
+            bits = above[node] if self.fine else everything
+            self.leaf_path.append(self.paths.setdefault(bits, len(self.paths)))
             if ways.max() <= 1 and len(self.stop) < MOST_STOPS:
-                self.stop += [(split[n], root + n) for n in _way(before, node)]
+                way = [before[node]]  # from the leaf to the root, and -1
+                while way[-1] >= 0:
+                    way.append(before[way[-1]])
+                self.stop += [(split[n], root + n) for n in way[-2::-1]]
             self.first_stop.append(len(self.stop))
         return [parent for parent in cpd.parents if everything >> parent & 1]
-
-
-def _way(before: list[int], node: int) -> list[int]:
-    """Return the nodes from the root to a node, without it."""
-    way = []
-    while (node := before[node]) >= 0:
-        way.append(node)
-    return way[::-1]

@@ -1,7 +1,6 @@
 """Scores in integers, as a device without floats computes them: the meaning that exported code must have."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,18 +11,11 @@ from tinybayes.model import BayesNet, Codebook, Fixed
 LARGEST = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """The levels of a codebook as integers: ``level / 2**fraction`` nats each."""
+def integer_levels(net: BayesNet) -> tuple[np.ndarray, int]:
+    """Round the levels of a codebook as finely as 32-bit sums of all tables allow; a unit is ``2**-fraction`` nats.
 
-    values: np.ndarray
-    fraction: int
-
-
-def integer_levels(net: BayesNet) -> Levels:
-    """Round the levels of a codebook as finely as 32-bit sums of all tables allow.
-
-    A level of minus infinity becomes a number so low that one of them outweighs all others together.
+    Returns the rounded levels and the fraction. A level of minus infinity becomes a number so low that one of them
+    outweighs all others together.
     """
     book = only_format(net)
     if not isinstance(book, Codebook):
@@ -35,7 +27,7 @@ def integer_levels(net: BayesNet) -> Levels:
     fraction = math.floor(math.log2((LARGEST - tables) / reach))
     lowest = -(LARGEST // tables)
     rounded = np.where(finite, np.rint(np.ldexp(np.where(finite, levels, 0.0), fraction)), lowest)
-    return Levels(rounded.astype(np.int64), fraction)
+    return rounded.astype(np.int64), fraction
 
 
 def integer_log_joint(net: BayesNet, X: np.ndarray) -> tuple[np.ndarray, int]:
@@ -51,9 +43,9 @@ def integer_log_joint(net: BayesNet, X: np.ndarray) -> tuple[np.ndarray, int]:
     form = only_format(net)
     if isinstance(form, Fixed):
         return -integer_scores(net, X), form.fraction
-    levels = integer_levels(net)
-    layout = scorer(net).lay_out([levels.values[cpd.table] for cpd in net.cpds])
-    return scorer(net).integers(X, layout), levels.fraction
+    levels, fraction = integer_levels(net)
+    layout = scorer(net).lay_out([levels[cpd.table] for cpd in net.cpds])
+    return scorer(net).integers(X, layout), fraction
 
 
 def only_format(net: BayesNet) -> object:

@@ -161,24 +161,16 @@ class Scorer:
         """Write the scores of a block in nats."""
         gaps = (X < 0).any(axis=1) if _has_gaps(X) else None
         if gaps is None and self.fixed is None:
-            self.complete(X, out)
+            self.kernel(X, self.layout, out)
             return
-        complete = X if gaps is None else X[~gaps]
-        scores = np.empty((len(complete), self.classes), dtype=np.float64 if self.fixed is None else np.int64)
-        self.complete(complete, scores)
-        if self.fixed is not None:
-            scores = self.fixed.decode(scores)
-        if gaps is None:
-            out[:] = scores
-            return
-        out[~gaps] = scores
-        incomplete = np.empty((int(gaps.sum()), self.classes))
-        forest_scores(X[gaps], _forest_layout(self.net), incomplete)
-        out[gaps] = incomplete
-
-    def complete(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Write the sums for complete rows, in the tables' own unit."""
-        self.kernel(X, self.layout, out)
+        complete = slice(None) if gaps is None else ~gaps
+        scores = np.empty((len(X[complete]), self.classes), dtype=np.float64 if self.fixed is None else np.int64)
+        self.kernel(X[complete], self.layout, scores)
+        out[complete] = scores if self.fixed is None else self.fixed.decode(scores)
+        if gaps is not None:
+            incomplete = np.empty((int(gaps.sum()), self.classes))
+            forest_scores(X[gaps], _forest_layout(self.net), incomplete)
+            out[gaps] = incomplete
 
     def integers(self, X: np.ndarray, layout: TableLayout | TreeLayout) -> np.ndarray:
         """Return the sums for complete rows over the layout of tables that hold integers."""

@@ -8,8 +8,7 @@ has one level instead of one for each entry, so that a constant added to all of 
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -39,23 +38,19 @@ _NOISE, _WALK, _COLD = 0.3, 0.5, 10.0
 _TRIES = 2000  # samples that may have the weight zero before there is a first state
 
 
-class Chain(Protocol):
-    """A chain that goes on where it stopped."""
-
-    def advance(self, sweeps: int) -> np.ndarray:
-        """Do so many sweeps and return the sum over them of the chances of all states."""
-
-
 def run_chains(
     variables: tuple[Variable, ...],
-    chains: Sequence[Chain],
+    chains: Sequence[Callable[[int], np.ndarray]],
     first_state: np.ndarray,
     budget: Budget,
     method: str,
     progress: Progress | None,
     notes: tuple[str, ...] = (),
 ) -> Marginals:
-    """Let chains run in rounds until the budget is spent; a round of a chain is a batch."""
+    """Let chains run in rounds until the budget is spent; a round of a chain is a batch.
+
+    A chain does a number of sweeps from where it stopped, and returns the sum over them of the chances of all states.
+    """
     sums: list[np.ndarray] = []
     lengths: list[int] = []
     rate, done, lately = 0.0, 0, time.perf_counter()
@@ -70,7 +65,7 @@ def run_chains(
 
         def work(begin: int, end: int, parts: list[np.ndarray] = parts, sweeps: int = sweeps) -> None:
             for c in range(begin, end):
-                parts[c] = chains[c].advance(sweeps)
+                parts[c] = chains[c](sweeps)
 
         start = time.perf_counter()
         for_blocks(work, len(chains), 1)
@@ -94,8 +89,7 @@ def _sweeps(budget: Budget, rate: float, left: float, most: float) -> int:
     """Return the length of the next round."""
     if budget.seconds is None:
         return int(min(left, max(1, most // ROUNDS)))
-    wanted = max(1.0, rate * min(budget.seconds / ROUNDS, max(budget.left, 0.0)))
-    return int(min(left, wanted))
+    return int(min(left, max(1.0, rate * min(budget.seconds / ROUNDS, max(budget.left, 0.0)))))
 
 
 def _estimates(
@@ -117,12 +111,8 @@ def _estimates(
         between = ((sums.sum(axis=0) / lengths.sum() - mean) ** 2).sum(axis=0) / max(chains - 1, 1) / chains
         variance = np.maximum(within, between)
         effective = float((mean * (1 - mean)).sum() / variance.sum()) if variance.sum() > 0 else float(total)
-    cuts = first_state[1:-1]
-    probabilities = tuple(np.split(mean, cuts))
-    errors = tuple(np.split(np.sqrt(variance), cuts))
-    return Marginals(
-        variables, probabilities, errors, effective, None, None, int(total), seconds, 0.0, method, False, notes
-    )
+    means, errors = (tuple(np.split(values, first_state[1:-1])) for values in (mean, np.sqrt(variance)))
+    return Marginals(variables, means, errors, effective, None, None, int(total), seconds, 0.0, method, False, notes)
 
 
 def gibbs_marginals(
@@ -145,7 +135,7 @@ def gibbs_marginals(
     count = chains or chain_count()
     plan = Run(net, queries, count, burn_in, 1, True, seed)
     states = int(plan.net.first_state[len(variables)])
-    made = [_Gibbs(plan, queries.evidence[0], number, burn_in, states) for number in range(count)]
+    made = [_Gibbs(plan, queries.evidence[0], number, burn_in, states).advance for number in range(count)]
     zeros = any(np.isneginf(cpd.log_parameters).any() for cpd in net.cpds)
     first_state = plan.net.first_state[: len(variables) + 1]
     return run_chains(variables, made, first_state, budget, "gibbs", progress, (_ZEROS,) if zeros else ())
@@ -219,7 +209,7 @@ def mcsat(
     exact = small and uniform != "samplesat"
     count = chains or chain_count()
     begins = _first_states(problem, count, seed)
-    made = [_McSat(problem, units if exact else None, begins[c], [seed, c], burn_in) for c in range(count)]
+    made = [_McSat(problem, units if exact else None, begins[c], [seed, c], burn_in).advance for c in range(count)]
     first_state = starts(variable.cardinality for variable in problem.variables)
     return run_chains(problem.variables, made, first_state, budget, "mcsat", progress, () if exact else (_BIAS,))
 

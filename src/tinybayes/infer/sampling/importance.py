@@ -47,17 +47,13 @@ def tied(
 
     Without a lookahead, variables are drawn in the order that `parents_first` gives, when there is one.
     """
-    if lookahead == "auto" and not draw and (answer := _exact(problem, _room(budget, problem), budget)):
-        return answer
+    if lookahead == "auto" and not draw:
+        answer = exact_marginals(problem, budget, _room(budget, problem), "tied")
+        if answer is not None:
+            return answer
     first = parents_first()
     proposal = choose(problem, _room(budget, problem), seed, lookahead=lookahead, prune=prune, parents_first=first)
-    proposal = _averaged(problem, proposal, seed)
-    return run(problem, proposal, budget, seed, "tied", progress)
-
-
-def exact_marginals(problem: Problem, budget: Budget) -> Marginals | None:
-    """Return the exact marginals by elimination, or None when its tables would be too large."""
-    return _exact(problem, 2 * LARGEST, budget, "exact")
+    return run(problem, _averaged(problem, proposal, seed), budget, seed, "tied", progress)
 
 
 def choose(
@@ -166,7 +162,10 @@ def _room(budget: Budget, problem: Problem) -> int:
     return int(min(max(wanted, _SMALL), LARGEST))
 
 
-def _exact(problem: Problem, room: int, budget: Budget, method: str = "tied") -> Marginals | None:
+def exact_marginals(
+    problem: Problem, budget: Budget, room: int = 2 * LARGEST, method: str = "exact"
+) -> Marginals | None:
+    """Return the exact marginals by elimination, or None when its tables would have more entries than `room`."""
     units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
     if units.entries > room:
         return None
@@ -200,13 +199,7 @@ def forward(
 
 
 def open_order(model: LogLinear, problem: Problem) -> tuple[int, ...] | None:
-    """Return the order of `drawing_order` for the open variables of a problem."""
-    order, index = drawing_order(model), {v: k for k, v in enumerate(problem.free)}
-    return None if order is None else tuple(index[v] for v in order if v in index)
-
-
-def drawing_order(model: LogLinear) -> tuple[int, ...] | None:
-    """Return an order with parents before children, when the factors are those of a network."""
+    """Return the open variables with parents before children, when the factors are those of a network."""
     children = [factor.scope[-1] for factor in model.factors if factor.scope]
     if sorted(children) != list(range(len(model.variables))) or len(children) < len(model.factors):
         return None
@@ -214,6 +207,8 @@ def drawing_order(model: LogLinear) -> tuple[int, ...] | None:
     for factor in model.factors:
         parents[factor.scope[-1]] = factor.scope[:-1]
     try:
-        return tuple(Structure(tuple(parents)).order)
+        order = Structure(tuple(parents)).order
     except TinybayesError:
         return None
+    index = {v: k for k, v in enumerate(problem.free)}
+    return tuple(index[v] for v in order if v in index)

@@ -1,6 +1,5 @@
 """The marginals of a model, exact or by sampling: one function for all methods."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,18 @@ from tinybayes.infer.sampling.chains import gibbs_marginals, mcsat
 from tinybayes.infer.sampling.importance import exact_marginals, forward, open_order, tied
 from tinybayes.infer.sampling.problem import Evidence, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.slices import Slices, slice_samples
+from tinybayes.infer.sampling.slices import Slices
+from tinybayes.infer.sampling.weighted import run
 from tinybayes.model import BayesNet, Circuit, LogLinear
 
 METHODS = ("tied", "exact", "slices", "mcsat", "gibbs", "lw", "forward")
 """The methods of `marginals`, the default first."""
+
+_OPTIONS = {
+    "tied": ["draw", "lookahead", "prune"],
+    "mcsat": ["burn_in", "chains", "uniform"],
+    "gibbs": ["burn_in", "chains"],
+}
 
 Model = BayesNet | LogLinear | Circuit
 
@@ -71,39 +77,23 @@ def marginals(
     budget = Budget.start(seconds, samples)
     if isinstance(model, Circuit):
         return _of_circuit(model, evidence, budget, method)
-    linear = as_log_linear(model) if method != "gibbs" else model
-    variables = linear.nodes if isinstance(linear, BayesNet) else linear.variables
-    known = observed(variables, evidence)
-    return _answer(linear, known, method, budget, seed, progress, options)
-
-
-def _answer(
-    model: BayesNet | LogLinear,
-    known: Mapping[int, int],
-    method: str,
-    budget: Budget,
-    seed: int,
-    progress: Progress | None,
-    options: dict[str, Any],
-) -> Marginals:
-    allowed = {"tied": {"lookahead", "prune", "draw"}, "mcsat": {"chains", "burn_in", "uniform"}}
-    allowed["gibbs"] = {"chains", "burn_in"}
-    if unknown := sorted(set(options) - allowed.get(method, set())):
-        names = ", ".join(sorted(allowed.get(method, set()))) or "none"
-        raise error(f"options of {method!r}: {names}", ", ".join(unknown), where="marginals")
+    known = observed(model.nodes if isinstance(model, BayesNet) else model.variables, evidence)
+    allowed = _OPTIONS.get(method, [])
+    if unknown := sorted(set(options) - set(allowed)):
+        raise error(f"options of {method!r}: {', '.join(allowed) or 'none'}", ", ".join(unknown), where="marginals")
     if method == "gibbs":
         return gibbs_marginals(model, known, budget, seed, progress, **options)
-    assert isinstance(model, LogLinear)
+    linear = as_log_linear(model)
     if method in ("lw", "forward"):
-        return forward(model, known, budget, seed, progress, reject=method == "forward")
-    problem = restrict(model, known)
+        return forward(linear, known, budget, seed, progress, reject=method == "forward")
+    problem = restrict(linear, known)
     if method == "exact":
-        answer = exact_marginals(problem, budget)
-        return answer or _of_circuit(_compiled(model), known, budget, method)
-    if method == "tied":
-        options = {**options, "parents_first": lambda: open_order(model, problem)}
-    run = {"tied": tied, "slices": slice_samples, "mcsat": mcsat}[method]
-    return run(problem, budget, seed, progress, **options)
+        return exact_marginals(problem, budget) or _of_circuit(_compiled(linear), known, budget, method)
+    if method == "slices":
+        return run(problem, Slices(problem), budget, seed, method, progress)
+    if method == "mcsat":
+        return mcsat(problem, budget, seed, progress, **options)
+    return tied(problem, budget, seed, progress, parents_first=lambda: open_order(linear, problem), **options)
 
 
 def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:

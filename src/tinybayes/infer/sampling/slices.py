@@ -15,16 +15,9 @@ import numpy as np
 from tinybayes._kernels.draws import Weighted, draw_slices
 from tinybayes.errors import error
 from tinybayes.infer.sampling.problem import Problem
-from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.weighted import run
 
 MOST = 2**23  # edges of the lattice
 _MOST_VECTORS = 2**18  # vectors of counts
-
-
-def slice_samples(problem: Problem, budget: Budget, seed: int, progress: Progress | None = None) -> Marginals:
-    """Estimate all marginals from uniform draws inside slices."""
-    return run(problem, Slices(problem), budget, seed, "slices", progress)
 
 
 @dataclass(frozen=True, eq=False)
