@@ -65,11 +65,6 @@ class Kernel:
     bits: int  # of a code
     times: bool  # whether rows are multiplied by a value
 
-    @property
-    def word(self) -> str:
-        """The C type of a word."""
-        return f"uint{self.shape.width}_t"
-
     def add(self, dialect: Dialect) -> Function:
         """Make the function that adds a row; it is not inlined, since loops around it would take its registers."""
         shape = self.shape
@@ -82,7 +77,7 @@ class Kernel:
                 code = f"({code})" if self.times else code
             lines.append(f"a[{j}] += {code}{' * x' if self.times else ''};")
         lines.append(f"a += {shape.each};")
-        words = dialect.pointer(self.word)
+        words = dialect.pointer(f"uint{shape.width}_t")
         parameters = (f"{words}words", "unsigned count", *(("uint32_t x",) if self.times else ()), "uint32_t *a")
         body = (f"{words}end = words + count;", "do {", *indent(lines), "} while (words < end);")
         return Function("add", "void", parameters, body, noinline=True)
