@@ -9,18 +9,10 @@ import numpy as np
 
 
 def best_parents(weight: np.ndarray) -> np.ndarray:
-    """Choose a parent for every node so that no cycle arises and the sum of the weights is largest.
+    """Choose a parent for every node, -1 for none, so that no cycle arises and the sum of the weights is largest.
 
-    Parameters
-    ----------
-    weight
-        Shape (n, n + 1): ``weight[v, u]`` for node v with parent u, ``weight[v, n]`` for no parent; -inf where it
-        is not allowed. Having no parent must be allowed, else there may be no solution.
-
-    Returns
-    -------
-    ndarray
-        The parent of each node, -1 for none.
+    ``weight[v, u]`` of shape (n, n + 1) is that of node v with parent u, ``weight[v, n]`` that of no parent; -inf where
+    it is not allowed. Having no parent must be allowed, otherwise there may be no solution.
     """
     n = len(weight)
     full = np.full((n + 1, n + 1), -np.inf)
@@ -64,9 +56,8 @@ def _log_probabilities(logits: np.ndarray, mask: np.ndarray, parent: np.ndarray)
     top = z.max(axis=1, keepdims=True)
     log_p = z - top - np.log(np.exp(z - top).sum(axis=1, keepdims=True))
     weight = np.full((features, features + 1), -np.inf)
-    for i in range(features):
-        for k in np.flatnonzero(mask[i]):
-            weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
+    i, k = np.nonzero(mask)
+    weight[i, parent[i, k]] = log_p[i, k]  # -1, no parent, is the last column
     return weight
 
 

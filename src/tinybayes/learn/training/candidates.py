@@ -90,7 +90,7 @@ def heuristic(shape: tuple[int, int], k: int, *, ordering: str = "C") -> Candida
 
 
 def _ring(down: int, right: int) -> tuple[int, ...]:
-    """Return the place in ordering C of the pixel that far (doubled) from the centre."""
+    """Return the sorting key in ordering C of the pixel that far (doubled) from the centre."""
     ring = max(abs(down), abs(right))
     if abs(down) == abs(right):
         side = 4
@@ -101,10 +101,10 @@ def _ring(down: int, right: int) -> tuple[int, ...]:
     return ring, side, down, right
 
 
-def with_none(found: Candidates) -> Candidates:
+def with_none(only: Candidates) -> Candidates:
     """Put "no extra parent" before the one choice of a fixed structure, so that it can be chosen instead."""
-    parent = np.hstack([np.full_like(found.parent, -1), found.parent])
-    return Candidates(parent, np.hstack([found.allowed, found.parent >= 0]), found.ordered)
+    parent = np.hstack([np.full_like(only.parent, -1), only.parent])
+    return Candidates(parent, np.hstack([only.allowed, only.parent >= 0]), only.ordered)
 
 
 def order_free(features: int, k: int | None = None, *, seed: int = 0) -> Candidates:

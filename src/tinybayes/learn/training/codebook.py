@@ -97,12 +97,7 @@ def _scores(values: Array, fixed: Entries, lines: Array) -> Array:
     return values[fixed.layout].at[lines].get(mode="fill", fill_value=0.0).sum(axis=1)
 
 
-def learn_codebook(
-    net: BayesNet,
-    book: Codebook,
-    data: Dataset,
-    options: CodebookOptions | None = None,
-) -> BayesNet:
+def learn_codebook(net: BayesNet, book: Codebook, data: Dataset, options: CodebookOptions | None = None) -> BayesNet:
     """Train a classifier whose tables are stored in a codebook; an interrupt (Ctrl-C) ends the training early.
 
     Parameters
@@ -217,8 +212,6 @@ def _lines(net: BayesNet, X: np.ndarray) -> np.ndarray:
 
 def _stored(net: BayesNet, book: Codebook, codes: np.ndarray) -> BayesNet:
     parts = np.split(codes, np.cumsum([cpd.table.size for cpd in net.cpds])[:-1])
-    cpds = [
-        replace(cpd, table=part.reshape(cpd.table.shape), format=book)
-        for cpd, part in zip(net.cpds, parts, strict=True)
-    ]
-    return BayesNet(net.variables, net.target, tuple(cpds))
+    pairs = zip(net.cpds, parts, strict=True)
+    cpds = tuple(replace(cpd, table=part.reshape(cpd.table.shape), format=book) for cpd, part in pairs)
+    return BayesNet(net.variables, net.target, cpds)

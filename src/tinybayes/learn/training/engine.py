@@ -5,7 +5,7 @@ A learner plugs in at two places. Its `Steps` see arrays only: `schedule` return
 counted. They are a static argument of the compiled loop, hence a frozen dataclass, hashed by value. What configurations
 may differ in (hyper-parameters, structures, widths) is data with a leading axis of configurations, over which
 `run_epochs` maps the steps. The property `parameters` of a state is the part that is kept when it was best. Its `Run`
-knows the package's types: it makes the arrays of configurations of equal shape, and models from what was learned.
+knows the package's types: it turns configurations of equal shape into arrays, and learned arrays into models.
 `train` does the rest: groups by shape, parts that fit in memory, the device, progress, interrupts.
 """
 
@@ -64,20 +64,9 @@ def run_epochs(
 ) -> Any:
     """Train all configurations for some epochs, in one compiled call.
 
-    Parameters
-    ----------
-    states, fixed
-        With a leading axis of configurations.
-    data
-        The training rows, shared by all.
-    epochs
-        The first epoch of this call, the one after its last, and the number of all, for the schedules.
-    shuffle
-        Key of the shuffling; epoch e uses ``fold_in(shuffle, e)``.
-    steps
-        Of the learner.
-    batch
-        Rows of a mini-batch; what does not fill one is left out of the epoch.
+    `states` and `fixed` have a leading axis of configurations; all share the training rows. `epochs` are the first
+    epoch of this call, the one after its last, and the number of all, for the schedules. Epoch e is shuffled by the key
+    ``fold_in(shuffle, e)``; rows that do not fill a mini-batch are left out of it.
     """
     count = data.y.shape[0]
     batches = count // batch
@@ -151,14 +140,8 @@ def to_blocks(rows: Rows) -> Rows:
 class Run(ABC, Generic[Result]):
     """Configurations of equal shape on their way through the epochs.
 
-    Parameters
-    ----------
-    steps, states, fixed
-        What `run_epochs` takes.
-    options
-        Of the training.
-    data, validation
-        Rows to train on, and rows to measure the error on meanwhile.
+    `steps`, `states` and `fixed` are those of `run_epochs`. The error is measured on the validation rows during
+    training and on the test rows at the end.
     """
 
     def __init__(
@@ -169,9 +152,10 @@ class Run(ABC, Generic[Result]):
         options: TrainingOptions,
         data: Dataset,
         validation: Dataset | None = None,
+        test: Dataset | None = None,
     ) -> None:
         self.steps, self.states, self.fixed, self.options = steps, states, fixed, options
-        self.rows = self.to_rows(data)
+        self.data, self.rows, self.test = data, self.to_rows(data), test
         self.validation = None if validation is None else to_blocks(self.to_rows(validation))
         self.keep_best = options.keep_best and validation is not None
         self.count = len(jax.tree.leaves(states)[0])
@@ -185,7 +169,7 @@ class Run(ABC, Generic[Result]):
 
     @abstractmethod
     def results(self, complete: bool) -> list[Result]:
-        """Return what was learned; `complete` says whether all epochs were run."""
+        """Return the learned models; `complete` says whether all epochs were run."""
 
     def train(self, tell: Tell, interrupted: Event) -> bool:
         """Run the epochs; tell whether all of them were run."""
@@ -201,7 +185,16 @@ class Run(ABC, Generic[Result]):
             if self.keep_best:
                 last = min(last, done - done % every + every)
             began = time.perf_counter()
-            self._advance(done, last)
+            self.states = run_epochs(
+                self.states,
+                self.fixed,
+                self.rows,
+                (jnp.asarray(done), jnp.asarray(last), jnp.asarray(epochs)),
+                jax.random.key(self.options.shuffle_seed),
+                steps=self.steps,
+                batch=min(self.options.batch_size, self.rows.y.shape[0]),
+            )
+            jax.block_until_ready(self.states)
             seconds = (time.perf_counter() - began) / (last - done)
             if done > 0:  # the first call also compiles
                 self._stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
@@ -212,18 +205,6 @@ class Run(ABC, Generic[Result]):
                 self.measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
         return done
-
-    def _advance(self, first: int, last: int) -> None:
-        self.states = run_epochs(
-            self.states,
-            self.fixed,
-            self.rows,
-            (jnp.asarray(first), jnp.asarray(last), jnp.asarray(self.options.epochs)),
-            jax.random.key(self.options.shuffle_seed),
-            steps=self.steps,
-            batch=min(self.options.batch_size, self.rows.y.shape[0]),
-        )
-        jax.block_until_ready(self.states)
 
     def measure(self, epoch: int, *, again: bool = False) -> None:
         """Measure on the validation rows, unless that was done after this epoch; `again` where something changed."""
@@ -239,17 +220,16 @@ class Run(ABC, Generic[Result]):
             self.best = now if self.best is None else better(self.best, now)
 
     def kept(self) -> tuple[Any, np.ndarray]:
-        """Return the parameters to keep, and their validation errors, NaN where nothing was measured."""
+        """Return the parameters to keep, and their validation and test errors in two columns, NaN without such rows."""
+        errors, parameters = np.full((self.count, 2), np.nan), self.states.parameters
         if self.best is not None:
-            return self.best[1], np.asarray(self.best[0])
-        errors = self.history[-1][1] if self.history else np.full(self.count, np.nan)
-        return self.states.parameters, errors
-
-    def errors(self, parameters: Any, rows: Dataset | None) -> np.ndarray:
-        """Return the errors of all configurations on rows; NaN without rows."""
-        if rows is None:
-            return np.full(self.count, np.nan)
-        return np.asarray(error_rates(parameters, self.fixed, to_blocks(self.to_rows(rows)), steps=self.steps))
+            errors[:, 0], parameters = self.best
+        elif self.history:
+            errors[:, 0] = self.history[-1][1]
+        if self.test is not None:
+            rows = to_blocks(self.to_rows(self.test))
+            errors[:, 1] = error_rates(parameters, self.fixed, rows, steps=self.steps)
+        return parameters, errors
 
     def history_of(self, one: int) -> tuple[tuple[int, float], ...]:
         """Return the epochs and errors of one configuration."""
@@ -258,7 +238,7 @@ class Run(ABC, Generic[Result]):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a running training reports: epochs done of all, the least validation error so far, seconds left."""
+    """The progress of a training: epochs done of all, the least error of the last validation, seconds left."""
 
     done: int
     total: int
@@ -280,19 +260,9 @@ def train(
 ) -> list[Result]:
     """Train configurations of equal `shape` at once, as many as fit in memory.
 
-    Parameters
-    ----------
-    configurations, options
-        What to train, and how.
-    shape
-        Returns what configurations trained at once have in common.
-    floats
-        Returns how many numbers each of some configurations of equal shape keeps in memory, about.
-    make
-        Starts the run of some configurations of equal shape.
-    report
-        Called now and then. An interrupt (Ctrl-C) ends the training after the running call, but not before the first
-        epoch; what has been learned so far is returned. No part is begun after it, but for the first.
+    `floats` returns about how many numbers each of some configurations of equal shape keeps in memory; `make` starts
+    their run. An interrupt (Ctrl-C) ends the training after the running call, but not before the first epoch; what has
+    been learned so far is returned. No part is begun after it, except the first.
     """
     keep_compiled_code()
     device = find_device(options.device)

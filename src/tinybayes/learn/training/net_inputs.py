@@ -1,4 +1,4 @@
-"""How codes enter a neural network: whole numbers, and the unit that makes them about one in size."""
+"""How codes enter a neural network: as integers, with the unit that makes them about one in size."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from tinybayes.errors import error
 from tinybayes.model import Dataset, Inputs, Variable
 
 KINDS = ("standard", "shared", "one-hot")
-STEPS = 16  # whole numbers to a standard deviation, at least
+STEPS = 16  # integers to a standard deviation, at least
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The inputs of a network in training: ``unit`` times the whole numbers that `inputs` makes of codes."""
+    """The inputs of a network in training: ``unit`` times the integers that `inputs` makes of codes."""
 
     inputs: Inputs
     unit: float
@@ -22,23 +22,16 @@ class Columns:
         """Return the real numbers of rows of codes, zero where they are missing."""
         codes = X[:, self.inputs.feature]
         value = np.where(self.inputs.state >= 0, codes == self.inputs.state, codes).astype(np.float32)
-        found = (value * self.inputs.multiplier - self.inputs.center) * np.float32(self.unit)
-        return np.where(codes >= 0, found, np.float32(0))
+        scaled = (value * self.inputs.multiplier - self.inputs.center) * np.float32(self.unit)
+        return np.where(codes >= 0, scaled, np.float32(0))
 
 
 def columns(data: Dataset, kind: str, *, centred: bool) -> Columns:
     """Choose multipliers and centres on training rows.
 
-    Parameters
-    ----------
-    data
-        The training rows.
-    kind
-        ``"standard"``: each feature with mean zero and a variance of about one, as in the paper; ``"shared"``: one
-        factor for all features; ``"one-hot"``: an indicator for each state. Features whose states have no order are
-        given by indicators in any case.
-    centred
-        Whether the mean is taken away in "shared". Around an image there are zeros, which are dark pixels otherwise.
+    Kind "standard" gives each feature mean zero and a variance of about one, as in the paper; "shared" one factor for
+    all features; "one-hot" an indicator for each state. Features whose states have no order always become indicators.
+    `centred` subtracts the mean in "shared": not for images, whose surrounding zeros are dark pixels.
     """
     if kind not in KINDS:
         raise error(" or ".join(KINDS), repr(kind), where="inputs")
@@ -51,14 +44,13 @@ def columns(data: Dataset, kind: str, *, centred: bool) -> Columns:
     means, deviations = _moments(data)
     ordinal = np.array(state) < 0
     of = np.array(feature, dtype=np.int64)
-    whole = STEPS if ordinal.any() else 1
     if kind == "standard" and ordinal.any():
-        whole = max(STEPS, int(np.ceil(deviations[of[ordinal]].max())))
-        multiplier = np.maximum(1, np.rint(whole / np.maximum(deviations, 1e-9))).astype(np.int64)
+        steps = max(STEPS, int(np.ceil(deviations[of[ordinal]].max())))
+        multiplier = np.maximum(1, np.rint(steps / np.maximum(deviations, 1e-9))).astype(np.int64)
         multiplier[deviations < 1e-6] = 1  # a constant feature
-        multiplier = np.where(ordinal, np.minimum(multiplier, 2**12)[of], whole)
+        multiplier = np.where(ordinal, np.minimum(multiplier, 2**12)[of], steps)
         center = np.where(ordinal, np.rint(multiplier * means[of]), 0)
-        return Columns(Inputs(of, np.array(state), multiplier, center), 1.0 / whole)
+        return Columns(Inputs(of, np.array(state), multiplier, center), 1.0 / steps)
     spread = max(1.0, float(np.sqrt(np.mean(deviations**2)))) if ordinal.any() else 1.0
     multiplier = np.where(ordinal, 1, max(1, round(spread)))
     center = np.where(ordinal & centred, np.rint(means[of]), 0)

@@ -31,7 +31,7 @@ class TrainedLayer(NamedTuple):
 def trained_layers(
     spec: NetSteps, hidden: tuple[int, ...], layers: Sequence[Weights], moving: Sequence[Moving]
 ) -> list[TrainedLayer]:
-    """Cut off what was padded, and write batch normalisation as ``factor * (sum + shift)``."""
+    """Cut off the padding, and write batch normalisation as ``factor * (sum + shift)``."""
     trained, entering, shape = [], spec.inputs[-1], spec.inputs
     for number, (layer, units) in enumerate(zip(layers, (*hidden, spec.classes), strict=True)):
         last = number == len(hidden)
@@ -57,25 +57,10 @@ def trained_layers(
 def integer_layers(
     trained: Sequence[TrainedLayer], bits: int, activation: str, unit: float, values: np.ndarray, reach: np.ndarray
 ) -> tuple[tuple[Layer, ...], float]:
-    """Turn trained layers into layers of integers.
+    """Turn trained layers, with weights (inputs, units) or (3, 3, channels, units), into layers of integers.
 
-    Parameters
-    ----------
-    trained
-        The layers, with weights (inputs, units) or (3, 3, channels, units).
-    bits, activation
-        Of all weights, and of all hidden layers.
-    unit
-        What one unit of the inputs is worth.
-    values
-        The integer inputs of some training rows, shaped as they enter the first layer.
-    reach
-        The largest magnitudes that these inputs can have, shaped likewise.
-
-    Returns
-    -------
-    layers, scale
-        The scale is what one unit of a class score is worth.
+    `values` are the integer inputs of some training rows, shaped as they enter the first layer, and `reach` the largest
+    magnitudes that inputs can have. `unit` is the worth of one unit of the inputs; also return that of a class score.
     """
     levels, layers = 2**bits - 1, []
     for number, (w, factor, shift) in enumerate(trained):

@@ -24,14 +24,7 @@ def hidden_within(
 ) -> tuple[int, ...]:
     """Return the hidden units of the network that takes about so many bits, or operations a prediction.
 
-    Parameters
-    ----------
-    budget, price
-        How much, and of what.
-    layers
-        Weight matrices of a dense network, of which one has no hidden layer; with an image, convolutions.
-    weight_bits, inputs, classes, image, batch_norm
-        The rest of the network; an image makes it convolutional.
+    `layers` counts the weight matrices of a dense network (one: no hidden layer), or the convolutions of an image.
     """
     ratio = (1, 2)[:layers] if image is not None else (1,) * (layers - 1)
     if not ratio:
@@ -58,8 +51,7 @@ def image_side(features: int) -> tuple[int, int]:
     """Return the shape of a square image of so many pixels."""
     side = math.isqrt(features)
     if side * side != features:
-        remedy = "give image_shape"
-        raise error("a square number of pixels", features, where="image_shape", remedy=remedy)
+        raise error("a square number of pixels", features, where="image_shape", remedy="give image_shape")
     return side, side
 
 

@@ -19,7 +19,7 @@ from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
-MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and what is added to a variance
+MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and the constant added to a variance
 DECAY = 4.0  # the learning rate falls by this many powers of ten over a run
 
 

@@ -39,18 +39,10 @@ class NetConfiguration(NetOptions):
 
 @dataclass(frozen=True)
 class TrainedNet:
-    """The result of one configuration.
+    """The result of one configuration, with the fields of `tables.Trained`.
 
-    Parameters
-    ----------
-    net
-        The network of integers; None where none was asked for, or the weights are not quantised.
-    validation_error, test_error
-        Share of wrong labels, NaN without such rows; of the network in integers where there is one.
-    history
-        Pairs (epoch, validation error) of the network in training, whose activations are not rounded yet.
-    complete
-        False when training was interrupted before the last epoch.
+    There is no network where none was asked for, or the weights are not quantised. The errors are those of the network
+    of integers where there is one, the history that of the network in training, whose activations are not rounded yet.
     """
 
     net: NeuralNet | None
@@ -95,8 +87,7 @@ class NetRun(engine.Run[TrainedNet]):
     ) -> None:
         first = configurations[0]
         assert data.target is not None
-        self.data, self.configurations, self.networks = data, configurations, networks
-        self.measured = validation, test
+        self.configurations, self.networks, self.measured = configurations, networks, (validation, test)
         conv = first.kind == "conv"
         self.columns = columns(data, first.input_kind, centred=not conv)
         if conv and len(self.columns.inputs) != len(data.variables):
@@ -107,19 +98,18 @@ class NetRun(engine.Run[TrainedNet]):
         fixed = _hyper(configurations)
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
         states = jax.vmap(partial(initial_state, spec=self.spec))(keys, hyper=fixed)
-        super().__init__(self.spec, states, fixed, options, data, validation)
+        super().__init__(self.spec, states, fixed, options, data, validation, test)
 
     def to_rows(self, data: Dataset) -> engine.Rows:
         """Return rows with the numbers that enter the network."""
         return engine.to_rows(data, lambda X: self.columns.values(X).reshape(-1, *self.spec.inputs))
 
     def results(self, complete: bool) -> list[TrainedNet]:
-        """Return what was learned."""
-        kept, validation = self.kept()
-        test = self.errors(kept, self.measured[1])
+        """Return the networks and their errors."""
+        kept, all_errors = self.kept()
         arrays, results = jax.tree.map(np.asarray, kept), []
         for b, configuration in enumerate(self.configurations):
-            net, errors = None, [float(validation[b]), float(test[b])]
+            net, errors = None, all_errors[b].tolist()
             if self.networks and configuration.bits is not None:
                 net = self._network(configuration, jax.tree.map(lambda part, b=b: part[b], arrays))
                 errors = [error_of(net, rows) for rows in self.measured]
@@ -165,8 +155,7 @@ def _widths(c: NetConfiguration) -> tuple[int, ...]:
 def _floats(data: Dataset, batch: int, configurations: Sequence[NetConfiguration]) -> int:
     """Estimate the numbers that one configuration keeps in memory while it is trained."""
     assert data.target is not None
-    c = configurations[0]
-    classes = data.target.cardinality
+    c, classes = configurations[0], data.target.cardinality
     widths = _widths(c)
     if c.kind == "dense":
         inputs = sum(v.cardinality for v in data.variables) if c.input_kind == "one-hot" else len(data.variables)

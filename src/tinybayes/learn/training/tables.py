@@ -147,12 +147,12 @@ class TableRun(engine.Run[Trained]):
         acyclic_from: float,
         networks: bool,
     ) -> None:
-        self.data, self.configurations, self.test = data, configurations, test
-        self.acyclic_from, self.networks = acyclic_from, networks and acyclic_from <= 1
+        self.configurations, self.acyclic_from = configurations, acyclic_from
+        self.networks = networks and acyclic_from <= 1
         assert data.target is not None
         states, classes = _states(data), data.target.cardinality
         spaces = [table_space(c.candidates, states, classes) for c in configurations]
-        # Rows of a whole number of vector loads: on a GPU an odd number of groups costs half the speed.
+        # A multiple of 32 fills all vector loads: on a GPU an odd number of groups costs half the speed.
         groups = -(-max(len(space.states) for space in spaces) // 32) * 32
         space = Space(*(jnp.stack(part) for part in zip(*(padded(s, groups) for s in spaces), strict=True)))
         mask = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
@@ -164,7 +164,7 @@ class TableRun(engine.Run[Trained]):
         logits = start.logits._replace(value=jnp.asarray(np.stack(liked), dtype=jnp.float32))
         steps = TableSteps(isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
         fixed = Tables(space, mask, _hyper(configurations))
-        super().__init__(steps, start._replace(logits=logits), fixed, options, data, validation)
+        super().__init__(steps, start._replace(logits=logits), fixed, options, data, validation, test)
 
     def train(self, tell: Tell, interrupted: Event) -> bool:
         """Run the epochs; candidates without an ordering lose their cycles on the way, or at the end."""
@@ -189,12 +189,11 @@ class TableRun(engine.Run[Trained]):
         for b, configuration in enumerate(self.configurations):
             masks[b] = narrow(logits[b], masks[b], configuration.candidates.parent)
         self.fixed = self.fixed._replace(mask=jnp.asarray(masks))
-        self.best = None  # what was best before had cycles
+        self.best = None  # the best parameters so far had cycles
 
     def results(self, complete: bool) -> list[Trained]:
-        """Return what was learned."""
-        parameters, validation_errors = self.kept()
-        test_errors = self.errors(parameters, self.test)
+        """Return the networks and their errors."""
+        parameters, errors = self.kept()
         choices = np.asarray(best_choice(parameters.logits, self.fixed.mask))
         offsets = np.asarray(self.fixed.space.offset)
         theta, prior = (np.asarray(part) if self.networks else np.empty(self.count) for part in parameters[:2])
@@ -204,8 +203,8 @@ class TableRun(engine.Run[Trained]):
             if self.networks:
                 offset = offsets[b][features, choices[b]]
                 net = _network(self.data, configuration.number_format, parents, offset, theta[b], prior[b])
-            errors = float(validation_errors[b]), float(test_errors[b])
-            results.append(Trained(net, tuple(parents.tolist()), *errors, self.history_of(b), complete))
+            validation, test = errors[b].tolist()
+            results.append(Trained(net, tuple(parents.tolist()), validation, test, self.history_of(b), complete))
         return results
 
 
@@ -271,12 +270,7 @@ def padded(space: Space, groups: int) -> Space:
 
 
 def _network(
-    data: Dataset,
-    storage: NumberFormat,
-    parents: np.ndarray,
-    offsets: np.ndarray,
-    theta: np.ndarray,
-    prior: np.ndarray,
+    data: Dataset, storage: NumberFormat, parents: np.ndarray, offsets: np.ndarray, theta: np.ndarray, prior: np.ndarray
 ) -> BayesNet:
     """Cut the chosen tables out of theta."""
     features = len(data.variables)
