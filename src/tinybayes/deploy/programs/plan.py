@@ -17,11 +17,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from tinybayes.cost import model_cost
+from tinybayes.deploy.files.network_text import tree_rows
 from tinybayes.deploy.programs.encoding import Features, make_features
 from tinybayes.deploy.programs.names import plain, upwards
 from tinybayes.deploy.programs.program import unsigned
@@ -31,6 +32,7 @@ from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, Nu
 from tinybayes.model.layout import strides
 from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
+_Table = tuple[np.ndarray, tuple[tuple[int, int], ...]]  # its rows, and the steps of its term
 MAX_STATES = 2**16
 MAX_ENTRIES = 2**26  # of a decision tree written out as a table
 
@@ -197,8 +199,7 @@ def make_table_plan(net: object, raw: str = "none") -> TablePlan:
     if isinstance(form, Fixed):
         values, fraction = np.empty(0, np.int64), form.fraction
     elif isinstance(form, Codebook):
-        levels = integer_levels(net)
-        values, fraction = levels.values, levels.fraction
+        values, fraction = integer_levels(net)
     assert net.target is not None
     plan = TablePlan(net.target, features, net, terms, form, values, fraction)
     if values is not None and plan.reach > LARGEST:
@@ -213,48 +214,30 @@ def lay_out(net: BayesNet) -> Terms:
         raise error("a model with a class", "none", where="export", remedy="learn it with a target")
     target, classes = len(net.variables), net.target.cardinality
     states = [node.cardinality for node in net.nodes]
-    with_class, without = _Tables(), _Tables()
+    with_class: list[_Table] = []
+    without: list[_Table] = []
     for node, cpd in enumerate(net.cpds):
         axes = [*cpd.parents, node]
         table = full_table(net, node, cpd).reshape([states[v] for v in axes])
         if target in axes:
             table = np.moveaxis(table, axes.index(target), -1).reshape(-1, classes)
             axes.remove(target)
-            with_class.add(table, _steps(axes, states))
+            with_class.append((table, _steps(axes, states)))
         elif np.isneginf(table).any():  # predictions must see an entry that is impossible in every class
-            with_class.add(np.repeat(table.reshape(-1, 1), classes, axis=1), _steps(axes, states))
+            with_class.append((np.repeat(table.reshape(-1, 1), classes, axis=1), _steps(axes, states)))
         else:
-            without.add(table.reshape(-1), _steps(axes, states))
+            without.append((table.reshape(-1), _steps(axes, states)))
     empty = np.empty((0, classes), net.cpds[0].table.dtype)
-    return Terms(
-        tuple(states[:target]),
-        classes,
-        tuple(with_class.terms),
-        np.concatenate([empty, *with_class.rows]),
-        np.concatenate([empty, *with_class.constant]),
-        tuple(without.terms),
-        np.concatenate([empty[:, 0], *without.rows]),
-        np.concatenate([empty[:, 0], *without.constant]),
-    )
+    return Terms(tuple(states[:target]), classes, *_joined(with_class, empty), *_joined(without, empty[:, 0]))
 
 
-class _Tables:
-    """Tables one after another."""
-
-    def __init__(self) -> None:
-        self.terms: list[Term] = []
-        self.rows: list[np.ndarray] = []
-        self.constant: list[np.ndarray] = []
-        self.size = 0
-
-    def add(self, rows: np.ndarray, steps: tuple[tuple[int, int], ...]) -> None:
-        """Add the rows of a table; without steps it has one row, which is always added."""
-        if not steps:
-            self.constant.append(rows)
-            return
-        self.terms.append(Term(self.size, steps))
-        self.rows.append(rows)
-        self.size += len(rows)
+def _joined(tables: list[_Table], empty: np.ndarray) -> tuple[tuple[Term, ...], np.ndarray, np.ndarray]:
+    """Return terms and their rows, one table after another; one without steps has a single row, always added."""
+    parts = [(rows, steps) for rows, steps in tables if steps]
+    first = accumulate((len(rows) for rows, _ in parts), initial=0)
+    terms = tuple(Term(start, steps) for start, (_, steps) in zip(first, parts, strict=False))
+    rows = np.concatenate([empty, *(rows for rows, _ in parts)])
+    return terms, rows, np.concatenate([empty, *(rows for rows, steps in tables if not steps)])
 
 
 def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
@@ -265,8 +248,7 @@ def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
     if math.prod(shape) * cpd.table.shape[1] > MAX_ENTRIES:
         where, remedy = f"distribution of {net.nodes[node].name!r}", "compile the network to a circuit and export that"
         raise error(f"at most {MAX_ENTRIES:,} entries", "a larger decision tree", where=where, remedy=remedy)
-    contexts = (dict(zip(cpd.parents, values, strict=True)) for values in product(*map(range, shape)))
-    return cpd.table[[cpd.tree.find(context) for context in contexts]]
+    return cpd.table[tree_rows(cpd.tree, cpd.parents, shape)]
 
 
 def _steps(axes: list[int], states: list[int]) -> tuple[tuple[int, int], ...]:
