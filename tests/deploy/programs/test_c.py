@@ -141,5 +141,5 @@ def test_scores_do_not_depend_on_what_the_memory_held():
     net = classifier("trees", Float(32), seed=2)
     X = every_state(net)
     out = np.full((len(X), 3), np.nan)
-    scorer(net).complete(X, out)
+    scorer(net).into(X, out)
     assert np.isfinite(out).all()
