@@ -80,12 +80,12 @@ def _draw(net, x, chance, random):
         begin = net.first_state[v]
         tables, total = 0, 0.0
         for t in range(net.first_table[k], net.first_table[k + 1]):
-            place = np.int64(0)
+            row = np.int64(0)
             for c in range(net.first_context[t], net.first_context[t + 1]):
-                place += net.stride[c] * x[net.context[c]]
+                row += net.stride[c] * x[net.context[c]]
             if net.message[t] >= 0:
-                log_weight += net.log_message[net.message[t] + place]
-            at = net.row[t] + place * states
+                log_weight += net.log_message[net.message[t] + row]
+            at = net.row[t] + row * states
             total = 0.0
             for s in range(states):
                 value = net.ratio[at + s] if tables == 0 else chance[begin + s] * net.ratio[at + s]
@@ -132,13 +132,13 @@ def _rescale(sums, log_weight):
 
 
 @plain
-def _smooth(net, shape, values, places, x, chance, smoothed):
+def _smooth(net, shape, values, entries, x, chance, smoothed):
     """Replace the chances of variables that matter by those given all others; others keep what they were drawn from."""
     for f in range(len(shape.first_entry) - 1):
         at = shape.first_entry[f]
         for k in range(shape.first_scope[f], shape.first_scope[f + 1]):
             at += shape.stride[k] * x[shape.scope[k]]
-        places[f] = at
+        entries[f] = at
     for k in range(len(net.variable)):
         smoothed[k] = net.average[k]
         if smoothed[k]:
@@ -148,7 +148,7 @@ def _smooth(net, shape, values, places, x, chance, smoothed):
         for s in range(states):
             value = 1.0
             for u in range(shape.first_use[v], shape.first_use[v + 1]):
-                value *= values[places[shape.use[u]] + (s - x[v]) * shape.use_stride[u]]
+                value *= values[entries[shape.use[u]] + (s - x[v]) * shape.use_stride[u]]
             chance[begin + s] = value
             total += value
         smoothed[k] = total > 0.0  # else they left the range of doubles
@@ -158,7 +158,7 @@ def _smooth(net, shape, values, places, x, chance, smoothed):
 
 
 @plain
-def draw_weighted(net, shape, values, count, seed, x, chance, random, places, smoothed, sums):
+def draw_weighted(net, shape, values, count, seed, x, chance, random, entries, smoothed, sums):
     """Draw assignments and add them to the sums; with values of the factors, chances given all others are averaged."""
     start_stream(seed, random)
     for k in range(len(net.variable)):
@@ -175,7 +175,7 @@ def draw_weighted(net, shape, values, count, seed, x, chance, random, places, sm
         sums.weights[TOTAL] += weight
         sums.weights[SQUARES] += square
         if len(values) > 0:
-            _smooth(net, shape, values, places, x, chance, smoothed)
+            _smooth(net, shape, values, entries, x, chance, smoothed)
         for k in range(len(net.variable)):
             v = net.variable[k]
             begin = net.first_state[v]

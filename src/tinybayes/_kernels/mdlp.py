@@ -104,7 +104,7 @@ def _best_cut(
     if k < 2 or n <= 1.0:
         return -1
     left, f_left, k_left, f_right, k_right = 0.0, 0.0, 0, f_all, k
-    best, found, tie = math.inf, -1, TIE * _xlog2x(n + 1.0)
+    best, cut, tie = math.inf, -1, TIE * _xlog2x(n + 1.0)
     for i in range(start, stop):
         right = n - left
         if boundary[i] and i > start and right > 0.0:  # rounding can leave no weight beside huge ones
@@ -112,7 +112,7 @@ def _best_cut(
             if cost < best - tie:
                 accepted = _accepted(left, f_left, k_left, right, f_right, k_right, f_all, k)
                 if accepted or not fallback:
-                    best, found = cost, i if accepted else -1
+                    best, cut = cost, i if accepted else -1
         c, w = code[i], weight[i]
         rows[0, c] += 1
         rows[1, c] -= 1
@@ -124,7 +124,7 @@ def _best_cut(
         f_right += _xlog2x(less) - _xlog2x(side[1, c])
         side[0, c], side[1, c] = more, less
         left += w
-    return found
+    return cut
 
 
 @jit

@@ -20,18 +20,6 @@ def _score(v, near, degree, beside, cards, weighted):
 
 
 @jit
-def _remove(v, near, degree):
-    """Take `v` out of the lists of its neighbours."""
-    for i in range(degree[v]):
-        a = near[v, i]
-        for j in range(degree[a]):
-            if near[a, j] == v:
-                near[a, j] = near[a, degree[a] - 1]
-                degree[a] -= 1
-                break
-
-
-@jit
 def _next(near, degree, beside, cards, depth, weighted, noise, alive, changed, score, size):
     """Return the variable to eliminate; scores that cannot win are not brought up to date."""
     best = -1
@@ -40,7 +28,7 @@ def _next(near, degree, beside, cards, depth, weighted, noise, alive, changed, s
             if not alive[v] or changed[v] != stale:
                 continue
             if stale:
-                # Nothing is better than to add nothing, and looking at a hub again each time would take for ever.
+                # Nothing is better than to add nothing, and looking at a hub again each time would take too long.
                 if best >= 0 and score[best] == 0.0 and degree[v] > degree[best]:
                     continue
                 fill, size[v] = _score(v, near, degree, beside, cards, weighted)
@@ -71,7 +59,13 @@ def _greedy(near, degree, beside, cards, depth, weighted, noise, limit, order):
         total = np.logaddexp(total, size[best])
         if total > limit:
             return np.inf
-        _remove(best, near, degree)
+        for i in range(degree[best]):  # taken out of the lists of its neighbours
+            a = near[best, i]
+            for j in range(degree[a]):
+                if near[a, j] == best:
+                    near[a, j] = near[a, degree[a] - 1]
+                    degree[a] -= 1
+                    break
         for i in range(degree[best]):
             a = near[best, i]
             changed[a] = True

@@ -22,17 +22,17 @@ ROWS = 2**15  # rows at a time in `add_pairs`: their sets stay in the cache
 
 
 @jit
-def set_bits(X, place, first, words):
-    """Mark row after row in the sets of its slots; row ``r`` is bit ``place[r]``, or nowhere if that is negative.
+def set_bits(X, bit_of, first, words):
+    """Mark row after row in the sets of its slots; row ``r`` is bit ``bit_of[r]``, or nowhere if that is negative.
 
     Feature ``j`` has the slots from ``first[j]`` on. `words` has the shape (words, slots), so that one word of all
     slots lies together.
     """
     for row in range(X.shape[0]):
-        if place[row] < 0:
+        if bit_of[row] < 0:
             continue
-        bit = np.uint64(1) << np.uint64(place[row] & 63)
-        word = words[place[row] >> 6]
+        bit = np.uint64(1) << np.uint64(bit_of[row] & 63)
+        word = words[bit_of[row] >> 6]
         for j in range(X.shape[1]):
             if X[row, j] >= 0:
                 word[first[j] + X[row, j]] |= bit
@@ -166,16 +166,16 @@ def add_pairs(columns, y, states, classes, first, second, pair_offset, own_offse
     sizes = np.empty((slot[features], classes), np.int64)
     whole = np.empty(features, np.bool_)  # features without a gap in these rows
     order, buffer = np.empty(ROWS, np.int32), np.empty(most * 64, np.int8)
-    place = np.empty(classes + 1, np.int64)  # the first row of each class in the order
+    first_row = np.empty(classes + 1, np.int64)  # the first row of each class in the order
     word = np.empty(classes + 1, np.int64)  # and the first word
     for low in range(0, y.shape[0], ROWS):
         high = min(low + ROWS, y.shape[0])
-        _sort(y[low:high], order, place, word)
+        _sort(y[low:high], order, first_row, word)
         for j in range(features):
-            _gather(columns[j, low:high], order, place, word, buffer)
+            _gather(columns[j, low:high], order, first_row, word, buffer)
             mine = slice(slot[j], slot[j + 1])
             known = _make_sets(buffer, word, sets[mine], sizes[mine], counts[own_offset[j] :])
-            whole[j] = known == place[classes]
+            whole[j] = known == first_row[classes]
         for pair in range(pair_offset.shape[0]):
             i, j = first[pair], second[pair]
             mine, others = slice(slot[i], slot[i + 1]), slice(slot[j], slot[j + 1])
@@ -199,16 +199,16 @@ def _make_sets(buffer, word, sets, sizes, counts):
 
 
 @jit
-def _sort(y, order, place, word):
-    classes = place.shape[0] - 1
+def _sort(y, order, first_row, word):
+    classes = first_row.shape[0] - 1
     size = np.zeros(classes + 1, np.int64)
     for row in range(y.shape[0]):
         size[y[row] + 1] += 1
-    place[0], word[0] = 0, 0
+    first_row[0], word[0] = 0, 0
     for c in range(classes):
-        place[c + 1] = place[c] + size[c + 1]
+        first_row[c + 1] = first_row[c] + size[c + 1]
         word[c + 1] = word[c] + ((size[c + 1] + 511) // 512) * 8
-    put = place[:-1].copy()
+    put = first_row[:-1].copy()
     for row in range(y.shape[0]):
         c = y[row]
         if c >= 0:
@@ -217,10 +217,10 @@ def _sort(y, order, place, word):
 
 
 @jit
-def _gather(values, order, place, word, buffer):
-    for c in range(place.shape[0] - 1):
-        begin, size = word[c] * 64, place[c + 1] - place[c]
-        target, source = buffer[begin : word[c + 1] * 64], order[place[c] : place[c + 1]]
+def _gather(values, order, first_row, word, buffer):
+    for c in range(first_row.shape[0] - 1):
+        begin, size = word[c] * 64, first_row[c + 1] - first_row[c]
+        target, source = buffer[begin : word[c + 1] * 64], order[first_row[c] : first_row[c + 1]]
         for k in range(size):
             target[k] = values[np.uint32(source[k])]
         for k in range(size, target.shape[0]):
@@ -240,24 +240,24 @@ def _intersect(mine, others, my_size, other_size, my_whole, other_whole, word, c
     """Add the sizes of the intersections to a table; those of the last state are what the others leave of it."""
     classes, many = word.shape[0] - 1, others.shape[0]
     rows, columns = mine.shape[0] - int(my_whole), many - int(other_whole)
-    found, column = np.empty(many, np.int64), np.empty(many, np.int64)
+    common, column = np.empty(many, np.int64), np.empty(many, np.int64)
     for c in range(classes):  # the sets of one class stay in the first cache
         begin, end = word[c], word[c + 1]
         column[:] = 0
         for u in range(rows):
-            _sizes(mine[u, begin:end], others[:columns], begin, end, found)
+            _sizes(mine[u, begin:end], others[:columns], begin, end, common)
             if other_whole:
-                found[columns] = my_size[u, c] - found[:columns].sum()
+                common[columns] = my_size[u, c] - common[:columns].sum()
             for v in range(many):
-                counts[(u * many + v) * classes + c] += found[v]
-                column[v] += found[v]
+                counts[(u * many + v) * classes + c] += common[v]
+                column[v] += common[v]
         if my_whole:
             for v in range(many):
                 counts[(rows * many + v) * classes + c] += other_size[v, c] - column[v]
 
 
 @jit
-def _sizes(words, others, begin, end, found):
+def _sizes(words, others, begin, end, common):
     """Write the size of the intersection of some words with those of each of the others, four sets at a time."""
     four = others.shape[0] // 4 * 4
     for v in range(0, four, 4):
@@ -269,10 +269,10 @@ def _sizes(words, others, begin, end, found):
             n1 += ones(words[w] & b1[w])
             n2 += ones(words[w] & b2[w])
             n3 += ones(words[w] & b3[w])
-        found[v], found[v + 1], found[v + 2], found[v + 3] = n0, n1, n2, n3
+        common[v], common[v + 1], common[v + 2], common[v + 3] = n0, n1, n2, n3
     for v in range(four, others.shape[0]):
         b = others[v, begin:end]
         n = np.uint64(0)
         for w in range(words.shape[0]):
             n += ones(words[w] & b[w])
-        found[v] = n
+        common[v] = n

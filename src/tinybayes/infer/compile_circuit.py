@@ -185,10 +185,8 @@ class _Compiler:
         if self.plan.edges <= self.max_edges:
             return
         factors = [factor for bucket in buckets for factor in bucket]
-        varieties = [factor.variety(self.cards) for factor in factors]
-        least = int(self.nodes.counts[N_EDGES]) + least_edges(
-            [factor.scope for factor in factors], varieties, self.cards
-        )
+        scopes, varieties = [factor.scope for factor in factors], [factor.variety(self.cards) for factor in factors]
+        least = int(self.nodes.counts[N_EDGES]) + least_edges(scopes, varieties, self.cards)
         if least > self.max_edges:
             raise _TooLargeError(least)
 

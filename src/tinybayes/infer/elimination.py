@@ -14,7 +14,7 @@ from tinybayes.model import BayesNet
 HEURISTICS = ("min-fill", "weighted-min-fill", "search")
 DENSE = 4000  # variables: above, a matrix of all pairs would be too large
 _WORK = 150_000  # orders times variables that a search looks at
-_NOISE = (0.05, 0.1, 0.2, 0.3)
+NOISE = (0.05, 0.1, 0.2, 0.3)  # in the choices of greedy orders
 _SEED = 2
 
 
@@ -153,7 +153,7 @@ def _orders(net: BayesNet, heuristic: str, most: int) -> list[tuple[int, ...]]:
     if heuristic == "search":
         count = min(_WORK // len(cards), 600)
         weighted = [bool(t % 2) for t in range(count + 2)]
-        noise = [0.0, 0.0, *(_NOISE[t // 2 % len(_NOISE)] for t in range(count))]
+        noise = [0.0, 0.0, *(NOISE[t // 2 % len(NOISE)] for t in range(count))]
     beside = np.zeros((len(cards), len(cards)), dtype=bool)
     for family in families:
         beside[np.ix_(family, family)] = True
