@@ -66,6 +66,14 @@ def test_square_images_are_found_out():
     assert make_views(iris(), "target").image_shape is None
 
 
+def test_small_images_get_fewer_convolutions():
+    pixels = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 9))).rename(columns=str)
+    table = pixels.assign(target=np.arange(80) % 2)
+    conv, small = FAMILIES["conv"], make_views(table, "target", image_shape=(3, 3))
+    assert conv.space(small)["layers"].high == conv.first_guess(small, Budget())["layers"] == 1
+    assert not conv.possible(make_views(table, "target", image_shape=(1, 9)))
+
+
 SAMPLED = [family for family in FAMILIES.values() if isinstance(family, Sampled)]
 
 

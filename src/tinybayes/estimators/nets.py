@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
-from tinybayes.learn.training.net_sizes import hidden_within, image_side
+from tinybayes.learn.training.net_sizes import hidden_within, image_of
 from tinybayes.learn.training.options import TrainingOptions, default_epochs
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.report.progress import training_progress
@@ -152,7 +152,7 @@ class QuantizedNetClassifier(ScoredClassifier):
             weight_bits=self.bits,
             inputs=sum(states) if self.inputs == "one-hot" else len(states),
             classes=len(self.classes_),
-            image=(self.image_shape or image_side(len(states))) if self.kind == "conv" else None,
+            image=image_of(self.image_shape, len(states), self.layers) if self.kind == "conv" else None,
             batch_norm=self.batch_norm,
         )
         prices: tuple[tuple[Literal["bits", "operations"], int | None], ...]

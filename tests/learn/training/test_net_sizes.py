@@ -1,12 +1,16 @@
 """Widths of networks from budgets, against networks that are built and priced."""
 
+import math
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neural_nets import neural_net
+from tinybayes import TinybayesError
 from tinybayes.cost.neural_net import paper_cost
-from tinybayes.learn.training.net_sizes import hidden_within, smallest_bits
+from tinybayes.learn.training.net_sizes import hidden_within, image_of, smallest_bits
 
 
 def nearest(price, budget, widths):
@@ -69,3 +73,23 @@ def test_the_root_is_that_of_the_polynomial_of_the_paper():
     roots = np.roots([b * (layers - 2), b * (n + classes) + (layers - 1) * 64, 32 * classes - budget])
     size = {"inputs": n, "classes": classes, "weight_bits": b, "image": None, "batch_norm": True}
     assert hidden_within(budget, "bits", layers=layers, **size) == (round(max(roots.real)),) * 3
+
+
+@pytest.mark.parametrize("shape", [(rows, columns) for rows in range(1, 10) for columns in (1, 2, 3, 4, 7, 8)])
+def test_images_are_accepted_exactly_where_pooling_leaves_pixels(shape):
+    rows, columns = shape
+    for convolutions in (1, 2, 3):
+        rows, columns = rows // 2, columns // 2
+        if rows * columns:
+            assert image_of(shape, math.prod(shape), convolutions) == shape
+        else:
+            with pytest.raises(TinybayesError, match=f"image_shape: expected at least {2**convolutions}x"):
+                image_of(shape, math.prod(shape), convolutions)
+
+
+def test_images_have_as_many_pixels_as_there_are_features():
+    assert image_of(None, 16, 2) == (4, 4)
+    with pytest.raises(TinybayesError, match="a square number of pixels, got 15; give image_shape"):
+        image_of(None, 15, 1)
+    with pytest.raises(TinybayesError, match=r"an image of 15 pixels, got \(4, 4\)"):
+        image_of((4, 4), 15, 1)

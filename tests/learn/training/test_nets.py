@@ -237,3 +237,6 @@ def test_bad_configurations_are_refused():
         train_nets(data, [])
     with pytest.raises(TinybayesError, match="square"):
         train_nets(data, [NetConfiguration(kind="conv", hidden=(2,))], TrainingOptions(epochs=1))
+    too_deep = [NetConfiguration(kind="conv", hidden=(2, 2))]
+    with pytest.raises(TinybayesError, match="at least 4x4 pixels for 2 convolutions, got 3x3; use fewer convolutions"):
+        train_nets(blobs(rows=40, features=9), too_deep, TrainingOptions(epochs=1))

@@ -47,12 +47,25 @@ def smallest_bits(*, inputs: int, classes: int, weight_bits: int) -> int:
     return layers_cost(sizes, [weight_bits] * 2, batch_norm=False).bits
 
 
-def image_side(features: int) -> tuple[int, int]:
-    """Return the shape of a square image of so many pixels."""
+def image_of(shape: tuple[int, int] | None, features: int, convolutions: int) -> tuple[int, int]:
+    """Return the shape of an image of so many pixels, a square by default; it must not vanish in the poolings."""
     side = math.isqrt(features)
-    if side * side != features:
+    if shape is None and side * side != features:
         raise error("a square number of pixels", features, where="image_shape", remedy="give image_shape")
-    return side, side
+    shape = shape or (side, side)
+    if math.prod(shape) != features:
+        raise error(f"an image of {features} pixels", shape, where="image_shape")
+    if convolutions > halvings(shape):
+        least = 2**convolutions
+        expected = f"at least {least}x{least} pixels for {convolutions} convolution{'s'[: convolutions - 1]}"
+        remedy = "use fewer convolutions" if halvings(shape) else "use kind 'dense'"
+        raise error(expected, "{}x{}".format(*shape), where="image_shape", remedy=remedy)
+    return shape
+
+
+def halvings(image: tuple[int, int]) -> int:
+    """Return how many poolings of 2x2 pixels leave a pixel of an image."""
+    return min(image).bit_length() - 1
 
 
 def _root(square: int, linear: int, total: int) -> float:

@@ -18,7 +18,7 @@ from tinybayes.learn.training import engine
 from tinybayes.learn.training.engine import Progress
 from tinybayes.learn.training.net_inputs import columns
 from tinybayes.learn.training.net_integers import integer_layers, trained_layers
-from tinybayes.learn.training.net_sizes import image_side
+from tinybayes.learn.training.net_sizes import image_of
 from tinybayes.learn.training.net_steps import Hyper, NetSteps, Parameters, initial_state
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.model import Dataset, NeuralNet
@@ -92,7 +92,7 @@ class NetRun(engine.Run[TrainedNet]):
         self.columns = columns(data, first.input_kind, centred=not conv)
         if conv and len(self.columns.inputs) != len(data.variables):
             raise error("one number a pixel", "indicators", where="inputs of a convolution", remedy="use 'shared'")
-        self.image = first.image_shape or image_side(len(data.variables)) if conv else None
+        self.image = image_of(first.image_shape, len(data.variables), len(first.hidden)) if conv else None
         entering = (*self.image, 1) if self.image else (len(self.columns.inputs),)
         self.spec = NetSteps(entering, _widths(first), data.target.cardinality, first.activation, first.batch_norm)
         fixed = _hyper(configurations)

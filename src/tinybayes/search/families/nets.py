@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinybayes.cost.neural_net import layer_sizes, layers_cost
-from tinybayes.learn.training.net_sizes import smallest_bits
+from tinybayes.learn.training.net_sizes import halvings, smallest_bits
 from tinybayes.learn.training.options import NetOptions
 from tinybayes.model import Dataset
 from tinybayes.search.budget import Budget
@@ -32,6 +32,10 @@ class Nets(Sampled):
         """Return the shape of the image, for convolutions."""
         return None
 
+    def depths(self, views: Views) -> tuple[int, int]:
+        """Return the least and the most hidden layers for a table."""
+        return self.layers
+
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the bits, the widths and the training."""
         from optuna.distributions import FloatDistribution, IntDistribution
@@ -42,12 +46,13 @@ class Nets(Sampled):
             **distributions(NetOptions, "learning_rate", "label_smoothing"),
             "size": IntDistribution(0, self.sizes),
             **distributions(NetOptions, "activation"),
-            "layers": IntDistribution(*self.layers),
+            "layers": IntDistribution(*self.depths(views)),
         }
 
     def first_guess(self, views: Views, budget: Budget) -> Setting:
         """Begin with ReLU and 4 bits, in the widest layers that the budget allows."""
-        layers = self.layers[0] + 1
+        least, most = self.depths(views)
+        layers = min(least + 1, most)
         guess = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "label_smoothing": 0.05}
         for size in (3, 2, 1, 0):
             hidden = [self.narrowest * 2**size * (layer + 1) for layer in range(layers)]
@@ -122,12 +127,18 @@ class Conv(Nets):
     """Convolutional networks, for images."""
 
     def possible(self, views: Views) -> bool:
-        """Ask for an image."""
-        return views.image_shape is not None
+        """Require an image that has pixels left after a pooling."""
+        return views.image_shape is not None and halvings(views.image_shape) > 0
 
     def image(self, views: Views) -> tuple[int, int] | None:
         """Return the shape of the image."""
         return views.image_shape
+
+    def depths(self, views: Views) -> tuple[int, int]:
+        """Take at most as many convolutions as a small image allows poolings."""
+        assert views.image_shape is not None
+        least, most = self.layers
+        return least, min(most, halvings(views.image_shape))
 
     def widths(self, units: int, layers: int) -> list[int]:
         """Double the channels of the second convolution."""
