@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tinybayes import QuantizedNetClassifier, TinybayesError, model_cost
+from tinybayes import BayesNetClassifier, QuantizedNetClassifier, TinybayesError, model_cost
 
 SMALL = {"hidden": 8, "random_state": 0}
 
@@ -59,3 +59,11 @@ def test_both_widths_and_budget_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TinybayesError, match="either hidden units or a budget"):
         QuantizedNetClassifier(hidden=4, budget_bits=1000).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "classifier", [QuantizedNetClassifier(epochs=0), BayesNetClassifier(training="hybrid", epochs=0)]
+)
+def test_no_epochs_are_refused(classifier):
+    with pytest.raises(TinybayesError, match="epochs: expected at least 1, got 0"):
+        classifier.fit(*load_iris(return_X_y=True))

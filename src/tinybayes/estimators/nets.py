@@ -127,7 +127,7 @@ class QuantizedNetClassifier(ScoredClassifier):
         data = self._learning_set(X, y, sample_weight, discretization)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         run = options_of_estimator(self, NetConfiguration, hidden=self._hidden(data), seed=seed)
-        epochs = self.epochs or default_epochs(len(data), self.batch_size)
+        epochs = default_epochs(len(data), self.batch_size) if self.epochs is None else self.epochs
         options = options_of_estimator(self, TrainingOptions, epochs=epochs, shuffle_seed=seed)
         with training_progress(self.verbose) as report:
             (trained,) = train_nets(data, [run], options, report=report)
