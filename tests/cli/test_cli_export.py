@@ -76,6 +76,8 @@ def test_circuits_in_c(place, tmp_path):
     assert "circuit.h" in run(*asked, cwd=place).stdout
     assert "float" in (tmp_path / "circuit.c").read_text()
     fails("export", "7up.tb", "--query", first, "-o", "out", cwd=place, message="--query: expected a circuit")
+    other = ("export", "circuit.tb", "--to", "cpp", "--query", first, "-o", "out")
+    fails(*other, cwd=place, message="query: expected the target c, got cpp; leave query out")
 
 
 def test_help(place):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tinybayes.deploy.programs.cpp import to_cpp
 from tinybayes.deploy.programs.micropython import to_micropython
 from tinybayes.deploy.programs.onnx import to_onnx
 from tinybayes.deploy.programs.verilog import to_verilog
-from tinybayes.errors import error
+from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
@@ -74,12 +75,26 @@ def export(
     """
     if to not in TARGETS:
         raise error(f"one of {', '.join(TARGETS)}", repr(to), where="to")
+    _check_options(to, options)
     if raw is not None:
         options["raw"] = raw
     files = dict(TARGETS[to](model, name=name, note=note, **options))
     if output is not None:
         write_files(files, output)
     return files
+
+
+def _check_options(to: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the target does not have."""
+    known = {target: list(signature(write).parameters)[1:] for target, write in TARGETS.items()}  # without the model
+    for option in options:
+        targets = [target for target, names in known.items() if option in names]
+        if targets and to not in targets:
+            remedy = f"leave {option} out, or choose another target"
+            raise error(f"the target {' or '.join(targets)}", to, where=option, remedy=remedy)
+        if not targets:
+            remedy = near(option, known[to])
+            raise error(f"one of {', '.join(known[to])}", repr(option), where=f"option of {to}", remedy=remedy)
 
 
 def write_files(files: Files, directory: str | os.PathLike[str]) -> list[Path]:
