@@ -1,5 +1,6 @@
 """Several searches on one store: a setting is taken by one of them, and what nobody holds any more is free again."""
 
+import errno
 import os
 from datetime import datetime, timedelta
 
@@ -80,3 +81,13 @@ def test_trials_of_ended_processes_fail_and_others_stay(opened, monkeypatch):
     states = [trial.state for trial in opened().study.get_trials()]
     assert states == [TrialState.RUNNING] * 3 + [TrialState.FAIL] * 2
     assert optuna.trial.TrialState.COMPLETE not in states
+
+
+def test_trials_of_other_users_stay(opened, monkeypatch):
+    def refuse(process, signal):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    trial = create_trial(state=TrialState.RUNNING, user_attrs={"owner": f"{os.uname().nodename}:4321"})
+    opened().study.add_trial(trial)
+    monkeypatch.setattr(os, "kill", refuse)
+    assert [trial.state for trial in opened().study.get_trials()] == [TrialState.RUNNING]

@@ -33,6 +33,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, S
 from tinybayes.errors import FileError, error
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import Setting
+from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
@@ -145,7 +146,8 @@ class Store:
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial.user_attrs.get("owner", "")
             machine, _, process = owner.rpartition(":")
-            gone = machine == os.uname().nodename and not _alive(process)
+            here = machine == os.uname().nodename
+            gone = here and not (process.isdecimal() and is_alive(int(process)))
             if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
                 end: dict[str, Any] = {"state": TrialState.FAIL}
                 if "run" in trial.user_attrs:  # it ended between the two writes of `tell`
@@ -269,14 +271,6 @@ def _owner() -> str:
 
 def _age(trial: optuna.trial.FrozenTrial) -> float:
     return (datetime.now() - trial.datetime_start).total_seconds() if trial.datetime_start else float("inf")
-
-
-def _alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 class SystemLock(JournalFileOpenLock):

@@ -17,6 +17,7 @@ from tinybayes.model import Circuit, NeuralNet
 from tinybayes.report.cards import model_card
 from tinybayes.report.front import FRONT, TITLES, checked_front, finite, model_path, read_front
 from tinybayes.search import LIVE, PROGRESS, STOP
+from tinybayes.search.processes import is_alive
 
 SHARE = 2_000_000  # bytes of a card
 KEPT = 16  # models in memory
@@ -126,13 +127,7 @@ def is_running(said: dict[str, Any]) -> bool:
         return False
     if said.get("host") != os.uname().nodename or not isinstance(process, int) or process <= 0:
         return time.time() - updated < 60  # on another machine: it reports every few seconds
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True  # exists, but belongs to another user
-    return True
+    return is_alive(process)
 
 
 def _updated(said: dict[str, Any]) -> float | None:
