@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from served import serving, write_progress
 from tinybayes import class_scores, explain, load, save
 from tinybayes.infer import ask_codes, compile_circuit, normalize_scores
+from tinybayes.search.driver import RETRAINING
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,8 @@ def test_a_search_is_followed_and_stopped(browser, served, tmp_path):
         until(browser, "document.getElementById('stop').textContent === 'Stopping…'")
         assert (tmp_path / "stop").exists()
         (tmp_path / "stop").unlink()
+        write_progress(tmp_path, phase=RETRAINING)
+        until(browser, "document.getElementById('live-title').textContent === 'Retraining the front'")
         live(len(kept), "front.json")
         write_progress(tmp_path, phase="done")
         until(browser, "document.getElementById('live-title').textContent === 'The search has ended'")

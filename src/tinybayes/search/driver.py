@@ -27,6 +27,7 @@ STEPS = (500, 2000, 8000)  # mini-batches of the rungs
 SHARE = 1 / 3  # of a rung's runs that are promising
 COMPILING = 5.0  # seconds that a new shape takes, about
 LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
+RETRAINING = "retraining the front"  # a phase, by which the served page chooses its title
 ENDING = 0.8  # of the time, after which the front is retrained
 
 
@@ -263,10 +264,10 @@ class Search:
             running.append((group, self.crew.submit(settings, Effort(STEPS[rung], self.patience, final=True))))
             while len(running) >= self.crew.count and not stopped():
                 running = gather(running, finish, until=time.monotonic() + 0.5)
-                self._tell("retraining the front")
+                self._tell(RETRAINING)
         while running and not stopped() and self.elapsed < 1.3:
             running = gather(running, finish, until=time.monotonic() + 0.5)
-            self._tell("retraining the front")
+            self._tell(RETRAINING)
         return [(run, retrained.get(run.key)) for run in runs]
 
     def _tell(self, phase: str) -> None:

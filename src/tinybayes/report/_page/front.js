@@ -112,15 +112,15 @@
   function best() {
     const fitting = T.data.models.filter((model) => T.visible(model) && T.fits(model) && errorOf(model) !== null);
     fitting.sort((a, b) => errorOf(a) - errorOf(b) || a.bits - b.bits || a.operations - b.operations);
-    const place = T.byId("best");
+    const box = T.byId("best");
     if (!fitting.length) {
-      place.replaceChildren(T.make("strong", {}, "Nothing fits"), "Move a slider to the right, or show more families.");
+      box.replaceChildren(T.make("strong", {}, "Nothing fits"), "Move a slider to the right, or show more families.");
       return;
     }
     const model = fitting[0];
     const work = model.operations === null ? "" : `, ${T.count(model.operations)} operations`;
     const price = `${T.percent(errorOf(model))} error, ${T.size(model.bits)}${work}`;
-    place.replaceChildren(
+    box.replaceChildren(
       T.make("span", {class: "quiet small"}, `Best of ${T.count(fitting.length)} that fit`),
       T.make("strong", {"data-id": model.id}, model.label), T.make("span", {}, price), T.make("br"),
       T.make("button", {type: "button", class: "main", id: "best-choose", on: {click: () => T.choose(model.id, true)}}, "Look inside"),

@@ -3,8 +3,8 @@
 (function (T) {
   const RADIUS = 6, LONGEST = 18, MARGIN = 16, READABLE = 0.5, FIRST = 0.62, CHARACTER = 6.6;
 
-  // Draw into `place`; `more.click(node)` is told what was pressed. Returns {choose}.
-  T.graph = function (place, graph, more) {
+  // Draw into `container`; `more.click(node)` is told what was pressed. Returns {choose}.
+  T.graph = function (container, graph, more) {
     const view = {x: 0, y: 0, scale: 1};
     const svg = T.draw("svg", {tabindex: 0, role: "group", "aria-label": more.label});
     const world = T.draw("g", {});
@@ -16,7 +16,7 @@
     const start = graph.kinds.includes("class") ? graph.kinds.indexOf("class") : graph.x.indexOf(Math.min(...graph.x));  // in view at first
     world.append(ofClass, ...edges, ...nodes);
     svg.append(world);
-    place.append(bar(), frame);
+    container.append(bar(), frame);
 
     function at(node) { return [graph.x[node], graph.y[node]]; }
     function line([from, to], kind) {
@@ -105,7 +105,7 @@
     function bar() {
       const button = (name, text, act) => T.make("button", {type: "button", "aria-label": name, title: name, on: {click: act}}, text);
       const search = T.make("input", {type: "search", placeholder: "Find a variable", "aria-label": "Find a variable in the graph", class: "find", autocomplete: "off"});
-      const found = T.make("span", {class: "quiet small found", "aria-live": "polite"});
+      const counter = T.make("span", {class: "quiet small found", "aria-live": "polite"});
       let matches = [], here = 0;
       search.addEventListener("input", () => {
         const word = search.value.toLowerCase();
@@ -113,7 +113,7 @@
         nodes.forEach((element) => element.classList.remove("match"));
         matches.forEach((i) => nodes[i].classList.add("match"));
         frame.classList.toggle("searching", Boolean(word));
-        found.textContent = word ? `${T.count(matches.length)} found` : "";
+        counter.textContent = word ? `${T.count(matches.length)} found` : "";
         here = 0;
         if (matches.length) centre(matches[0]);
       });
@@ -124,7 +124,7 @@
         choose(node);
         if (more.click) more.click(node);
       });
-      const parts = [more.search ? search : null, found, T.make("span", {class: "grow"})];
+      const parts = [more.search ? search : null, counter, T.make("span", {class: "grow"})];
       if (graph.class_edges.length) {
         const shown = graph.class_edges.length <= 40;
         ofClass.style.display = shown ? "" : "none";

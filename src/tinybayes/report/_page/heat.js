@@ -4,19 +4,19 @@
   const ROWS = 40, NUMBERS = 24, DEEP = 58;
 
   // Draw rows of {names, cells: [{share, text, title, wrong}]}; the first rows at once, all of them when asked.
-  T.heat = function (place, {corners, columns, rows, label}) {
+  T.heat = function (container, {corners, columns, rows, label}) {
     const body = T.make("tbody", {});
     const head = T.make("tr", {}, ...corners.map((name) => T.make("th", {scope: "col", class: "side", title: name}, T.cut(name, 24))), ...columns.map((name) => T.make("th", {scope: "col", title: name}, T.cut(name, 16))));
     const table = T.make("table", {class: "heat"}, T.make("caption", {class: "visually-hidden"}, label), T.make("thead", {}, head), body);
     const plain = columns.length <= NUMBERS;
     body.append(...rows.slice(0, ROWS).map((row) => line(row, plain)));
-    place.append(T.make("div", {class: "heat-scroll", tabindex: 0, role: "region", "aria-label": label}, table));
+    container.append(T.make("div", {class: "heat-scroll", tabindex: 0, role: "region", "aria-label": label}, table));
     if (rows.length > ROWS) {
       const all = T.make("button", {type: "button", on: {click: () => {
         body.append(...rows.slice(ROWS).map((row) => line(row, plain)));
         all.remove();
       }}}, `Show all ${T.count(rows.length)} rows`);
-      place.append(all);
+      container.append(all);
     }
   };
 
@@ -32,7 +32,7 @@
   }
 
   // One table of a network: P(node | parents), or what its quantised numbers say.
-  T.cpt = function (place, card, table) {
+  T.cpt = function (container, card, table) {
     const variables = T.data.variables[card.variables];
     const node = variables[table.node], columns = stateNames(card, table.node);
     const codes = T.codes(table), wide = columns.length, worth = card.worths[table.worth];
@@ -47,7 +47,7 @@
     }));
     const given = table.parents.map((parent) => variables[parent].name);
     const label = given.length ? `${node.name} given ${given.join(", ")}` : `${node.name}`;
-    T.heat(place, {corners: table.names ? ["when"] : given.length ? given : [""], columns, rows, label});
+    T.heat(container, {corners: table.names ? ["when"] : given.length ? given : [""], columns, rows, label});
   };
 
   function stateNames(card, node) {
@@ -66,7 +66,7 @@
   }
 
   // The confusion matrix; right labels in the one colour, mistakes in the other, each relative to its true class.
-  T.confusion = function (place, counts, names) {
+  T.confusion = function (container, counts, names) {
     const rows = counts.map((row, truth) => {
       const total = row.reduce((a, b) => a + b, 0) || 1;
       return {names: [names[truth]], cells: row.map((count, label) => ({
@@ -74,18 +74,18 @@
         title: `${names[truth]} taken for ${names[label]}: ${T.count(count)} of ${T.count(total)}`,
       }))};
     });
-    T.heat(place, {corners: ["true / predicted"], columns: names, rows, label: "Confusion matrix"});
+    T.heat(container, {corners: ["true / predicted"], columns: names, rows, label: "Confusion matrix"});
     const pairs = counts.flatMap((row, truth) => row.map((count, label) => [count, truth, label])).filter(([count, a, b]) => count && a !== b);
     pairs.sort((a, b) => b[0] - a[0]);
     const worst = pairs.slice(0, 3).map(([count, a, b]) => `${names[a]} taken for ${names[b]} (${T.number(count)})`).join(", ");
-    place.append(T.make("p", {class: "quiet small"}, worst ? `Most often: ${worst}.` : "No mistakes."));
+    container.append(T.make("p", {class: "quiet small"}, worst ? `Most often: ${worst}.` : "No mistakes."));
   };
 
   // The weights of a layer as an image, a pixel a weight.
-  T.weights = function (place, layer) {
-    place.append(T.make("h3", {}, `${layer.name}, ${layer.shape.map(T.count).join(" × ")}, ${layer.bits} bits`));
+  T.weights = function (container, layer) {
+    container.append(T.make("h3", {}, `${layer.name}, ${layer.shape.map(T.count).join(" × ")}, ${layer.bits} bits`));
     if (!layer.data) {
-      place.append(T.make("p", {class: "quiet small"}, "Too many weights to draw them all here; the levels below count them."));
+      container.append(T.make("p", {class: "quiet small"}, "Too many weights to draw them all here; the levels below count them."));
     } else {
       const [rows, columns] = layer.shape, codes = T.codes(layer);
       const turned = rows > columns;  // a long side lies flat
@@ -103,16 +103,16 @@
       }
       context.putImageData(image, 0, 0);
       canvas.style.height = `${Math.max(24, Math.min(300, canvas.height * 6))}px`;
-      place.append(canvas);
+      container.append(canvas);
     }
-    T.levels(place, layer, "weight");
+    T.levels(container, layer, "weight");
   };
 
   // How often each level is used.
-  T.levels = function (place, use, what) {
+  T.levels = function (container, use, what) {
     const total = use.counts.reduce((a, b) => a + b, 0) || 1;
     const box = T.make("div", {class: "plot", role: "img", "aria-label": `How often each of ${use.counts.length} levels is used`});
-    place.append(T.make("div", {class: "levels"}, box));
+    container.append(T.make("div", {class: "levels"}, box));
     T.plot(box, () => ({
       traces: [{
         type: "bar", x: use.values.map((_, i) => i), y: use.counts.map((count) => 100 * count / total), marker: {color: T.css("--heat")},

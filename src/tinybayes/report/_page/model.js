@@ -49,14 +49,14 @@
   // Wide panels stand alone; others that follow each other share two columns, and go into the shorter one.
   function panel(panels, title, id, wide) {
     const box = T.make("section", {class: "card", id}, T.make("h3", {}, title));
-    let place = panels;
+    let column = panels;
     if (!wide) {
       let pair = panels.lastElementChild;
       if (!pair || !pair.classList.contains("pair")) panels.append(pair = T.make("div", {class: "pair"}, T.make("div"), T.make("div")));
       const [left, right] = pair.children;
-      place = right.offsetHeight < left.offsetHeight ? right : left;
+      column = right.offsetHeight < left.offsetHeight ? right : left;
     }
-    place.append(box);
+    column.append(box);
     return box;
   }
 
@@ -66,14 +66,14 @@
   }
 
   function boards(list) {
-    const place = T.byId("boards");
-    place.replaceChildren();
+    const box = T.byId("boards");
+    box.replaceChildren();
     if (!list || !list.length) return;
     const names = {core: "core", flash: "flash (bytes)", ram: "RAM (bytes)", stack: "stack (bytes)", instructions: "instructions"};
     const head = T.make("tr", {}, ...Object.values(names).map((name) => T.make("th", {scope: "col", class: "words"}, T.make("button", {type: "button", disabled: true}, name))));
     const cell = (value) => typeof value === "number" ? T.count(value) : value === undefined || value === null ? "" : String(value);
     const rows = list.map((board) => T.make("tr", {}, ...Object.keys(names).map((name) => T.make("td", {class: "words"}, cell(board[name])))));
-    place.append(T.make("h3", {}, "Measured on emulated boards, for one prediction"), T.make("table", {id: "board-table"}, T.make("thead", {}, head), T.make("tbody", {}, ...rows)));
+    box.append(T.make("h3", {}, "Measured on emulated boards, for one prediction"), T.make("table", {id: "board-table"}, T.make("thead", {}, head), T.make("tbody", {}, ...rows)));
   }
 
   function inside(panels, card) {
@@ -93,9 +93,9 @@
     if (card.kind === "network" && card.levels) T.levels(panel(panels, "Use of the levels", "levels"), card.levels, "log-parameter");
     if (card.kind === "circuit" && card.levels) T.levels(panel(panels, "Use of the levels", "levels"), card.levels, "log-parameter");
     if (card.weights) {
-      const place = panel(panels, "Weights", "weights", true);
-      place.classList.add("weights");
-      card.weights.forEach((layer) => T.weights(place, layer));
+      const weights = panel(panels, "Weights", "weights", true);
+      weights.classList.add("weights");
+      card.weights.forEach((layer) => T.weights(weights, layer));
     }
   }
 
@@ -107,28 +107,28 @@
       return T.cut(variables[table.node].name + (given.length ? ` given ${given.join(", ")}` : ""), 70);
     };
     const select = T.make("select", {id: "table-choice", "aria-label": "Table to show"}, ...card.tables.map((table, i) => T.make("option", {value: i}, name(table))));
-    const place = T.make("div", {id: "table-heat"});
+    const heat = T.make("div", {id: "table-heat"});
     const left = card.left_out ? `${T.count(card.left_out)} tables were left out to keep this page small. ` : "";
     const quantised = card.worths[card.tables[0].worth].exact ? "Each is the exponential of a quantised log-parameter, so that rows need not add up to one; hover to see the level." : "";
-    box.append(T.make("div", {class: "bar"}, select), place, T.make("p", {class: "quiet small"}, `Numbers are probabilities. ${quantised} ${left}`));
-    const found = {told: null, show(node) {
+    box.append(T.make("div", {class: "bar"}, select), heat, T.make("p", {class: "quiet small"}, `Numbers are probabilities. ${quantised} ${left}`));
+    const tables = {told: null, show(node) {
       const i = card.tables.findIndex((table) => table.node === node);
       if (i >= 0) { select.value = i; draw(i); }
     }};
     function draw(i) {
-      place.replaceChildren();
-      T.cpt(place, card, card.tables[i]);
+      heat.replaceChildren();
+      T.cpt(heat, card, card.tables[i]);
     }
-    select.onchange = () => { draw(+select.value); if (found.told) found.told(card.tables[+select.value].node); };
+    select.onchange = () => { draw(+select.value); if (tables.told) tables.told(card.tables[+select.value].node); };
     select.value = card.shown;
     draw(card.shown);
-    return found;
+    return tables;
   }
 
   function chart(box, label, make) {
-    const place = T.make("div", {class: "plot", role: "img", "aria-label": label});
-    box.append(place);
-    T.plot(place, make);
+    const chartBox = T.make("div", {class: "plot", role: "img", "aria-label": label});
+    box.append(chartBox);
+    T.plot(chartBox, make);
   }
 
   function reliability(box, bins) {
@@ -147,10 +147,10 @@
 
   // Rows of the data, each with what its features said for the label and against it.
   function explanations(box, rows) {
-    box.append(T.make("div", {class: "why"}, ...rows.map((found) => {
-      const right = found.label === found.truth;
-      const verdict = right ? "rightly" : `wrongly: it is ${found.truth}`;
-      return T.make("section", {class: right ? "right" : "wrong", "data-row": found.row}, T.make("h4", {}, `Row ${T.count(found.row)}: ${found.label} and not ${found.against}, ${verdict}`), ...T.odds(found), T.make("p", {class: "quiet small"}, T.oddsNote(found)));
+    box.append(T.make("div", {class: "why"}, ...rows.map((entry) => {
+      const right = entry.label === entry.truth;
+      const verdict = right ? "rightly" : `wrongly: it is ${entry.truth}`;
+      return T.make("section", {class: right ? "right" : "wrong", "data-row": entry.row}, T.make("h4", {}, `Row ${T.count(entry.row)}: ${entry.label} and not ${entry.against}, ${verdict}`), ...T.odds(entry), T.make("p", {class: "quiet small"}, T.oddsNote(entry)));
     })));
   }
 
@@ -166,14 +166,14 @@
     const sorted = [...parts].sort((a, b) => b.bits - a.bits || b.operations - a.operations);
     const shown = sorted.slice(0, BARS).reverse(), rest = sorted.slice(BARS);
     const sum = (name) => rest.reduce((total, part) => total + part[name], 0);
-    const place = T.make("div", {class: "plot", role: "img", "aria-label": "Memory and operations of each part"});
-    place.style.height = `${70 + 21 * shown.length}px`;
-    box.append(place);
+    const chartBox = T.make("div", {class: "plot", role: "img", "aria-label": "Memory and operations of each part"});
+    chartBox.style.height = `${70 + 21 * shown.length}px`;
+    box.append(chartBox);
     const bar = (name, axis, colour, text) => ({
       type: "bar", orientation: "h", y: shown.map((_, i) => i), x: shown.map((part) => part[name]), xaxis: axis, marker: {color: colour},
       text: shown.map((part) => `${T.plain(part.name)}: ${text(part[name])}`), textposition: "none", hovertemplate: "%{text}<extra></extra>",
     });
-    T.plot(place, () => ({
+    T.plot(chartBox, () => ({
       traces: [bar("bits", "x", "#0072b2", (bits) => `${T.size(bits)} (${T.count(bits)} bits)`), bar("operations", "x2", "#e69f00", (work) => `${T.count(work)} operations`)],
       layout: {
         xaxis: T.axis({domain: [0, 0.46], title: {text: "bits"}, nticks: 4, tickformat: "~s"}), xaxis2: T.axis({domain: [0.54, 1], title: {text: "operations"}, nticks: 4, tickformat: "~s"}),
@@ -186,14 +186,14 @@
     }
   }
 
-  function code(box, found) {
-    if (found.note) { box.append(T.make("p", {class: "quiet"}, found.note)); return; }
-    for (const [id, name, text] of [["code-header", "model.h", found.header], ["code-source", "model.c", found.source]]) {
+  function code(box, program) {
+    if (program.note) { box.append(T.make("p", {class: "quiet"}, program.note)); return; }
+    for (const [id, name, text] of [["code-header", "model.h", program.header], ["code-source", "model.c", program.source]]) {
       const button = T.make("button", {type: "button", class: "copy", "aria-label": `Copy ${name}`}, "Copy");
       button.addEventListener("click", () => T.copy(button, text));
       const top = T.make("div", {class: "code-top"}, T.make("code", {}, name), button);
       box.append(T.make("div", {class: "code"}, top, T.make("pre", {id, tabindex: 0, role: "region", "aria-label": name}, text)));
     }
-    box.append(T.make("p", {class: "quiet small"}, `Tables are cut short here; both files together have ${T.count(found.bytes)} characters. To write them: tinybayes export MODEL --to c -o DIRECTORY`));
+    box.append(T.make("p", {class: "quiet small"}, `Tables are cut short here; both files together have ${T.count(program.bytes)} characters. To write them: tinybayes export MODEL --to c -o DIRECTORY`));
   }
 })(Tinybayes);

@@ -8,8 +8,8 @@
   };
 
   // The lines of an explanation; log-odds of null are infinite: the value rules the other class out.
-  T.odds = function (found) {
-    const parts = [{feature: "before any feature", value: "", log_odds: found.prior}, ...found.contributions];
+  T.odds = function (explanation) {
+    const parts = [{feature: "before any feature", value: "", log_odds: explanation.prior}, ...explanation.contributions];
     const longest = Math.max(...parts.map((part) => part.log_odds === null ? 0 : Math.abs(part.log_odds)), 1e-12);
     return parts.map((part) => {
       const sure = part.log_odds === null;
@@ -19,9 +19,9 @@
       return T.make("div", {class: "odds", "data-feature": part.feature, "data-odds": part.log_odds}, label, track, T.make("span", {class: "figure"}, signed(part.log_odds)));
     });
   };
-  T.oddsNote = function (found) {
-    const rest = found.others ? ` ${T.count(found.others)} more features add ${amount(found.rest)}.` : "";
-    return `Log-odds: orange speaks for ${found.label}, blue for ${found.against}; together ${amount(found.total)}, exactly.${rest}`;
+  T.oddsNote = function (explanation) {
+    const rest = explanation.others ? ` ${T.count(explanation.others)} more features add ${amount(explanation.rest)}.` : "";
+    return `Log-odds: orange speaks for ${explanation.label}, blue for ${explanation.against}; together ${amount(explanation.total)}, exactly.${rest}`;
   };
   const amount = (value) => value === null ? "∞" : value.toFixed(2);
   const signed = (value) => (value > 0 ? "+" : "") + amount(value);

@@ -11,15 +11,15 @@
   }
 
   T.axis = axis;
-  T.plot = function (place, make, more) {
-    live.set(place, make);
-    place.drawn = show(place, make);
+  T.plot = function (container, make, more) {
+    live.set(container, make);
+    container.drawn = show(container, make);
     if (!more) return;
-    place.removeAllListeners("plotly_click");  // of an earlier chart in the same place
-    place.on("plotly_click", (event) => more.click(event.points[0]));
+    container.removeAllListeners("plotly_click");  // of an earlier chart in the same container
+    container.on("plotly_click", (event) => more.click(event.points[0]));
   };
 
-  function show(place, make) {
+  function show(container, make) {
     const {traces, layout} = make();
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, autosize: true, hovermode: "closest",
@@ -27,17 +27,17 @@
       margin: {l: 50, r: 12, t: 10, b: 42}, dragmode: false,
       hoverlabel: {bgcolor: T.css("--raised"), bordercolor: T.css("--line"), font: {color: T.css("--text"), size: 13}, align: "left"},
     };
-    return Plotly.react(place, traces, Object.assign(base, layout), {
+    return Plotly.react(container, traces, Object.assign(base, layout), {
       displaylogo: false, displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: "reset",
     });
   }
 
   T.redraw = function (only) {
-    for (const [place, make] of live) {
-      if (!place.isConnected) {  // wait until it is drawn: half-drawn ones must not be taken away
-        place.drawn.then(() => Plotly.purge(place));
-        live.delete(place);
-      } else if (!only || only === place) place.drawn = show(place, make);
+    for (const [container, make] of live) {
+      if (!container.isConnected) {  // wait until it is drawn: half-drawn ones must not be taken away
+        container.drawn.then(() => Plotly.purge(container));
+        live.delete(container);
+      } else if (!only || only === container) container.drawn = show(container, make);
     }
   };
   document.addEventListener("theme", () => T.redraw());

@@ -56,7 +56,7 @@
 
   function said(best, end) {
     if (best === null) return "Nothing that is shown fits the budget.";
-    const found = `The line is the best so far that fits the budget; the last step was after ${time(best.at)} of ${time(end)}. `;
-    return found + (best.at > 0.7 * end ? "With more time the same command may find a better one." : "Nothing better came in the rest of the time.");
+    const lastStep = `The line is the best so far that fits the budget; the last step was after ${time(best.at)} of ${time(end)}. `;
+    return lastStep + (best.at > 0.7 * end ? "With more time the same command may find a better one." : "Nothing better came in the rest of the time.");
   }
 })(Tinybayes);

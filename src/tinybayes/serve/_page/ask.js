@@ -20,22 +20,22 @@
   const show = T.showModel;
   T.showModel = function (chosen) {
     show(chosen);
-    const found = T.questions(chosen) || null;
-    box.hidden = !found;
-    if (!found || found === about) return;
-    [model, about, against] = [chosen, found, null];
+    const questions = T.questions(chosen) || null;
+    box.hidden = !questions;
+    if (!questions || questions === about) return;
+    [model, about, against] = [chosen, questions, null];
     rows();
     ask();
   };
 
   // What is known, in the numbers of the model that is asked.
   function codes() {
-    const found = [];
+    const pairs = [];
     about.variables.forEach((variable, node) => {
       const code = known.has(variable.name) ? variable.states.indexOf(known.get(variable.name)) : -1;
-      if (code >= 0 && (about.posteriors || node !== about.target)) found.push([node, code]);
+      if (code >= 0 && (about.posteriors || node !== about.target)) pairs.push([node, code]);
     });
-    return found;
+    return pairs;
   }
 
   function rows() {
@@ -77,30 +77,30 @@
     }));
     const wanted = {id: model.id, known: pairs.map((pair) => pair.join(".")).join(",")};
     if (against !== null) wanted.against = against;
-    let found;
+    let reply;
     try {
-      found = await T.get("/ask", wanted);
+      reply = await T.get("/ask", wanted);
     } catch (problem) {
-      found = {note: problem.message};
+      reply = {note: problem.message};
     }
     if (number !== asked) return;  // a newer question is under way
-    strips(found.posteriors);
+    strips(reply.posteriors);
     answer.replaceChildren();
-    if (found.note) answer.append(T.make("p", {class: "quiet"}, found.note));
-    if (found.classes) classes(found.classes);
-    if (found.explanation) explanation(found.explanation);
-    if (found.log_evidence !== null && found.log_evidence !== undefined && pairs.length) {
-      answer.append(T.make("p", {class: "quiet small", id: "ask-evidence"}, `The probability of what is known is ${T.number(Math.exp(found.log_evidence))} (its logarithm ${T.number(found.log_evidence)}).`));
+    if (reply.note) answer.append(T.make("p", {class: "quiet"}, reply.note));
+    if (reply.classes) classes(reply.classes);
+    if (reply.explanation) explanation(reply.explanation);
+    if (reply.log_evidence !== null && reply.log_evidence !== undefined && pairs.length) {
+      answer.append(T.make("p", {class: "quiet small", id: "ask-evidence"}, `The probability of what is known is ${T.number(Math.exp(reply.log_evidence))} (its logarithm ${T.number(reply.log_evidence)}).`));
     }
     answer.dataset.number = number;
   }
 
   function strips(posteriors) {
-    for (const place of list.querySelectorAll(".strip")) {
-      const node = +place.dataset.node, {name, states} = about.variables[node];
+    for (const strip of list.querySelectorAll(".strip")) {
+      const node = +strip.dataset.node, {name, states} = about.variables[node];
       const shares = posteriors && posteriors[node];
-      place.replaceChildren();
-      place.removeAttribute("title");
+      strip.replaceChildren();
+      strip.removeAttribute("title");
       if (!shares || states.length < 2 || (known.has(name) && states.includes(known.get(name)))) continue;
       const best = shares.indexOf(Math.max(...shares));
       const pieces = shares.map((share, code) => {
@@ -109,8 +109,8 @@
         piece.style.setProperty("--step", 15 + 70 * (states.length > 1 ? code / (states.length - 1) : 0));
         return piece;
       });
-      place.title = states.slice(0, 30).map((state, code) => `${state}: ${T.percent(shares[code])}`).join("\n");
-      place.append(T.make("span", {class: "strip-bar", "aria-hidden": "true"}, ...pieces), T.make("span", {class: "quiet small"}, `${T.cut(states[best], 22)}: ${share(shares[best])}`));
+      strip.title = states.slice(0, 30).map((state, code) => `${state}: ${T.percent(shares[code])}`).join("\n");
+      strip.append(T.make("span", {class: "strip-bar", "aria-hidden": "true"}, ...pieces), T.make("span", {class: "quiet small"}, `${T.cut(states[best], 22)}: ${share(shares[best])}`));
     }
   }
   const share = (value) => value > 0.9995 && value < 1 ? "> 99.9 %" : `${(100 * value).toFixed(1)} %`;
@@ -130,8 +130,8 @@
     if (many) answer.append(T.make("p", {class: "quiet small"}, `The ${CLASSES} most probable of ${T.count(order.length)} classes.`));
   }
 
-  function explanation(found) {
-    answer.append(T.make("h4", {}, `Why ${found.label} and not ${found.against}`), T.make("div", {id: "ask-why"}, ...T.odds(found)),
-      T.make("p", {class: "quiet small"}, `${T.oddsNote(found)} Choose a class above to compare with it.`));
+  function explanation(reasons) {
+    answer.append(T.make("h4", {}, `Why ${reasons.label} and not ${reasons.against}`), T.make("div", {id: "ask-why"}, ...T.odds(reasons)),
+      T.make("p", {class: "quiet small"}, `${T.oddsNote(reasons)} Choose a class above to compare with it.`));
   }
 })(Tinybayes);

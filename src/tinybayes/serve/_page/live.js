@@ -2,42 +2,43 @@
 // A page that is served: it follows the search that runs in the directory, and asks for the inside of a model when it is wanted.
 (function (T) {
   const PAUSE = 1000, LONG_PAUSE = 4000;  // milliseconds between two looks, and when nobody looks or answers
+  const TITLES = new Map([["starting", "Starting"], ["retraining the front", "Retraining the front"]]);  // by phase of the search
   const cards = new Map();
   let own = null, version = "", wasRunning = false;
 
   T.get = async function (path, parameters) {
     const answer = await fetch(path + (parameters ? "?" + new URLSearchParams(parameters) : ""), {cache: "no-store"});
-    const found = await answer.json();
-    if (!answer.ok) throw new Error(found.error || answer.statusText);
-    return found;
+    const content = await answer.json();
+    if (!answer.ok) throw new Error(content.error || answer.statusText);
+    return content;
   };
 
   // The inside of a model: asked for once, and shown when it comes.
-  const place = (model) => `${model.id} ${model.file}`;
+  const keyOf = (model) => `${model.id} ${model.file}`;
   T.card = function (model) {
     if (!model.file) return null;
-    const found = cards.get(place(model));
-    if (!found) { cards.set(place(model), {note: "Looking inside…"}); load(model); }
-    if (!found || !found.card) return null;
-    found.card.variables = T.data.variables.indexOf(found.nodes);
-    if (found.card.variables < 0) found.card.variables = T.data.variables.push(found.nodes) - 1;
-    return found.card;
+    const entry = cards.get(keyOf(model));
+    if (!entry) { cards.set(keyOf(model), {note: "Looking inside…"}); load(model); }
+    if (!entry || !entry.card) return null;
+    entry.card.variables = T.data.variables.indexOf(entry.nodes);
+    if (entry.card.variables < 0) entry.card.variables = T.data.variables.push(entry.nodes) - 1;
+    return entry.card;
   };
-  T.questions = (model) => (cards.get(place(model)) || {}).ask;
+  T.questions = (model) => (cards.get(keyOf(model)) || {}).ask;
   const absent = T.absent;
-  T.absent = (model) => (cards.get(place(model)) || {}).note || absent(model);
+  T.absent = (model) => (cards.get(keyOf(model)) || {}).note || absent(model);
 
   async function load(model) {
-    let found;
+    let entry;
     try {
-      found = await T.get("/model", {id: model.id});
-      found.nodes = found.card.nodes;
+      entry = await T.get("/model", {id: model.id});
+      entry.nodes = entry.card.nodes;
     } catch (problem) {
-      found = {note: `This model cannot be shown: ${problem.message}`};
+      entry = {note: `This model cannot be shown: ${problem.message}`};
     }
-    cards.set(place(model), found);
+    cards.set(keyOf(model), entry);
     const shown = T.model(T.state.chosen);
-    if (shown && place(shown) === place(model)) T.showModel(shown);
+    if (shown && keyOf(shown) === keyOf(model)) T.showModel(shown);
   }
 
   // The search: how far it is, and a way to end it.
@@ -54,8 +55,8 @@
     stop.disabled = true;
     try {
       const answer = await fetch("/stop", {method: "POST", headers: {"X-Tinybayes-Token": own.token}});
-      const found = await answer.json();
-      if (!answer.ok) throw new Error(found.error);
+      const content = await answer.json();
+      if (!answer.ok) throw new Error(content.error);
       note.textContent = "The search ends after what it is doing now; what it has found is kept.";
     } catch (problem) {
       stop.disabled = false;
@@ -80,7 +81,7 @@
     if (progress.running) {
       const total = progress.seconds + progress.seconds_left, gone = progress.seconds + progress.age;
       bar.value = total > 0 ? Math.min(1, gone / total) : 0;
-      title.textContent = progress.phase === "learning the front once more" ? "Learning the front once more" : progress.phase === "starting" ? "Starting" : "Searching";
+      title.textContent = TITLES.get(progress.phase) || "Searching";
       if (total > 0) parts.push(gone < total ? `${duration(total - gone)} left` : "ending");
       if (progress.stopping) { stop.disabled = true; stop.textContent = "Stopping…"; }
       else { stop.disabled = false; stop.textContent = "Stop the search"; }
@@ -99,11 +100,11 @@
       const state = await T.get("/state");
       show(state.progress);
       if (state.version !== version) {
-        const found = await T.get("/front");
-        if (found.version.startsWith("front.json")) cards.clear();  // learned once more under the same names
-        version = found.version;
-        found.data.variables = T.data.variables;  // what is on the page refers to them
-        T.update(found.data);
+        const front = await T.get("/front");
+        if (front.version.startsWith("front.json")) cards.clear();  // the models were retrained under the same names
+        version = front.version;
+        front.data.variables = T.data.variables;  // what is on the page refers to them
+        T.update(front.data);
       }
       document.body.classList.remove("lost");
     } catch (problem) {
