@@ -1,7 +1,7 @@
 """Counting the rows of leaves by lists of states and by bits: python benchmarks/leaf_counts.py.
 
-Learns a network of decision trees from each density data set, and counts all leaves that it ever had once more, with
-either way; CPU milliseconds, the smallest of five. Then the CPU seconds of the whole learner, which chooses by density,
+Learns a network of decision trees from each density data set, and recounts all leaves that it ever had, both
+ways; CPU milliseconds, the smallest of five. Then the CPU seconds of the whole learner, which chooses by density,
 and with lists alone. Needs the density data sets.
 """
 

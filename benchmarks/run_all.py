@@ -28,7 +28,7 @@ CLASSIFIERS = {
     "naive Bayes": ("tinybayes NB", "scikit-learn CategoricalNB", "pyAgrum NB", "pgmpy NB", "pomegranate NB"),
     "TAN": ("tinybayes TAN", "pyAgrum TAN", "pgmpy TAN"),
 }
-# Who is asked for what; the rest of a table is what a library does not have.
+# The libraries of each benchmark; a library is left out where it lacks the feature.
 ASKED = {
     "footprint": tuple(LIBRARIES),
     "tree": ("tinybayes", "pgmpy", "pomegranate"),

@@ -2,7 +2,7 @@
 
 For each tie class the number of its true features is drawn from a binomial distribution (Equation 5), then which of
 them (4), then an assignment uniformly among those that have exactly these features; the weight is their number times a
-constant. The binomial coefficients of the two equations cancel: every feature is true by itself with chance
+constant. The binomial coefficients of the two equations cancel: every feature is independently true with chance
 ``sigmoid(mu)``, tied or not. Where each table of a network must have exactly one true feature, nearly all samples have
 the weight zero, so that this is for models of clauses and for small networks.
 """

@@ -43,7 +43,7 @@ class Nets(Experiment):
     """A file of sweeps over networks, with its results beside it."""
 
     def table(self) -> Table:
-        """Return what was best within each budget, for all sweeps of which final runs are there."""
+        """Return what was best within each budget, for all sweeps that have final runs."""
         rows: Table = {}
         for sweep, done in self._final():
             row = rows.setdefault((sweep.data, sweep.title), {})

@@ -177,7 +177,7 @@ def test_bins_survive_monotone_transforms(column, transform):
 
 @given(columns())
 def test_counting_equals_sorting(column):
-    """Whole numbers in a small range take another way than all other columns."""
+    """Integers in a small range are counted, all other columns are sorted."""
     x, y, weight = column
     counted = mdlp_cut_points(x.astype(float).round(), y, 4, weight)
     sorted_ = mdlp_cut_points(x.astype(float).round() * 2.0**40, y, 4, weight)

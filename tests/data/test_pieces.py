@@ -89,7 +89,7 @@ def test_without_cuts_all_values_are_states(path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny_blocks")
 def test_a_column_is_read_on_until_all_numbers_in_its_bounds_were_seen(tmp_path: Path) -> None:
-    """Codes that are complete in the first row group need no other; a late value is found all the same."""
+    """Codes that are complete in the first row group need no other; a late value is still found."""
     early, late = np.tile([0, 1, 2], 60), np.tile([0, 1], 90)
     late[170] = 4
     pq.write_table(pa.table({"a": early, "b": late, "y": early % 2}), tmp_path / "t.parquet", row_group_size=30)

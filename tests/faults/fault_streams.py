@@ -15,7 +15,7 @@ READS = 8  # moments at which an input goes away, for each command
 def closed_pipe(work: Path, kills: int, seed: int) -> Result:
     """Nobody takes the output: a pipe whose reader is gone (`| head -0`), closed stdout, closed stderr, a full device
 
-    no traceback, no signal; a file that was asked for is written all the same
+    no traceback, no signal; a requested file is still written
     """
     result = Result()
     data = table(work / "table.csv", 20000)

@@ -70,8 +70,8 @@ def queries() -> tuple[Mutant, Run]:
 
 def options() -> tuple[Mutant, Run]:
     """Sizes, times and shapes of images of `explore`."""
-    from tinybayes.cli.explore import parse_time
     from tinybayes.cli._options import image_shape_of
+    from tinybayes.cli.explore import parse_time
     from tinybayes.search.budget import parse_size
 
     parsers: tuple[Callable[[str], Any], ...] = (parse_size, parse_time, image_shape_of)

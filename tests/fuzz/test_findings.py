@@ -100,7 +100,7 @@ def test_checkpoints_with_splits_that_cannot_be(tmp_path):
     assert again().complete
     i = int(found.splits[0, 0])
     wrong = {
-        "once more": np.concatenate([found.splits, found.splits[:1]]),
+        "twice": np.concatenate([found.splits, found.splits[:1]]),
         "cycle": np.concatenate([found.splits, [[found.splits[0, 1], i]]]).astype(np.int32),
         "odd": found.splits.reshape(-1)[:-1],
         "floats": found.splits.astype(np.float64),

@@ -1,4 +1,4 @@
-"""The app on a real server in a thread, and requests to it of which every header is in the test's hand."""
+"""The app on a real server in a thread, and requests whose headers the test chooses."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Whole-numbered scores of neural networks against one loop a number in Python's own integers."""
+"""Integer scores of neural networks against plain loops over Python's integers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The search on a real Dask cluster of separate processes, one of which is killed on the way."""
+"""The search on a real Dask cluster of separate processes; one is killed on the way."""
 
 import os
 import signal

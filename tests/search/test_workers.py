@@ -20,7 +20,7 @@ SETTINGS = [{"family": "tree", "leaves": 8}, {"family": "tree", "leaves": 16}]
 
 
 def carried_out(crew):
-    """Give out work until it is done; a killed process may be noticed only when its work is asked for."""
+    """Give out work until it is done; a killed process may be noticed only when its result is fetched."""
     for _ in range(3):
         done = []
         left = [("batch", crew.submit(SETTINGS, Effort(1, 1.0)))]
@@ -88,5 +88,5 @@ def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem,
     assert failures
     assert str(problem) in failures[0]
     asked = crews[0].asked
-    if times == 99:  # each setting is tried once more, and then left alone
+    if times == 99:  # each setting is retried once, then left alone
         assert 2 <= asked.count(["tree", False]) <= 6

@@ -1,4 +1,4 @@
-"""Circuit nodes of which no two are equal, and the finishing of a circuit made of them.
+"""Circuit nodes without duplicates, and the circuit that is made of them in the end.
 
 While a circuit grows, products have two children, and a hash table finds a node by its kind and children. Nodes 0
 and 1 are the constants zero and one, which never become children.

@@ -1,4 +1,4 @@
-"""Greedy elimination orders of a graph, many at random, of which the cheapest is kept."""
+"""The cheapest of many randomized greedy elimination orders of a graph."""
 
 import numpy as np
 

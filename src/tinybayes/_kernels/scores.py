@@ -23,7 +23,7 @@ class TableLayout(NamedTuple):
 
 
 class TreeLayout(NamedTuple):
-    """Tables of which some are reached through decision trees; the class is the last node.
+    """Tables, some of them reached through decision trees; the class is the last node.
 
     Node ``v`` has the parents ``parent[first[v]:first[v + 1]]``. A full table (``root[v] < 0``) finds its row by
     `stride`, the others by a path from the root of their tree.
@@ -95,7 +95,7 @@ def table_labels(X, layout, scores, labels):
 
 @jit
 def tree_scores(X, layout, out):
-    """Add up tables of which some are reached through decision trees; every row must be complete."""
+    """Add up tables, some of them reached through decision trees; every row must be complete."""
     first, parent, stride, root, split, first_child, children, leaf_row, offset, states, flat = layout
     features = X.shape[1]
     nodes = offset.shape[0]

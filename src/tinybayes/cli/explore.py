@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.search.explore import Execution, Exploration, State
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
-SHORT = 20.0  # seconds, of which processes would take too many to start
+SHORT = 20.0  # seconds of a search that is too short to start processes for
 
 
 @options_from("tinybayes.search.explore.Execution", "execution", panel="Workers and storage", workers=None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tinybayes.learn.training.tables import Progress
     from tinybayes.model import BayesNet
 
-REPORT_ROWS = 1_000_000  # of which a report shows figures
+REPORT_ROWS = 1_000_000  # the most rows for the figures of a report
 INTERRUPTED = 130  # the exit code of a process that Ctrl-C ended
 discretization_options = partial(
     options_from,

@@ -287,7 +287,7 @@ def _candidate_levels(
         powers = (k for power in range(10) for k in (2**power, 3 * 2**power))
         tried = sorted({top, *(k for k in powers if least <= k <= top)})
     if not tried or tried[0] < least or tried[-1] > most:
-        zero = ", of which one is for the probabilities of zero" if least == 2 else ""
+        zero = " (one of them for probabilities of zero)" if least == 2 else ""
         expected = f"{least} to {most} levels{zero}, at most as many as there are distinct parameters"
         raise error(expected, ", ".join(map(str, tried[:10])) or "none", where="levels")
     return tuple(tried)

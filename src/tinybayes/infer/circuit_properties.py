@@ -47,7 +47,7 @@ def is_decomposable(circuit: Circuit) -> Property:
 def is_deterministic(circuit: Circuit) -> Property:
     """Return whether at most one child of every sum is not zero for a complete row, so that maxima can be traced.
 
-    Two children count as exclusive when there is a variable of which no state allows both. In a decomposable circuit
+    Two children count as exclusive when no state of some variable allows both. In a decomposable circuit
     this is what exclusive means, unless parameters happen to be zero.
     """
     sizes = np.where(circuit.kind == SUM, np.diff(circuit.offsets), 0)
@@ -59,7 +59,7 @@ def is_deterministic(circuit: Circuit) -> Property:
     if apart.all():
         return Property(True)
     node = int(np.searchsorted(first_pair, np.argmin(apart), side="right")) - 1
-    return Property(False, f"node {node}: a sum of which two children may both be other than zero", node)
+    return Property(False, f"node {node}: a sum with two children that may both be nonzero", node)
 
 
 def require(circuit: Circuit, *properties: str) -> None:

@@ -65,7 +65,7 @@ def integer_posterior(circuit: Circuit, X: np.ndarray, query: int) -> tuple[np.n
     X
         Codes of all nodes, -1 where unknown; the column of the query is ignored.
     query
-        The variable that is asked for, by number.
+        The index of the queried variable.
 
     Returns
     -------

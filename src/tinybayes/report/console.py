@@ -66,7 +66,7 @@ def describe_net(net: NeuralNet) -> dict[str, Any]:
 
 
 def model_card(model: BayesNet | Circuit | NeuralNet, *, limit: int = 20) -> RenderableType:
-    """Describe a model: its variables, of which `limit` are listed, its structure and its price."""
+    """Describe a model: its first `limit` variables, its structure and its price."""
     if isinstance(model, Circuit):
         parts: list[RenderableType] = [_circuit_table(model)]
     elif isinstance(model, NeuralNet):

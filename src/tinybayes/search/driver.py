@@ -169,7 +169,7 @@ class Search:
         return None
 
     def _drawn(self, family: Sampled) -> Batch:
-        """Draw settings of one shape, cut down to the budget; those of which nothing is left are dropped."""
+        """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped."""
         space = self.spaces[family.name]
         first = {} if family.name in self.begun else family.first_guess(self.views, self.budget)
         self.begun.add(family.name)

@@ -59,7 +59,7 @@ class Workers:
 
 
 class Processes(Workers):
-    """Processes of this machine, each of which takes one core."""
+    """Processes of this machine; each takes one core."""
 
     def __init__(self, views: Views, count: int) -> None:
         super().__init__(views, count)

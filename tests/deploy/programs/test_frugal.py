@@ -86,7 +86,7 @@ def test_estimates_of_instructions_are_those_counted_by_hand():
     assert Shape(32, 32, 8, 9).work(9) == pytest.approx(6 + 2 * 7 + 6 * 8 / 9)
     # Two lanes need a mask for each further code, and are emptied three times.
     assert Shape(32, 16, 4, 3).work(9) == pytest.approx(6 + 3 * 3 + 6 * 8 * 3 / 9)
-    # 10 rows, of which half are zero: 22 + 5 and two words of 4 + 4 * (4 + times) - 1; then 8 codes of both words.
+    # 10 rows, half of them zero: 22 + 5 and two words of 4 + 4 * (4 + times) - 1; then 8 codes of both words.
     assert _work(Shape(32, 32, 8, 0), 16, 10, False) == 5 * (27 + 2 * (4 + 8 * 4 - 1)) + 2 * (12 + 9 * 8)
     assert _work(Shape(16, 16, 4, 0), 8, 10, True) == 5 * (27 + 2 * (4 + 4 * 5 - 1 + 1)) + 2 * (12 + 9 * 4)
     # Lanes: a mask for each code but the first; of 10 terms 5 are zero, so two chunks of 3.

@@ -61,7 +61,7 @@ def has_tables(case):
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """What a target answers, all cases built together when the first of them is asked for."""
+    """What a target answers, all cases built together when the first is needed."""
     known, missing = {}, {}
 
     def build(target):

@@ -1,4 +1,4 @@
-"""Training quantised networks: the arrays against NumPy and optax, the whole numbers against the arrays."""
+"""Training quantised networks: the arrays against NumPy and optax, the integers against the arrays."""
 
 from dataclasses import replace
 

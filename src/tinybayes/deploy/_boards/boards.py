@@ -12,7 +12,7 @@ from tinybayes.errors import error
 COMPILER, SIZER, EMULATOR = "arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"
 PACKAGES = {COMPILER: "gcc-arm-none-eabi libnewlib-arm-none-eabi", EMULATOR: "qemu-system-arm"}
 BUILD_SECONDS = 120.0
-ROOM = 2**28  # bytes of memory for a program of which only the size is wanted
+ROOM = 2**28  # bytes of memory for a program that is only measured, not run
 KIB = 1024
 
 

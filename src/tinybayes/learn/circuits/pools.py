@@ -63,7 +63,7 @@ def bits_of(rows: np.ndarray, first_state: np.ndarray, listed: np.ndarray) -> np
     variable = np.searchsorted(first_state, listed, side="right") - 1
     value = (listed - first_state[variable]).astype(rows.dtype)
     bits = np.zeros((len(rows), -(-len(listed) // 64) * 8), np.uint8)
-    for begin in range(0, len(rows), 4096):  # not all at once, for the sake of memory
+    for begin in range(0, len(rows), 4096):  # in chunks, to save memory
         block = rows[begin : begin + 4096, variable] == value
         bits[begin : begin + 4096, : -(-len(listed) // 8)] = np.packbits(block, axis=1, bitorder="little")
     return bits.view("<u8").astype(np.uint64, copy=False)

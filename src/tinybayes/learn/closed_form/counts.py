@@ -22,7 +22,7 @@ MAX_CELLS = 2**27  # 1 GiB of counts: beyond it a table is refused before anythi
 
 
 class Batches(Protocol):
-    """Data in pieces: the variables, and a fresh iterator over data sets each time it is asked for one."""
+    """Data in pieces: the variables, and a fresh iterator over data sets for every pass."""
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -134,8 +134,8 @@ def remember(data: Data) -> Data:
 def total(data: Data, count: Count) -> np.ndarray:
     """Return the sum of what `count` makes of the rows of the data, wherever they are.
 
-    Data that has a method `total` is asked for it: it may give parts of the rows to several threads or machines, since
-    counts add up. Other batches are taken one after another.
+    If the data has a method `total`, it does the sum: it may give parts of the rows to several threads or machines,
+    since counts add up. Other batches are taken one after another.
     """
     spread = getattr(data, "total", None)
     if spread is not None:

@@ -25,7 +25,7 @@ class Tables(Sampled):
     candidates: Callable[[Dataset, Setting], Candidates]
     least: int = 1  # features that the table must have
     more: tuple[str, ...] = ()  # hyper-parameters of the tables that are drawn beside those that all have
-    # From the number of features to further choices, each of which has a shape of its own.
+    # From the number of features to further choices; each has its own shape.
     choices: Callable[[int], dict[str, Sequence[Any]]] = lambda features: {}
 
     def possible(self, views: Views) -> bool:
