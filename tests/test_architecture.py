@@ -86,10 +86,10 @@ def test_numba_and_jax_stay_in_their_rooms(path):
     assert not names & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    code = (
-        "import sys, tinybayes; print([m for m in ('jax', 'numba', 'plotly', 'pandas', 'sklearn') if m in sys.modules])"
-    )
+@pytest.mark.parametrize("module", ["tinybayes", "tinybayes.report.front", "tinybayes.cli._console"])
+def test_modules_that_every_command_needs_load_nothing_heavy(module):
+    heavy = ("jax", "numba", "plotly", "pandas", "sklearn")
+    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

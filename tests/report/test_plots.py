@@ -9,8 +9,9 @@ from cases import exhaustive
 from cli_host import fails, run
 from explored import digits, write_explored
 from tinybayes import TinybayesError, save
-from tinybayes.report.front import TITLES, read_front
+from tinybayes.report.front import read_front
 from tinybayes.report.plots import draw_bits, draw_front, plot
+from tinybayes.search.titles import TITLES
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
 STARTS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}

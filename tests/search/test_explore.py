@@ -22,6 +22,7 @@ from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose, pareto, ranks
 from tinybayes.search.study import Run, Store
+from tinybayes.search.titles import TITLES
 from tinybayes.search.trials import carry_out
 from tinybayes.search.views import make_views
 
@@ -72,6 +73,10 @@ def test_small_images_get_fewer_convolutions():
     conv, small = FAMILIES["conv"], make_views(table, "target", image_shape=(3, 3))
     assert conv.space(small)["layers"].high == conv.first_guess(small, Budget())["layers"] == 1
     assert not conv.possible(make_views(table, "target", image_shape=(1, 9)))
+
+
+def test_every_family_has_a_title():
+    assert list(TITLES) == list(FAMILIES)
 
 
 SAMPLED = [family for family in FAMILIES.values() if isinstance(family, Sampled)]

@@ -5,7 +5,6 @@ always printed.
 """
 
 import json
-import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tinybayes.errors import error
+from tinybayes.report.finite import finite
 
 if TYPE_CHECKING:
     from tinybayes.data.readers import Table
@@ -71,16 +71,7 @@ def print_json(values: dict[str, Any], output: Path | None = None) -> None:
     """Print an object for machines, with the file that was written."""
     if output is not None:
         values = {**values, "output": str(output)}
-    typer.echo(json.dumps(_finite(values), allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """Replace the numbers that JSON does not have by null: the log loss of an impossible row is infinite."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(finite(values), allow_nan=False))
 
 
 def check_output(path: Path, option: str = "--output") -> None:

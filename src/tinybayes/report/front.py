@@ -8,10 +8,9 @@ from typing import Any
 
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
-from tinybayes.search.families import FAMILIES
+from tinybayes.report.finite import finite
 
 FRONT = "front.json"
-TITLES = {name: family.title for name, family in FAMILIES.items()}
 LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
@@ -158,15 +157,6 @@ def model_path(directory: Path, file: str) -> Path:
     if not path.is_relative_to(root):
         raise error("a file below the directory", file, where=str(root / FRONT), kind=FileError)
     return path
-
-
-def finite(value: Any) -> Any:
-    """Replace the numbers that JSON does not have by None."""
-    if isinstance(value, dict):
-        return {str(key): finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_number(value: Any) -> bool:

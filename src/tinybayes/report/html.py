@@ -23,7 +23,9 @@ from tinybayes.infer.explain import explained_rows
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.cards import SHARE, model_card
-from tinybayes.report.front import TITLES, checked_front, finite, model_path, read_front
+from tinybayes.report.finite import finite
+from tinybayes.report.front import checked_front, model_path, read_front
+from tinybayes.search.titles import TITLES
 
 LIMIT = 5_900_000  # bytes of a page
 PARTS = ("core", "plots", "front", "search", "table", "graph", "heat", "odds", "model", "main")

@@ -12,8 +12,9 @@ from tinybayes.deploy import read_network
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet
-from tinybayes.report.front import TITLES, model_path, read_front
+from tinybayes.report.front import model_path, read_front
 from tinybayes.report.layout import layout
+from tinybayes.search.titles import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from tinybayes.infer.explain import brief
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 from tinybayes.report.cards import nodes_of
-from tinybayes.report.front import finite
+from tinybayes.report.finite import finite
 
 STRONGEST = 10  # contributions that are shown
 STATES = 60  # of a variable whose posterior is sent

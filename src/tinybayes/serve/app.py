@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinybayes.errors import TinybayesError, error
-from tinybayes.report.front import finite
+from tinybayes.report.finite import finite
 from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
 from tinybayes.serve.guard import App, Guard, address_in

@@ -15,9 +15,11 @@ from tinybayes.infer import compile_circuit
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import Circuit, NeuralNet
 from tinybayes.report.cards import model_card
-from tinybayes.report.front import FRONT, TITLES, checked_front, finite, model_path, read_front
+from tinybayes.report.finite import finite
+from tinybayes.report.front import FRONT, checked_front, model_path, read_front
 from tinybayes.search import LIVE, PROGRESS, STOP
 from tinybayes.search.processes import is_alive
+from tinybayes.search.titles import TITLES
 
 SHARE = 2_000_000  # bytes of a card
 KEPT = 16  # models in memory

@@ -32,7 +32,6 @@ class Circuits(Listed):
 
 CIRCUIT = Circuits(
     "circuit",
-    "circuit",
     {"view": ("mdlp",), "edge_price": (3.0, 1.0, 0.3), "levels": (16,)},
     "circuit, edge price {edge_price:g}",
 )

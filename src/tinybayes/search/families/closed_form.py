@@ -37,13 +37,11 @@ class Tied(Listed):
 
 CLOSED_FORM = ClosedForm(
     "closed-form",
-    "closed form",
     {"view": ("mdlp", "coarse"), "structure": STRUCTURES, "bits": (2, 3, 4, 6, 8)},
     "{structure} in closed form, {bits} bits",
 )
 TIED = Tied(
     "tied",
-    "tied parameters",
     {"view": ("mdlp",), "structure": STRUCTURES, "levels": (4, 8, 16, 32)},
     "{structure}, {levels} levels",
 )

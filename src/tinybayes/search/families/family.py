@@ -64,8 +64,7 @@ def posteriors_of(model: Model) -> Callable[[np.ndarray], np.ndarray]:
 class Family(ABC):
     """A family of models."""
 
-    name: str  # by which settings and users name it
-    title: str  # a few words for readers of a report
+    name: str  # by which settings and users name it; `tinybayes.search.titles` has a few words for readers of a report
 
     slow: ClassVar[bool] = False  # one setting at a time, and not before others have had their turn
     deployable: ClassVar[bool] = True

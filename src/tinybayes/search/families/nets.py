@@ -149,5 +149,5 @@ class Conv(Nets):
         return self.price([1], 1, views, scaled=False)[0]
 
 
-DENSE = Dense("dense", "neural net", ("layers", "size", "activation", "inputs"), narrowest=16, sizes=5, layers=(0, 2))
-CONV = Conv("conv", "convolutional net", ("layers", "size", "activation"), narrowest=4, sizes=3, layers=(1, 2))
+DENSE = Dense("dense", ("layers", "size", "activation", "inputs"), narrowest=16, sizes=5, layers=(0, 2))
+CONV = Conv("conv", ("layers", "size", "activation"), narrowest=4, sizes=3, layers=(1, 2))

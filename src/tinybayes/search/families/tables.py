@@ -80,10 +80,9 @@ def _numbers_of_candidates(features: int) -> dict[str, Sequence[Any]]:
     return {"n_candidates": sorted({min(4, most), most})}
 
 
-NAIVE = Tables("naive", "naive Bayes", ("view",), lambda rows, setting: fixed(naive_bayes(rows)))
+NAIVE = Tables("naive", ("view",), lambda rows, setting: fixed(naive_bayes(rows)))
 TAN = Tables(
     "tan",
-    "tree-augmented",
     ("view", "sharing"),
     lambda rows, setting: fixed(chow_liu(rows)),
     least=2,
@@ -92,7 +91,6 @@ TAN = Tables(
 )
 SUBSET = Tables(
     "subset",
-    "tree-augmented, structure learned",
     ("view", "n_candidates"),
     lambda rows, setting: subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"]),
     least=2,

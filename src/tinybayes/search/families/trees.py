@@ -72,10 +72,9 @@ def _width(count: int) -> int:
 
 
 LEAVES = (8, 16, 32, 64, 128, 256, 512)
-TREE = Baseline("tree", "decision tree", {"leaves": LEAVES}, "decision tree, {leaves} leaves", _tree)
+TREE = Baseline("tree", {"leaves": LEAVES}, "decision tree, {leaves} leaves", _tree)
 FOREST = Baseline(
     "forest",
-    "random forest",
     {"trees": (5, 10, 30), "leaves": (32, 128, 512)},
     "{trees} trees of {leaves} leaves",
     _forest,
