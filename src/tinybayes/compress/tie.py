@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 
 from tinybayes.compress.levels import LevelPath
+from tinybayes.compress.quantize import with_tables
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import compile_circuit, log_evidence, log_partition
@@ -325,9 +326,7 @@ def _stored(model: Any, tables: Sequence[np.ndarray], forms: Sequence[NumberForm
     """Return the model with other tables, in other formats."""
     if isinstance(model, Circuit):
         return replace(model, table=forms[0].encode(tables[0].reshape(-1)), format=forms[0])
-    parts = zip(model.cpds, tables, forms, strict=True)
-    cpds = tuple(replace(cpd, table=form.encode(table), format=form) for cpd, table, form in parts)
-    return BayesNet(model.variables, model.target, cpds)
+    return with_tables(model, tables, forms)
 
 
 def _parts(model: Any) -> Sequence[Any]:
