@@ -69,17 +69,17 @@ def test_cut_points_come_from_a_uniform_sample() -> None:
     discretization = Discretization(discretizer="quantile", n_bins=4, sample_rows=2000)
     data = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", discretization=discretization)
     again = open_dask(dd.from_pandas(table, npartitions=6, sort=False), target="y", discretization=discretization)
-    np.testing.assert_allclose(data.variables[0].edges, [0.25, 0.5, 0.75], atol=0.05)
+    np.testing.assert_allclose(data.variables[0].encoding.points, [0.25, 0.5, 0.75], atol=0.05)
     assert data.variables == again.variables
     assert (
-        data.variables[0].edges
+        data.variables[0].encoding.points
         != open_dask(
             dd.from_pandas(table, npartitions=6, sort=False),
             target="y",
             discretization=Discretization(discretizer="quantile", n_bins=4),
         )
         .variables[0]
-        .edges
+        .encoding.points
     )  # which looks at all rows
 
 

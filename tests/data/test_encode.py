@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tinybayes.data.encode import encode_column, encode_frame, encode_matrix
 from tinybayes.errors import TinybayesError
-from tinybayes.model import Variable
+from tinybayes.model import Cuts, Variable
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -14,7 +14,7 @@ finite = st.floats(-1e6, 1e6, allow_nan=False)
 @given(st.lists(finite | st.just(float("nan")), min_size=1), st.sets(finite, max_size=6))
 def test_cut_points_are_counted(values, cuts):
     edges = sorted(cuts)
-    variable = Variable.from_edges("v", edges)
+    variable = Variable.from_encoding("v", Cuts(edges))
     wanted = [-1 if v != v else sum(edge <= v for edge in edges) for v in values]
     assert encode_column(pd.Series(values), variable).tolist() == wanted
     assert encode_matrix(np.array(values)[:, None], [variable])[:, 0].tolist() == wanted
@@ -35,7 +35,7 @@ def test_states_are_matched_by_value(values, states, dtype):
 
 
 def test_wide_integers_do_not_build_a_wide_table():
-    variables = [Variable("v", (0, 10**9)), Variable.from_edges("w", [5.0])]
+    variables = [Variable("v", (0, 10**9)), Variable.from_encoding("w", Cuts([5.0]))]
     X = np.array([[0, 0], [10**9, 10**9], [5, 5]])
     assert encode_matrix(X, variables).tolist() == [[0, 0], [1, 1], [-1, 1]]
 
@@ -59,11 +59,11 @@ def test_values_of_other_types(states, values, wanted):
 def test_categories_booleans_and_nullable_types():
     column = pd.Series(["x", None, "y"], dtype="category")
     assert encode_column(column, Variable("v", ("y", "x"))).tolist() == [1, -1, 0]
-    assert encode_column(pd.Series([1, 2], dtype="category"), Variable.from_edges("v", [1.5])).tolist() == [0, 1]
+    assert encode_column(pd.Series([1, 2], dtype="category"), Variable.from_encoding("v", Cuts([1.5]))).tolist() == [0, 1]
     nullable = pd.Series([True, None, False], dtype="boolean")
     assert encode_column(nullable, Variable("v", (False, True))).tolist() == [1, -1, 0]
     assert encode_column(pd.Series([True, False]), Variable("v", (False, True))).tolist() == [1, 0]
-    assert encode_column(pd.Series([1, None], dtype="Int8"), Variable.from_edges("v", [0.5])).tolist() == [1, -1]
+    assert encode_column(pd.Series([1, None], dtype="Int8"), Variable.from_encoding("v", Cuts([0.5]))).tolist() == [1, -1]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_categories_booleans_and_nullable_types():
         Variable("v", ("1", "2", "x")),
         Variable("v", (2, 1)),
         Variable("v", (True, False)),
-        Variable.from_edges("v", [1.5]),
+        Variable.from_encoding("v", Cuts([1.5])),
     ],
 )
 @pytest.mark.parametrize("values", [["1", None, "x", "2"], [1, 2, 3, 1], [1.0, np.nan, 2.5, 2.0], [True, False, True]])
@@ -83,7 +83,7 @@ def test_categories_are_encoded_as_their_values_are(variable, values):
 
 
 def test_frames_are_encoded_by_name():
-    variables = [Variable("b", ("x", "y")), Variable.from_edges("a", [0.5])]
+    variables = [Variable("b", ("x", "y")), Variable.from_encoding("a", Cuts([0.5]))]
     frame = pd.DataFrame({"a": [0, 1], "unused": [0, 0], "b": ["y", "z"]})
     assert encode_frame(frame, variables).tolist() == [[1, 0], [-1, 1]]
     with pytest.raises(TinybayesError, match="expected the columns 'b', 'a', got a table without 'b'"):

@@ -13,7 +13,7 @@ RULES = Discretization(discretizer="quantile", n_bins=4, keep_values=4)
 
 def states(frame, discretization=RULES):
     variables, _ = learn_variables([(frame, None, None)], discretization)
-    return {v.name: (v.states if v.edges is None else len(v.edges)) for v in variables}
+    return {v.name: (len(v.encoding.points) if v.has_intervals else v.states) for v in variables}
 
 
 def test_few_whole_numbers_are_states_and_others_are_cut():
@@ -56,8 +56,8 @@ def test_batches_are_seen_as_one_table():
     )
     by_name = {v.name: v for v in variables}
     assert by_name["a"].states == (0, 1, 2)
-    assert by_name["b"].edges
-    assert by_name["c"].edges
+    assert by_name["b"].encoding.points
+    assert by_name["c"].encoding.points
 
 
 @pytest.mark.parametrize("keep", [0, 2, 3, 4])

@@ -45,19 +45,19 @@ def test_bundled_sets_are_split_without_loss(name):
 
 def test_cut_points_are_found_on_the_training_rows_alone(monkeypatch):
     seen = []
-    original = named.cut_points
+    original = named.learn_encodings
 
     def spy(columns, discretizer, y, **options):
         seen.append((np.array(columns).T, np.array(y)))
         return original(columns, discretizer, y, **options)
 
-    monkeypatch.setattr(named, "cut_points", spy)
+    monkeypatch.setattr(named, "learn_encodings", spy)
     train, _ = named.load("wine")
     [(X, y)] = seen
     np.testing.assert_array_equal(y, train.y)
     np.testing.assert_array_equal(encode_matrix(X, train.variables), train.X)
-    edges = tinybayes.data.MDLPDiscretizer().fit(X, y).cut_points_
-    assert [v.edges for v in train.variables] == [tuple(e) for e in edges]
+    codes = tinybayes.data.MDLPDiscretizer(dtype=np.int64).fit_transform(X, y)
+    np.testing.assert_array_equal(codes, train.X)
 
 
 def test_other_cut_points_can_be_asked_for():
@@ -66,8 +66,8 @@ def test_other_cut_points_can_be_asked_for():
     plain = named.load("wine").train
     np.testing.assert_array_equal(train.y, plain.y)  # the same split
     lowest, highest = (bound(sklearn.datasets.load_wine().data[:, 0]) for bound in (min, max))
-    assert lowest < train.variables[0].edges[0] < train.variables[0].edges[-1] < highest
-    widths = np.diff(train.variables[0].edges)
+    assert lowest < train.variables[0].encoding.points[0] < train.variables[0].encoding.points[-1] < highest
+    widths = np.diff(train.variables[0].encoding.points)
     np.testing.assert_allclose(widths, widths[0])
 
 
@@ -191,7 +191,7 @@ def test_a_reference_discretisation_is_taken_as_it_is(local):
     np.testing.assert_array_equal(split.train.X + 1, arrays["x_tr_fold2"])
     np.testing.assert_array_equal(split.test.y, arrays["t_te_fold2"])
     assert split.train.variables[0].states == tuple(range(1, 10))
-    assert split.train.variables[0].edges is None
+    assert not split.train.variables[0].has_intervals
     assert split.train.target.states[5] == "very damp grey soil"
     assert "fold 2 of 5: the reference discretisation" in split.source
 

@@ -14,7 +14,7 @@ from tinybayes.data.encode import encode_column
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import count_tables, learn_classifier
-from tinybayes.model import Variable
+from tinybayes.model import Cuts, Variable
 
 
 def table(rows: int = 900, seed: int = 0) -> pa.Table:
@@ -115,7 +115,7 @@ def test_cut_points_of_a_large_file_come_from_a_uniform_sample(tmp_path: Path) -
     pq.write_table(pa.table({"x": numbers, "y": np.arange(6000) % 2}), tmp_path / "t.parquet", row_group_size=500)
     discretization = Discretization(discretizer="quantile", n_bins=4, sample_rows=1500)
     data = open_dataset(tmp_path / "t.parquet", target="y", discretization=discretization)
-    np.testing.assert_allclose(data.variables[0].edges, [0.25, 0.5, 0.75], atol=0.05)
+    np.testing.assert_allclose(data.variables[0].encoding.points, [0.25, 0.5, 0.75], atol=0.05)
     assert data.variables == open_dataset(tmp_path / "t.parquet", target="y", discretization=discretization).variables
 
     def batches():  # the same for frames that come one by one
@@ -124,7 +124,7 @@ def test_cut_points_of_a_large_file_come_from_a_uniform_sample(tmp_path: Path) -
                 {"x": numbers[start : start + 700], "y": np.arange(len(numbers[start : start + 700])) % 2}
             )
 
-    edges = open_dataset(batches, target="y", discretization=discretization).variables[0].edges
+    edges = open_dataset(batches, target="y", discretization=discretization).variables[0].encoding.points
     np.testing.assert_allclose(edges, [0.25, 0.5, 0.75], atol=0.05)
 
 
@@ -145,7 +145,7 @@ def test_infinity_is_refused_wherever_it_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "variable",
     [
-        Variable.from_edges("x", [-0.1, 0.1, 3, 1e300]),
+        Variable.from_encoding("x", Cuts([-0.1, 0.1, 3, 1e300])),
         Variable("x", (0, 1, 2, 3)),
         Variable("x", (3, -1, 0, 200, 2.5)),
         Variable("x", ("0", "1", "b")),

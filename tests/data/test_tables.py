@@ -67,9 +67,9 @@ def test_large_tables_are_discretised_on_a_sample():
     exact = open_dataset(table, target="label", features=["number"])
     parts = as_table(table, rows_per_batch=100)
     sampled = open_dataset(parts, target="label", features=["number"], discretization=Discretization(sample_rows=400))
-    assert exact.variables[0].edges
-    assert sampled.variables[0].edges
-    assert sampled.variables[0].edges != exact.variables[0].edges
+    assert exact.variables[0].encoding.points
+    assert sampled.variables[0].encoding.points
+    assert sampled.variables[0].encoding.points != exact.variables[0].encoding.points
     again = open_dataset(parts, target="label", features=["number"], discretization=Discretization(sample_rows=400))
     assert again.variables == sampled.variables
 
@@ -212,7 +212,7 @@ def test_columns_of_objects():
     numbers = pd.Series([int(v) if v > 1 else float(v) for v in y + generator.normal(size=200)], dtype=object)
     mixed = pd.Series([1, True, "a", 2.5] * 50, dtype=object)
     data = read_dataset(pd.DataFrame({"numbers": numbers, "mixed": mixed, "y": y}), target="y")
-    assert data.variables[0].edges
+    assert data.variables[0].encoding.points
     assert data.variables[1].states == ("1", "2.5", "True", "a")
     np.testing.assert_array_equal(np.bincount(data.X[:, 1]), [50, 50, 50, 50])
     with pytest.raises(TinybayesError, match="column 'a': expected numbers, text, categories or booleans"):

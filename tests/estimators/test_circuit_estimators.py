@@ -108,7 +108,7 @@ def test_likelihoods_by_enumeration_with_and_without_gaps():
     assert by_name["rain"].states == ("no", "yes")
     assert by_name["umbrellas"].states == (0, 1, 2, 3)
     assert by_name["size"].states == ("S", "M", "L")
-    assert len(by_name["temperature"].edges) == 7
+    assert len(by_name["temperature"].encoding.points) == 7
     assert density.feature_names_in_.tolist() == list(frame.columns)
     rows = frame.head(12).copy()
     rows.loc[0, "rain"] = None
@@ -128,7 +128,7 @@ def test_likelihoods_by_enumeration_with_and_without_gaps():
 def test_queries_by_enumeration():
     frame = mixed()
     density = CircuitDensity().fit(frame)
-    net, edges = density.model_, density.circuit_.variables[1].edges
+    net, edges = density.model_, density.circuit_.variables[1].encoding.points
     cold = density.query({"rain": "yes", "umbrellas": 2}, {"temperature": 12.5, "weekend": True})
     assert cold == pytest.approx(total(net, [1, 0, 2, 1, -1]) / total(net, [-1, 0, -1, 1, -1]), rel=1e-9)
     assert density.query({"rain": "yes"}) == pytest.approx(total(net, [1, -1, -1, -1, -1]), rel=1e-9)

@@ -91,7 +91,7 @@ def test_frames_with_all_kinds_of_columns():
     assert by_name["text"].states == ("no", "yes")
     assert by_name["empty"].states == ("any",)
     assert by_name["constant"].cardinality == 1
-    assert by_name["number"].edges
+    assert by_name["number"].has_intervals
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.feature_names_in_.tolist() == list(X.columns)
     # Another order of the rows, other types for the same values, and values never seen.

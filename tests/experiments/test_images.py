@@ -3,12 +3,12 @@ import pytest
 
 from experiments.images import with_moved
 from tinybayes.errors import TinybayesError
-from tinybayes.model import Dataset, Variable
+from tinybayes.model import Cuts, Dataset, Variable
 
 
 def images(edges, rows=6, side=(4, 3), seed=0):
     rng = np.random.default_rng(seed)
-    variables = tuple(Variable.from_edges(f"p{i}", edges(i)) for i in range(side[0] * side[1]))
+    variables = tuple(Variable.from_encoding(f"p{i}", Cuts(edges(i))) for i in range(side[0] * side[1]))
     X = np.column_stack([rng.integers(0, v.cardinality, rows) for v in variables]).astype(np.int8)
     return Dataset(variables, Variable("class", (0, 1)), X, rng.integers(0, 2, rows).astype(np.int32))
 

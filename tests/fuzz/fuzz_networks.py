@@ -25,7 +25,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, compile_circuit
 from tinybayes.infer.ask import parse_query
 from tinybayes.infer.circuit import log_evidence
-from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
+from tinybayes.model import BayesNet, Circuit, Cuts, LogLinear, Variable
 
 SHARE = 4  # one of so many accepted inputs is also written and read again
 
@@ -67,7 +67,7 @@ def networks(seed: int = 1) -> list[BayesNet]:
         Variable("a b", ("x y", '"', "ä")),
         Variable("n", (1, 2)),
         Variable("t", (False, True)),
-        Variable.from_edges("cut", [0.5, 2.0]),
+        Variable.from_encoding("cut", Cuts([0.5, 2.0])),
         Variable("class", ("no", "yes")),
     ]
     return [zoo.sprinkler(), zoo.random_net(rng, 3), zoo.random_net(rng, 4, variables=odd), zoo.random_net(rng, 2)]

@@ -17,7 +17,7 @@ from mutate import Corpus, change_json, json_text
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import ask_codes, compile_circuit
 from tinybayes.infer.ask import parse_query
-from tinybayes.model import Variable
+from tinybayes.model import Cuts, Variable
 
 
 def word(data: bytes) -> str:
@@ -35,7 +35,7 @@ def queries() -> tuple[Mutant, Run]:
         Variable("a", (0, 1)),
         Variable("b=c", ("yes", "no", "y|n", "x,y")),
         Variable("flag", (False, True)),
-        Variable.from_edges("cut", [-1.5, 0.0, 2.0]),
+        Variable.from_encoding("cut", Cuts([-1.5, 0.0, 2.0])),
         Variable("t e", (0.5, 1e308, "nan", "")),
     ]
     net = zoo.random_net(np.random.default_rng(6), 4, variables=nodes)

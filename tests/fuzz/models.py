@@ -37,7 +37,7 @@ from tinybayes.errors import TinybayesError  # noqa: E402
 from tinybayes.infer import class_scores, compile_circuit, integer_posterior, posteriors  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402
 from tinybayes.infer.neural_net import net_scores  # noqa: E402
-from tinybayes.model import BayesNet, Circuit, Fixed, Float, NeuralNet, NumberFormat, Variable  # noqa: E402
+from tinybayes.model import BayesNet, Circuit, Cuts, Fixed, Float, NeuralNet, NumberFormat, Variable  # noqa: E402
 
 ROWS = 60
 BATCH = 20  # models in one build
@@ -144,7 +144,7 @@ def _raw_network(name: str, rng: np.random.Generator) -> Case:
     """Draw a network over measurements, which come as floats, some of them on the cut points."""
     count, form = int(rng.integers(1, 7)), random_format(rng)
     edges = [np.unique(np.round(rng.normal(0, 10, rng.integers(1, 9)), int(rng.integers(0, 4)))) for _ in range(count)]
-    variables = [Variable.from_edges(f"v{i}", e.tolist()) for i, e in enumerate(edges)]
+    variables = [Variable.from_encoding(f"v{i}", Cuts(e.tolist())) for i, e in enumerate(edges)]
     variables.append(Variable("y", tuple(range(int(rng.integers(1, 6))))))
     net = zoo.random_net(rng, count, formats=[form], variables=variables)
     files = to_c(net, name=name, raw="float")

@@ -10,7 +10,7 @@ from tinybayes.cost import model_cost
 from tinybayes.infer import predict_codes
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
-from tinybayes.model import Dataset, Fixed, NeuralNet, Variable
+from tinybayes.model import Cuts, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -20,7 +20,7 @@ def digits(names=None):
     """Return training and test rows: 64 pixels of 4 shades, and the digit."""
     found = load_digits()
     names = names or [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    variables = tuple(Variable.from_edges(name, [4, 8, 12]) for name in names)
+    variables = tuple(Variable.from_encoding(name, Cuts([4, 8, 12])) for name in names)
     X = np.minimum(found.data // 4, 3).astype(np.int8)
     data = Dataset(variables, Variable("digit", tuple("0123456789")), X, found.target)
     order = np.random.default_rng(0).permutation(len(data))

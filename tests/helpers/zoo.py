@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinybayes.model import CPD, BayesNet, Circuit, DecisionTree, Float, NumberFormat, Variable
+from tinybayes.model import CPD, BayesNet, Circuit, Cuts, DecisionTree, Float, NumberFormat, Variable
 
 
 def cpd(
@@ -43,7 +43,7 @@ def sprinkler() -> BayesNet:
 
 
 _CLASS = Variable("class", ("ham", "spam"))
-_FEATURES = (Variable("a", (0, 1)), Variable.from_edges("b", [0.5, 2.0]))
+_FEATURES = (Variable("a", (0, 1)), Variable.from_encoding("b", Cuts([0.5, 2.0])))
 _PRIOR = [3 / 4, 1 / 4]
 _P_A = [[3 / 4, 1 / 4], [1 / 4, 3 / 4]]
 

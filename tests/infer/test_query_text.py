@@ -7,11 +7,11 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.ask import parse_query
 from tinybayes.infer.frames import encode_evidence, query_frames
-from tinybayes.model import Variable
+from tinybayes.model import Cuts, Variable
 
 NODES = (
     Variable("a", (0, 1)),
-    Variable.from_edges("height", [150, 180]),
+    Variable.from_encoding("height", Cuts([150, 180])),
     Variable("x=y", ("no", "yes")),
     Variable("wet", (False, True)),
     Variable("size", (1.0, 2.5)),

@@ -21,6 +21,7 @@ from tinybayes.model import (
     with_target,
 )
 from tinybayes.model.dataset import concatenate
+from tinybayes.model import Cuts
 
 AB = (Variable("a", (0, 1)), Variable("b", ("x", "y", "z")))
 UNIFORM_A = CPD((), np.log([[0.5, 0.5]]), Float(64))
@@ -43,10 +44,10 @@ def test_variables_check_themselves():
 
 
 def test_intervals_have_readable_and_distinct_names():
-    assert Variable.from_edges("h", []).states == ("any",)
-    assert Variable.from_edges("h", [1.5]).states == ("< 1.5", ">= 1.5")
-    assert Variable.from_edges("h", [1, 2.5, 4]).states == ("< 1", "1 to 2.5", "2.5 to 4", ">= 4")
-    close = Variable.from_edges("h", [1.0000001, 1.0000002])
+    assert Variable.from_encoding("h", Cuts([])).states == ("any",)
+    assert Variable.from_encoding("h", Cuts([1.5])).states == ("< 1.5", ">= 1.5")
+    assert Variable.from_encoding("h", Cuts([1, 2.5, 4])).states == ("< 1", "1 to 2.5", "2.5 to 4", ">= 4")
+    close = Variable.from_encoding("h", Cuts([1.0000001, 1.0000002]))
     assert close.cardinality == len(set(close.states)) == 3
 
 
@@ -292,7 +293,7 @@ def test_lists_are_taken_as_tuples():
     assert (net.variables, net.cpds) == (AB[:1], (UNIFORM_A,))
     assert CPD([np.int64(0)], np.zeros((2, 2)), Float()).parents == (0,)
     assert Structure([[], [0]]).parents == ((), (0,))
-    assert Variable("a", [0, 1], [1]).edges == (1.0,)
+    assert Variable("a", [0, 1], Cuts([1])).encoding.points == (1.0,)
     assert Codebook([-2, -1]).values == (-2.0, -1.0)
     data = Dataset(list(AB), None, np.zeros((1, 2), int), weight=[2])
     assert (data.variables, data.weight.tolist(), data.weight.dtype) == (AB, [2.0], np.float64)

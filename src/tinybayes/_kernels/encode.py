@@ -105,3 +105,23 @@ def mark_column(values, lowest, seen):
     """Set ``seen[values - lowest]``."""
     for row in range(values.shape[0]):
         seen[np.uint64(np.int64(values[row]) - lowest)] = True
+
+
+@jit
+def find_neighbours(values, cuts, below, above):
+    """Lower `above` and raise `below` to the values that are next to each cut point, on either side; NaN is skipped."""
+    for row in range(values.shape[0]):
+        value = values[row]
+        if value != value:
+            continue
+        low, high = 0, cuts.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if cuts[middle] <= value:
+                low = middle + 1
+            else:
+                high = middle
+        if low > 0 and value < above[low - 1]:
+            above[low - 1] = value
+        if low < cuts.shape[0] and value > below[low]:
+            below[low] = value

@@ -84,7 +84,7 @@ def info(
     loaded = read_classifier(model)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
     if as_json:
-        variables = [{"name": v.name, "states": list(v.states), "edges": v.edges} for v in loaded.variables]
+        variables = [{"name": v.name, "states": list(v.states), "encoding": str(v.encoding)} for v in loaded.variables]
         target = None if loaded.target is None else {"name": loaded.target.name, "states": list(loaded.target.states)}
         print_json({"target": target, "variables": variables, **describe(loaded), "metadata": metadata})
         return

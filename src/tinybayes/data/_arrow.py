@@ -16,6 +16,7 @@ from tinybayes._kernels.encode import count_cuts, look_up_column, mark_column, s
 from tinybayes.data.encode import encode_column, infinity, row_weights
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import Columns, code_dtype
+from tinybayes.model.encoding import Intervals
 
 TABLE = 2**16  # integers whose range is at most this are encoded by a table
 
@@ -53,7 +54,7 @@ class ArrowEncoder:
         if pa.types.is_dictionary(array.type):
             table = self._dictionary_table(variable, array.dictionary)
             done = _with_gaps(array.indices, out, lambda codes: len(table) and look_up_column(codes, 0, table, out))
-        elif pa.types.is_floating(kind) and kind.bit_width > 16 and variable.edges is not None:
+        elif pa.types.is_floating(kind) and kind.bit_width > 16 and variable.has_intervals:
             done = _with_gaps(array, out, lambda values: _cut(values, variable, out))
         elif pa.types.is_integer(kind):
             done = _with_gaps(array, out, lambda values: _integers(values, variable, out))
@@ -104,14 +105,15 @@ def _with_gaps(array: pa.Array, out: np.ndarray, encode: Any) -> bool:
 
 
 def _cut(values: np.ndarray, variable: Variable, out: np.ndarray) -> None:
-    if count_cuts(values, _edges(variable, values.dtype.char), out):
+    if count_cuts(values, _thresholds(variable, values.dtype.char), out):
         raise infinity(f"column {variable.name!r}")
 
 
 @lru_cache(maxsize=4096)
-def _edges(variable: Variable, kind: str) -> np.ndarray:
-    """Return the cut points in the type of the values: the smallest numbers of that type that are not below them."""
-    exact = np.array(variable.edges, dtype=np.float64)
+def _thresholds(variable: Variable, kind: str) -> np.ndarray:
+    """Return the thresholds in the type of the values: the smallest numbers of that type that are not below them."""
+    assert isinstance(variable.encoding, Intervals)
+    exact = variable.encoding.thresholds
     with np.errstate(over="ignore"):
         rounded = exact.astype(kind)
     return np.where(rounded < exact, np.nextafter(rounded, np.array(np.inf, kind)), rounded)

@@ -8,10 +8,73 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KBinsDiscretizer
 
+from tinybayes._kernels.encode import find_neighbours
 from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
+from tinybayes.model.encoding import HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
-METHODS = ("mdlp", "uniform", "quantile")
+METHODS = ("mdlp", "uniform", "quantile", "grid")
+SMALL = 256  # integers of a smaller range are the codes of a grid
+SHORT = 8  # significant bits of a short cut point: a device stores 16 bits of it
+
+
+def learn_encodings(
+    columns: Sequence[np.ndarray],
+    discretizer: str | BaseEstimator,
+    y: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    *,
+    n_bins: int = 8,
+) -> list[Cuts | Grid]:
+    """Find how numeric columns are encoded: grids, or cut points as in `cut_points`.
+
+    Where all columns hold integers, so do the encodings. Other cut points of MDLP and of quantiles are moved to a short
+    number nearby, which has the same rows of the column on each side.
+    """
+    integer = all(_holds_integers(column) for column in columns)
+    if isinstance(discretizer, str) and discretizer == "grid":
+        return [_grid(column, n_bins, integer) for column in columns]
+    cuts = cut_points(columns, discretizer, y, weight, n_bins=n_bins)
+    if integer:
+        return [Cuts(np.unique(np.ceil(points)).tolist(), integer=True) for points in cuts]
+    if isinstance(discretizer, MDLPDiscretizer) or discretizer in ("mdlp", "quantile"):
+        cuts = [shorten(column, points) for column, points in zip(columns, cuts, strict=True)]
+    return [Cuts(np.unique(single(points)).tolist()) for points in cuts]
+
+
+def _holds_integers(column: np.ndarray) -> bool:
+    if not column.size:
+        return True
+    if column.dtype.kind in "iu":
+        return bool(LOWEST < column.min() and column.max() < HIGHEST)
+    known = column[~np.isnan(column)]
+    return bool((np.abs(known) < HIGHEST).all() and (known == np.rint(known)).all())
+
+
+def _grid(column: np.ndarray, n_bins: int, integer: bool) -> Grid:
+    known = column if column.dtype.kind in "iu" else column[~np.isnan(column)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    small = high - low < SMALL and _holds_integers(column)
+    return uniform_grid(low, high, SMALL if small else n_bins, integer=integer)
+
+
+def shorten(column: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Move cut points to numbers of few significant bits; no value of the column changes its side.
+
+    A cut point stays in the middle half of the gap between the values around it.
+    """
+    cuts = single(cuts)
+    below, above = np.full(len(cuts), -np.inf), np.full(len(cuts), np.inf)
+    find_neighbours(single(column), cuts, below, above)
+    apart = np.diff(cuts, prepend=-np.inf, append=np.inf)  # neighbouring cut points must not meet
+    room = np.minimum((above - below) / 4, np.minimum(apart[:-1], apart[1:]) / 4)
+    short, done = cuts.copy(), ~(np.isfinite(below) & np.isfinite(above))
+    mantissa, exponent = np.frexp(cuts)
+    for bits in range(1, SHORT + 1):
+        candidate = np.ldexp(np.rint(mantissa * 2**bits) / 2**bits, exponent)
+        fits = ~done & (below < candidate) & (candidate <= above) & (np.abs(candidate - cuts) <= room)
+        short[fits], done = candidate[fits], done | fits
+    return short
 
 
 def cut_points(
@@ -35,7 +98,7 @@ def cut_points(
         return mdlp_all(columns, y, int(y.max(initial=0)) + 1, weight, fallback=fallback)
     if isinstance(discretizer, KBinsDiscretizer):
         binner = clone(discretizer)
-    elif isinstance(discretizer, str) and discretizer in METHODS:
+    elif isinstance(discretizer, str) and discretizer in ("uniform", "quantile"):
         if not (isinstance(n_bins, int | np.integer) and n_bins >= 2):
             raise error("at least 2 bins", n_bins, where="n_bins")
         options = {"n_bins": n_bins, "strategy": discretizer, "subsample": None}

@@ -16,8 +16,8 @@ from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import TinybayesError, error
 from tinybayes.model import MISSING, Variable
 from tinybayes.model.dataset import code_dtype
+from tinybayes.model.encoding import Intervals
 from tinybayes.model.layout import starts
-from tinybayes.model.variable import interval_codes
 
 BLOCK = 2**14  # rows of a unit of work
 LOOK_UP_RANGE = 2**12  # integers whose range is at most this are encoded by a table
@@ -69,11 +69,11 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise infinity("X")
     codes = _empty(len(X), variables)
-    keys = [np.array(v.states if v.edges is None else v.edges, dtype=float) for v in variables]
+    keys = [np.array(v.encoding.thresholds if isinstance(v.encoding, Intervals) else v.states, dtype=float) for v in variables]
     # Cut points are increasing, states in any order.
-    order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if v.edges is None}
+    order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if not v.has_intervals}
     first = starts(len(key) for key in keys)
-    exact = np.array([v.edges is None for v in variables])
+    exact = np.array([not v.has_intervals for v in variables])
     flat = np.concatenate([key[order[j]] if j in order else key for j, key in enumerate(keys)] or [np.empty(0)])
     for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, start, stop, codes), len(X), BLOCK)
     for j, states in order.items():
@@ -90,8 +90,8 @@ def _look_up_table(variables: tuple[Variable, ...], lowest: int, highest: int) -
     values = np.arange(lowest, highest + 1)
     table = np.full((len(variables), len(values)), MISSING, dtype=_empty(0, variables).dtype)
     for codes, variable in zip(table, variables, strict=True):
-        if variable.edges is not None:
-            codes[:] = interval_codes(variable.edges, values)
+        if isinstance(variable.encoding, Intervals):
+            codes[:] = variable.encoding.codes(values)
             continue
         for code, state in enumerate(variable.states):
             if lowest <= state <= highest and state == int(state):  # type: ignore[operator]
@@ -105,11 +105,11 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
         used = column.cat.remove_unused_categories().cat
         codes = encode_column(pd.Series(used.categories, name=column.name), variable)
         return np.append(codes, MISSING)[used.codes]
-    if variable.edges is not None:
+    if isinstance(variable.encoding, Intervals):
         numbers = as_numbers(column)
         if np.isinf(numbers).any():
             raise infinity("X" if column.name is None else f"column {column.name!r}")
-        return interval_codes(variable.edges, numbers)
+        return variable.encoding.codes(numbers)
     if _is_number(variable):
         index = pd.Index(np.array(variable.states, dtype=float))
         return np.asarray(index.get_indexer(pd.Index(as_numbers(column))))
@@ -156,7 +156,7 @@ def as_texts(column: pd.Series) -> np.ndarray:
 
 def _is_number(variable: Variable) -> bool:
     """Return whether a variable takes numbers: cut points, or states that are numbers."""
-    return variable.edges is not None or all(
+    return variable.has_intervals or all(
         isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states
     )
 

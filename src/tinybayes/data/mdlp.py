@@ -18,7 +18,6 @@ from tinybayes._kernels.mdlp import cut_points
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
 from tinybayes.model.dataset import MISSING
-from tinybayes.model.variable import interval_codes
 
 
 def mdlp_all(
@@ -204,7 +203,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.empty(X.shape, dtype=kind)
         for j, cuts in enumerate(self.cut_points_):
             column = X[:, j].astype(np.float64)
-            codes[:, j] = interval_codes(cuts, column)
+            codes[:, j] = np.searchsorted(cuts, column, side="right")
             codes[np.isnan(column), j] = missing
         return codes
 

@@ -16,7 +16,7 @@ import sklearn.datasets
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tinybayes.data._sources import binary_rows, in_data_dir, raw_rows, reference_fold
-from tinybayes.data.discretize import cut_points
+from tinybayes.data.discretize import learn_encodings
 from tinybayes.data.encode import encode_matrix
 from tinybayes.errors import FileError, error, near
 from tinybayes.model import Dataset, State, Variable
@@ -197,8 +197,8 @@ def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int,
         train, test = list(splits)[fold]
         how = f"stratified fold {fold + 1} of {folds}"
     train, test = np.sort(train), np.sort(test)
-    edges = cut_points(list(X[train].T), discretizer, y[train], n_bins=n_bins)
-    variables = tuple(Variable.from_edges(c, e.tolist()) for c, e in zip(columns, edges, strict=True))
+    encodings = learn_encodings(list(X[train].T), discretizer, y[train], n_bins=n_bins)
+    variables = tuple(map(Variable.from_encoding, columns, encodings))
     rows = Dataset(variables, Variable("class", classes), encode_matrix(X, variables), y)
     cut = "MDLP cut points" if discretizer == "mdlp" else f"{n_bins} bins ({discretizer})"
     source = f"{origin}; {how}, seed {seed}; {cut} of the training rows"

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from tinybayes._kernels.encode import mark_values
-from tinybayes.data.discretize import cut_points
+from tinybayes.data.discretize import learn_encodings
 from tinybayes.data.encode import LOOK_UP_RANGE, as_numbers, as_texts, encode_column, infinity
 from tinybayes.errors import error
-from tinybayes.model import State, Variable
+from tinybayes.model import Cuts, Grid, State, Variable
 from tinybayes.options import check_options, documented, option, options_of
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
@@ -26,10 +26,11 @@ class Discretization:
 
     discretizer: Discretizer = option(  # noqa: RUF009 - it is a field
         "auto",
-        "Cuts numeric columns: mdlp, uniform, quantile, none (every number is a state) or auto (mdlp with a class).",
+        "Cuts numeric columns: mdlp, uniform, quantile, grid (steps of a power of two), none (every number is a state) "
+        "or auto (mdlp with a class).",
         metavar="NAME",
     )
-    n_bins: int = option(8, "Bins of uniform and quantile.", low=2)
+    n_bins: int = option(8, "Bins of uniform and quantile; the most steps of grid.", low=2)
     max_states: int = option(1000, "Refuse columns with more distinct states.", low=1)
     keep_values: int = option(0, "Integer columns with at most this many distinct values are not cut.", low=0)
     sample_rows: int = option(200_000, "Rows on which cut points are found, when the table comes in batches.", low=1)
@@ -275,24 +276,24 @@ class Summary:
             raise error("at least one feature column", "none", where="table")
         self._thin(self.discretization.sample_rows)  # otherwise the last batches would be over-represented
         frame, target, weight = self._joined()
-        edges: dict[str, np.ndarray] = {}
+        of: dict[str, Cuts | Grid] = {}
         if self.discretizer is not None and len(frame.columns):
             variable = self.class_variable()
             y = None if target is None or variable is None else encode_column(target, variable)
             # A column without a value in the first batches was kept too, and may turn out to hold states.
             names = [name for name in frame.columns if self.numeric[name] and not self._kept(name)]
             columns = [_numbers(frame[name]) for name in names]
-            cuts = cut_points(columns, self.discretizer, y, weight, n_bins=self.discretization.n_bins)
-            edges = dict(zip(names, cuts, strict=True))
-        return tuple(self._variable(name, edges) for name in self.states)
+            encodings = learn_encodings(columns, self.discretizer, y, weight, n_bins=self.discretization.n_bins)
+            of = dict(zip(names, encodings, strict=True))
+        return tuple(self._variable(name, of) for name in self.states)
 
     def _kept(self, name: str) -> bool:
         """Return whether a column of numbers has few enough values to keep them."""
         return bool(self.states[name]) and name not in self.cut
 
-    def _variable(self, name: str, edges: dict[str, np.ndarray]) -> Variable:
-        if name in edges or not self.states[name]:
-            return Variable.from_edges(name, list(edges.get(name, ())))
+    def _variable(self, name: str, encodings: dict[str, Cuts | Grid]) -> Variable:
+        if name in encodings or not self.states[name]:
+            return Variable.from_encoding(name, encodings.get(name, Cuts(())))
         return Variable(name, self._states(name, self.states[name]))
 
     def _states(self, name: str, seen: Iterable[State]) -> tuple[State, ...]:

@@ -47,10 +47,10 @@ class QuantizedNetClassifier(ScoredClassifier):
         Of the optimiser.
     image_shape : tuple of int or None, default=None
         Rows and columns of "conv"; by default a square.
-    discretizer : {"uniform", "quantile", "mdlp"}, scikit-learn discretiser or None, default="uniform"
-        What cuts numeric columns.
-    n_bins : int, default=64
-        Bins of the equal-width and quantile discretisers. Integers with at most so many values are kept.
+    discretizer : {"grid", "uniform", "quantile", "mdlp"}, scikit-learn discretiser or None, default="grid"
+        How numbers are read; "grid" takes steps of a power of two, and integers of a small range as they are.
+    n_bins : int, default=128
+        Bins of the discretiser, at most.
     max_states : int, default=1000
         A text column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
@@ -99,8 +99,8 @@ class QuantizedNetClassifier(ScoredClassifier):
         batch_size: int = 50,
         label_smoothing: float = 0.0,
         image_shape: tuple[int, int] | None = None,
-        discretizer: Discretizer = "uniform",
-        n_bins: int = 64,
+        discretizer: Discretizer = "grid",
+        n_bins: int = 128,
         max_states: int = 1000,
         random_state: int | np.random.RandomState | None = None,
         device: str | None = None,
@@ -123,7 +123,7 @@ class QuantizedNetClassifier(ScoredClassifier):
         from tinybayes.learn.training.nets import NetConfiguration, train_nets
 
         # The cut points are those of the rows as they are: weights change what is learned, not how numbers are seen.
-        discretization = options_of_estimator(self, Discretization, keep_values=self.n_bins)
+        discretization = options_of_estimator(self, Discretization)
         data = self._learning_set(X, y, sample_weight, discretization)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         run = options_of_estimator(self, NetConfiguration, hidden=self._hidden(data), seed=seed)

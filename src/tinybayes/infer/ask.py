@@ -13,7 +13,7 @@ from tinybayes.errors import TinybayesError, error, near
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
-from tinybayes.model.variable import interval_codes
+from tinybayes.model.encoding import Intervals
 
 _WHERE = "query"
 
@@ -118,8 +118,8 @@ def state_code(variable: Variable, text: str) -> int:
         return texts.index(text)
     number = _number(text)
     if number is not None:
-        if variable.edges is not None:
-            return int(interval_codes(variable.edges, np.array(number)))
+        if isinstance(variable.encoding, Intervals):
+            return int(variable.encoding.codes(np.array(number)))
         for code, state in enumerate(variable.states):
             if _number(str(state)) == number:
                 return code

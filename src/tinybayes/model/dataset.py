@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.model.encoding import MISSING
 from tinybayes.model.record import Nodes
 from tinybayes.model.variable import Variable
-
-MISSING = -1
 
 
 def code_dtype(cardinality: int) -> type[np.signedinteger]:

@@ -1,21 +1,11 @@
-"""A discrete variable: its name, its states, and the cut points when it came from numbers."""
+"""A discrete variable: its name, its states, and how raw values are encoded."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-
-import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.model.encoding import HIGHEST, LOWEST, Categories, Cuts, Encoding, Grid, Integers
 
 State = str | int | float | bool
-
-
-def interval_codes(edges: Sequence[float] | np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the code of each number: the count of cut points that are not above it; -1 for NaN, a missing value."""
-    codes = np.searchsorted(np.asarray(edges, dtype=np.float64), numbers, side="right")
-    return np.where(np.isnan(numbers), -1, codes)
 
 
 @dataclass(frozen=True)
@@ -28,15 +18,14 @@ class Variable:
         The column's name.
     states
         The values it can take, in the order of their codes 0, 1, ...; plain strings, numbers or booleans.
-    edges
-        Cut points, increasing, when the variable was discretised from numbers: a number ``v`` has the code
-        ``count(edges <= v)``, so state ``k`` is the interval ``[edges[k-1], edges[k])``. None when the states
-        are the values themselves.
+    encoding
+        How a raw value becomes a code. None for states that are the values themselves: `Integers` where they are
+        consecutive integers, else `Categories`.
     """
 
     name: str
     states: tuple[State, ...]
-    edges: tuple[float, ...] | None = None
+    encoding: Encoding = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         where = f"variable {self.name!r}"
@@ -50,34 +39,42 @@ class Variable:
                 raise error("states that are strings, numbers or booleans", repr(state), where=where)
         if len(set(self.states)) != len(self.states):
             raise error("distinct states", f"duplicates in {list(self.states)[:10]}", where=where)
-        if self.edges is None:
-            return
-        edges = tuple(float(edge) for edge in self.edges)
-        object.__setattr__(self, "edges", edges)
-        if any(not math.isfinite(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
-            raise error("finite, increasing cut points", list(edges)[:10], where=where)
-        if len(self.states) != len(edges) + 1:
-            raise error(f"{len(edges) + 1} states for {len(edges)} cut points", len(self.states), where=where)
+        if self.encoding is None:
+            object.__setattr__(self, "encoding", _natural(self.states))
+        encoding = self.encoding
+        if not isinstance(encoding, Encoding):
+            raise error("Cuts, Grid, Integers or Categories", repr(encoding), where=where)
+        if not isinstance(encoding, Categories) and encoding.count != len(self.states):
+            raise error(f"{encoding.count} states for {encoding}", len(self.states), where=where)
+        if isinstance(encoding, Integers) and self.states != encoding.states():
+            raise error(f"the states {encoding.low} to {encoding.high}", list(self.states)[:10], where=where)
 
     @property
     def cardinality(self) -> int:
         """The number of states."""
         return len(self.states)
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the states are intervals of numbers."""
+        return isinstance(self.encoding, Cuts | Grid)
+
     @classmethod
-    def from_edges(cls, name: str, edges: Sequence[float]) -> "Variable":
-        """Make the variable whose states are the intervals between the cut points.
+    def from_encoding(cls, name: str, encoding: Cuts | Grid | Integers) -> "Variable":
+        """Make the variable whose states are the intervals or integers of an encoding.
 
         Examples
         --------
-        >>> Variable.from_edges("height", [150, 180]).states
+        >>> Variable.from_encoding("height", Cuts([150, 180])).states
         ('< 150', '150 to 180', '>= 180')
         """
-        cuts = [float(edge) for edge in edges]
-        text = [f"{cut:g}" for cut in cuts]
-        if len(set(text)) != len(text):
-            text = [repr(cut) for cut in cuts]
-        if not cuts:
-            return cls(name, ("any",), ())
-        middle = [f"{low} to {high}" for low, high in pairwise(text)]
-        return cls(name, (f"< {text[0]}", *middle, f">= {text[-1]}"), tuple(cuts))
+        return cls(name, encoding.states(), encoding)
+
+
+def _natural(states: tuple[State, ...]) -> Encoding:
+    """Return the encoding of states that are the values themselves."""
+    low = states[0]
+    if type(low) is int and all(type(s) is int and s == low + i for i, s in enumerate(states)):
+        if LOWEST <= low and low + len(states) - 1 <= HIGHEST:
+            return Integers(low, low + len(states) - 1)
+    return Categories()

@@ -16,8 +16,7 @@ from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
 MOST_CLASSES = MOST_STATES = 1000
-FINE = 256  # states of a fine code, at most
-VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("uniform", 64)}  # discretizer and bins
+VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("grid", 128)}  # discretizer and bins
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,26 +111,13 @@ def _variables(frame: pd.DataFrame, classes: pd.Series, view: str) -> tuple[tupl
     discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=MOST_STATES)
     variables, target = learn_variables([(frame, classes, None)], discretization)
     assert target is not None
-    if view == "fine":
-        variables = tuple(_finer(frame[v.name], v) for v in variables)
     return variables, target
-
-
-def _finer(column: pd.Series, variable: Variable) -> Variable:
-    """Give each integer of a small range a state."""
-    if variable.edges is None or not pd.api.types.is_numeric_dtype(column):
-        return variable
-    values = column.dropna().to_numpy(dtype=float)
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    if high - low >= FINE or (values != np.rint(values)).any() or high == low:
-        return variable
-    return Variable.from_edges(variable.name, np.arange(low + 1, high + 1).tolist())
 
 
 def _square_image(data: Dataset) -> tuple[int, int] | None:
     """Return whether features are the pixels of a square image: neighbours are far more alike than others."""
     side = int(np.sqrt(len(data.variables)))
-    if side < 6 or side * side != len(data.variables) or any(v.edges is None for v in data.variables):
+    if side < 6 or side * side != len(data.variables) or not all(v.has_intervals for v in data.variables):
         return None
     X = data.X[:2000].astype(float)
     X = X - X.mean(axis=0)

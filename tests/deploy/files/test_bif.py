@@ -14,7 +14,7 @@ from bif_texts import DOG, SMALL, again, put, table
 from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.deploy.files.network_text import decimals
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.model import CPD, BayesNet, Codebook, DecisionTree, Fixed, Float, Variable
+from tinybayes.model import CPD, BayesNet, Codebook, Cuts, DecisionTree, Fixed, Float, Variable
 
 NAMES = st.one_of(
     st.text(max_size=6),
@@ -100,8 +100,8 @@ def test_the_text_is_plain(tmp_path):
 
 def test_class_cut_points_and_kinds_of_states_survive(tmp_path):
     states = Variable("s", (True, False)), Variable("i", (3, -1)), Variable("f", (0.1, math.inf))
-    mixed = Variable("mixed", ("a", 2, 0.5, False)), Variable.from_edges("none", [])
-    nodes = (*states, *mixed, Variable.from_edges("cut", [0.1, 1e300]), Variable("x; y", ("", "< 150")))
+    mixed = Variable("mixed", ("a", 2, 0.5, False)), Variable.from_encoding("none", Cuts([]))
+    nodes = (*states, *mixed, Variable.from_encoding("cut", Cuts([0.1, 1e300])), Variable("x; y", ("", "< 150")))
     cpds = [zoo.cpd(np.full(node.cardinality, 1 / node.cardinality)) for node in nodes]
     net = BayesNet(nodes[:-1], nodes[-1], cpds)
     found = again(net, tmp_path)

@@ -19,7 +19,7 @@ from tinybayes.deploy import load, save
 from tinybayes.deploy.bits import pack_bits, unpack_bits
 from tinybayes.deploy.files.native import load_metadata, read_native
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
+from tinybayes.model import CPD, BayesNet, Codebook, Cuts, Fixed, Float, Variable
 
 LEVELS = Codebook((-math.inf, -7.5, -1 / 3, -0.1, 0.0))
 FORMATS = (
@@ -82,7 +82,7 @@ def networks(draw: st.DrawFn) -> BayesNet:
         if draw(st.booleans()):
             variables.append(Variable(name, tuple(draw(states))))
         elif draw(st.booleans()):
-            variables.append(Variable.from_edges(name, draw(cuts)))
+            variables.append(Variable.from_encoding(name, Cuts(draw(cuts))))
         else:
             edges = draw(cuts)
             variables.append(Variable(name, tuple(range(len(edges) + 1)), tuple(edges)))
@@ -94,7 +94,7 @@ def networks(draw: st.DrawFn) -> BayesNet:
 def fingerprint(net: BayesNet) -> list[object]:
     """All that equality overlooks: 1, 1.0 and True, the sign of zero, the types of arrays."""
     return [
-        [(v.name, [(type(s), repr(s)) for s in v.states], repr(v.edges)) for v in net.nodes],
+        [(v.name, [(type(s), repr(s)) for s in v.states], repr(v.encoding)) for v in net.nodes],
         [(c.parents, repr(c.format), c.table.dtype, c.table.tobytes()) for c in net.cpds],
     ]
 

@@ -18,7 +18,7 @@ from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.deploy.files.uai import read_uai, write_uai
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, TinybayesError
-from tinybayes.model import BayesNet, Fixed, Float, Variable
+from tinybayes.model import BayesNet, Cuts, Fixed, Float, Variable
 
 DTD = """<!DOCTYPE BIF [
   <!ELEMENT BIF ( NETWORK )*>
@@ -166,7 +166,7 @@ def test_any_names_states_and_tables_come_back_equal(tmp_path_factory, data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=4, unique=True))
     states = [data.draw(st.lists(values, min_size=1, max_size=4, unique_by=key)) for _ in names]
     variables = [Variable(name, tuple(found)) for name, found in zip(names, states, strict=True)]
-    variables[0] = Variable.from_edges(names[0], sorted(set(data.draw(st.lists(st.floats(-10, 10))))))
+    variables[0] = Variable.from_encoding(names[0], Cuts(sorted(set(data.draw(st.lists(st.floats(-10, 10)))))))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     net = zoo.random_net(rng, len(names) - 1, formats=[Float(64)], variables=variables)
     found = again(net, tmp_path_factory.mktemp("xml"))

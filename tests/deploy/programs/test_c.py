@@ -12,7 +12,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.scores import scorer
-from tinybayes.model import CPD, BayesNet, Fixed, Float, Variable
+from tinybayes.model import CPD, BayesNet, Cuts, Fixed, Float, Variable
 
 
 def agrees(directory, net, X):
@@ -59,7 +59,7 @@ def test_unusual_sizes(tmp_path, net):
 
 def cut(edges, form, seed=0):
     rng = np.random.default_rng(seed)
-    variables = [Variable.from_edges(f"v{i}", e) for i, e in enumerate(edges)]
+    variables = [Variable.from_encoding(f"v{i}", Cuts(e)) for i, e in enumerate(edges)]
     variables.append(Variable("colour", ("red", "green", "blue")))
     target = Variable("y", ("no", "yes"))
     above = len(variables)

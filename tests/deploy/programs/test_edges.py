@@ -27,7 +27,7 @@ from tinybayes.deploy.programs.plan import full_table, lay_out, make_plan
 from tinybayes.deploy.programs.program import WIDTH
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
-from tinybayes.model import CPD, BayesNet, Circuit, Fixed, Float, Inputs, Variable, with_target
+from tinybayes.model import CPD, BayesNet, Circuit, Cuts, Fixed, Float, Inputs, Variable, with_target
 
 
 def one_node(kind):
@@ -95,7 +95,7 @@ def test_decision_trees_are_written_out_up_to_a_size(monkeypatch):
 
 def test_cut_points_must_be_floats():
     def net(edge):
-        variables = (Variable.from_edges("a", [0.0, edge]),)
+        variables = (Variable.from_encoding("a", Cuts([0.0, edge])),)
         prior = CPD((), np.array([[1, 2]], np.uint8), Fixed(3, 1))
         return BayesNet(variables, Variable("y", (0, 1)), (CPD((1,), np.ones((2, 3), np.uint8), Fixed(3, 1)), prior))
 

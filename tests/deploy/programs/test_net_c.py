@@ -18,7 +18,7 @@ from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.neural_net import net_scores
-from tinybayes.model import NeuralNet, Variable
+from tinybayes.model import Cuts, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 
 
@@ -88,7 +88,7 @@ def test_images_whose_sums_might_leave_32_bits_are_refused():
 def test_raw_values_fall_into_the_same_states(tmp_path, kind):
     net = neural_net((4,), bits=3, states=[3, 3, 3])
     edges = ([-1.5, 2.0], [0.0, 10.0], [7.5, 8.0])
-    net = replace(net, variables=tuple(Variable.from_edges(f"v{i}", e) for i, e in enumerate(edges)))
+    net = replace(net, variables=tuple(Variable.from_encoding(f"v{i}", Cuts(e)) for i, e in enumerate(edges)))
     values = np.array([[-2, 0, 7], [-1, 10, 8], [2, -1, 9], [1, 11, 100]])
     texts = to_c(net, name="net", raw="float" if kind == "float" else "int")
     labels, codes = labels_and_codes(tmp_path, texts, "net", net, values, kind)

@@ -18,6 +18,7 @@ from tinybayes.learn.training.net_inputs import columns
 from tinybayes.learn.training.net_integers import trained_layers
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.model import Cuts
 
 GENERATOR = np.random.default_rng(0)
 
@@ -28,7 +29,7 @@ def blobs(rows=400, features=6, classes=3, states=9, seed=0):
     y = generator.integers(0, classes, rows)
     centres = generator.uniform(1, states - 2, (classes, features))
     X = np.clip(np.rint(centres[y] + generator.normal(0, 1.0, (rows, features))), 0, states - 1).astype(np.int8)
-    variables = tuple(Variable.from_edges(f"x{i}", range(1, states)) for i in range(features))
+    variables = tuple(Variable.from_encoding(f"x{i}", Cuts(range(1, states))) for i in range(features))
     return Dataset(variables, Variable("class", tuple(range(classes))), X, y)
 
 
@@ -204,7 +205,7 @@ def test_inputs_are_whole_numbers_times_a_unit(seed, kind):
     generator = np.random.default_rng(seed)
     states = generator.integers(1, 40, 5)
     X = np.stack([generator.integers(-1, k, 60) for k in states], axis=1)
-    variables = tuple(Variable.from_edges(f"x{i}", range(1, k)) for i, k in enumerate(states))
+    variables = tuple(Variable.from_encoding(f"x{i}", Cuts(range(1, k))) for i, k in enumerate(states))
     found = columns(Dataset(variables, None, X), kind, centred=True)
     values = found.values(X)
     whole = values / found.unit

@@ -40,10 +40,11 @@ from tinybayes.model import (
     Variable,
 )
 from tinybayes.model.circuit import SUM
+from tinybayes.model.encoding import Cuts, Grid, Intervals
 from tinybayes.model.neural_net import Inputs, Layer
 
 Model = BayesNet | Circuit | LogLinear | NeuralNet
-VERSION = 1
+VERSION = 2
 _HEADER_LIMIT = 2**26
 _BLANK = b"0" * 64  # replaces the checksum while that is computed
 _DAMAGED = "the file is damaged: fetch or make it again"
@@ -91,10 +92,12 @@ def _is_null(content: Content, key: str) -> bool:
 
 def _pack_variable(variable: Variable) -> Content:
     content: Content = {"name": variable.name}
-    if variable.edges is not None:
-        content["edges"] = list(variable.edges)
-        if variable == Variable.from_edges(variable.name, variable.edges):
-            return content  # the names of the intervals need no space: they follow from the cut points
+    encoding = variable.encoding
+    if isinstance(encoding, Intervals):
+        content |= {"cuts": list(encoding.points)} if isinstance(encoding, Cuts) else {"grid": _pack_grid(encoding)}
+        content |= {"integer": True} if encoding.integer else {}
+        if variable == Variable.from_encoding(variable.name, encoding):
+            return content  # the names of the intervals need no space: they follow from the encoding
     content["states"] = [_pack_state(state) for state in variable.states]
     return content
 
@@ -106,17 +109,33 @@ def _pack_state(state: State) -> State | dict[str, str]:
 
 def _unpack_variable(content: Content, where: str) -> Variable:
     name = fields.get(content, "name", str, where)
-    edges = tuple(fields.values(content, "edges", (float,), where)) if "edges" in content else None
     with fields.sound("variable", where):
-        if edges is not None and "states" not in content:
-            return Variable.from_edges(name, edges)
+        encoding = _unpack_encoding(content, where)
+        if encoding is not None and "states" not in content:
+            return Variable.from_encoding(name, encoding)
         states = fields.values(content, "states", (str, int, float, bool, dict), where)
         for index, state in enumerate(states):
             if type(state) is dict:
                 if state not in ({"float": "inf"}, {"float": "-inf"}):
                     raise error("a state", short(state), where=f"{where}.states[{index}]", kind=FileError)
                 states[index] = float(state["float"])
-        return Variable(name, tuple(states), edges)
+        return Variable(name, tuple(states), encoding)  # type: ignore[arg-type]
+
+
+def _pack_grid(grid: Grid) -> list[float]:
+    return [grid.start, grid.step, float(grid.count)]
+
+
+def _unpack_encoding(content: Content, where: str) -> Cuts | Grid | None:
+    integer = "integer" in content and fields.get(content, "integer", bool, where)
+    if "cuts" in content:
+        return Cuts(fields.values(content, "cuts", (float,), where), integer)
+    if "grid" not in content:
+        return None
+    numbers = fields.values(content, "grid", (float,), where)
+    if len(numbers) != 3 or not float(numbers[2]).is_integer():
+        raise error("start, step and count", short(numbers), where=f"{where}.grid", kind=FileError)
+    return Grid(numbers[0], numbers[1], int(numbers[2]), integer)
 
 
 def _table_storage(form: NumberFormat) -> Storage:
@@ -435,7 +454,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     except SafetensorError as problem:
         raise error("sound tensors", f"{problem}", where=where, remedy=_DAMAGED, kind=FileError) from problem
     document = fields.parse(named["tinybayes"], where, _DAMAGED)
-    version = fields.integer(document, "version", where, low=1)
+    version = fields.integer(document, "version", where, low=VERSION)
     if version > VERSION:
         expected, remedy = f"a file version up to {VERSION}", "upgrade tinybayes"
         raise error(expected, short(version), where=f"{where}.version", remedy=remedy, kind=FileError)

@@ -22,7 +22,8 @@ import numpy as np
 
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.files import atomic_path
-from tinybayes.model import CPD, BayesNet, DecisionTree, Float, State, Variable, with_target
+from tinybayes.model import CPD, BayesNet, Cuts, DecisionTree, Encoding, Float, Grid, State, Variable, with_target
+from tinybayes.model.encoding import Intervals
 from tinybayes.model.layout import strides
 
 MAX_BYTES = 2**26  # of text that is read, after decompression: a few hundred bytes can decompress to gigabytes
@@ -140,7 +141,8 @@ def variable_properties(variable: Variable) -> list[str]:
     """Return the properties ``name = value`` that hold all that the formats have no field for.
 
     ``states = KIND`` when the states are not all strings, with KIND one of str, int, float, bool, once for
-    all states or once for each; ``edges = CUT CUT ...`` when the variable was discretised.
+    all states or once for each; ``cuts = CUT CUT ...`` or ``grid = START STEP COUNT`` when the states are intervals,
+    with ``integer`` behind it when raw values are integers.
     """
     kinds = [
         next(kind.__name__ for kind in (bool, int, float, str) if isinstance(state, kind)) for state in variable.states
@@ -148,8 +150,11 @@ def variable_properties(variable: Variable) -> list[str]:
     properties = []
     if set(kinds) != {"str"}:
         properties.append(f"states = {kinds[0] if len(set(kinds)) == 1 else ' '.join(kinds)}")
-    if variable.edges is not None:
-        properties.append(" ".join(["edges =", *map(repr, variable.edges)]))
+    encoding = variable.encoding
+    if isinstance(encoding, Intervals):
+        numbers = encoding.points if isinstance(encoding, Cuts) else (encoding.start, encoding.step, encoding.count)
+        words = [type(encoding).__name__.lower(), "=", *map(repr, numbers), *(["integer"] if encoding.integer else [])]
+        properties.append(" ".join(words))
     return properties
 
 
@@ -163,18 +168,33 @@ def make_variable(name: str, texts: Sequence[str], properties: dict[str, str], w
     """Make the variable that a file describes; the inverse of `state_text` and `variable_properties`."""
     kinds = properties.get("states", "str").split()
     kinds = kinds * len(texts) if len(kinds) == 1 else kinds
-    edges = properties.get("edges")
     try:
         states = tuple(_KINDS[kind](text) for kind, text in zip(kinds, texts, strict=True))
-        cuts = None if edges is None else tuple(float(cut) for cut in edges.split())
+        encoding = _encoding(properties)
+    except TinybayesError as problem:
+        raise FileError(f"{where}: {problem}") from problem
     except (KeyError, ValueError) as problem:
-        expected = "property 'states' with str, int, float or bool, property 'edges' with numbers"
+        expected = "property 'states' with str, int, float or bool, properties 'cuts' and 'grid' with numbers"
         got, remedy = f"{problem} for {name!r}", "correct or remove the property"
         raise error(expected, got, where=where, remedy=remedy, kind=FileError) from problem
     try:
-        return Variable(name, states, cuts)
+        return Variable(name, states, encoding)  # type: ignore[arg-type]
     except TinybayesError as problem:
         raise FileError(f"{where}: {problem}") from problem
+
+
+def _encoding(properties: dict[str, str]) -> Encoding | None:
+    """Read the properties ``cuts`` and ``grid``."""
+    for name in ("cuts", "grid"):
+        if name in properties:
+            words = properties[name].split()
+            integer = words[-1:] == ["integer"]
+            words = words[:-1] if integer else words
+            if name == "cuts":
+                return Cuts([float(word) for word in words], integer)
+            start, step, count = words
+            return Grid(float(start), float(step), int(count), integer)
+    return None
 
 
 def split_words(text: str, count: int, fail: Callable[[str, str], TinybayesError]) -> list[str]:

@@ -61,7 +61,7 @@ def has_order(variable: Variable) -> bool:
     """Tell whether the codes of a variable rise with something: it came from numbers, or has only two states."""
     numbers = all(isinstance(state, int | float) for state in variable.states)
     return (
-        variable.edges is not None
+        variable.has_intervals
         or variable.cardinality <= 2
         or (numbers and list(variable.states) == sorted(variable.states))
     )
