@@ -18,7 +18,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import TinybayesError
-from tinybayes.model import Cuts, Variable
 
 EQUAL = Decimal("1e-30")  # far above the rounding of 50 digits, far below any true difference
 
@@ -240,7 +239,7 @@ def test_a_cut_lies_above_the_lower_value_and_is_finite(low, high):
     cuts = mdlp_cut_points(np.array([low] * 9 + [high] * 9), np.repeat([0, 1], 9), 2)
     assert len(cuts) == 1
     assert low < cuts[0] <= high
-    Variable.from_encoding("x", Cuts(cuts.tolist()))  # finite and increasing
+    assert np.isfinite(cuts[0])
     nothing_between = np.nextafter(low, high) == high
     assert cuts[0] == (high if nothing_between else low / 2 + high / 2)
 

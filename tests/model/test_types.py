@@ -12,6 +12,7 @@ from tinybayes.model import (
     CPD,
     BayesNet,
     Codebook,
+    Cuts,
     Dataset,
     DecisionTree,
     Fixed,
@@ -21,7 +22,6 @@ from tinybayes.model import (
     with_target,
 )
 from tinybayes.model.dataset import concatenate
-from tinybayes.model import Cuts
 
 AB = (Variable("a", (0, 1)), Variable("b", ("x", "y", "z")))
 UNIFORM_A = CPD((), np.log([[0.5, 0.5]]), Float(64))
@@ -38,9 +38,9 @@ def test_variables_check_themselves():
     refused("distinct states", lambda: Variable("a", (1, True)))
     refused("strings, numbers or booleans, got nan", lambda: Variable("a", (float("nan"),)))
     refused("name that is a string", lambda: Variable(3, (0,)))
-    refused("increasing cut points", lambda: Variable("a", (0, 1, 2), (2.0, 1.0)))
-    refused("increasing cut points", lambda: Variable("a", (0, 1), (float("inf"),)))
-    refused("2 states for 1 cut points, got 3", lambda: Variable("a", (0, 1, 2), (1.0,)))
+    refused("increasing cut points", lambda: Variable("a", (0, 1, 2), Cuts((2.0, 1.0))))
+    refused("increasing cut points", lambda: Variable("a", (0, 1), Cuts((float("inf"),))))
+    refused("2 states for Cuts", lambda: Variable("a", (0, 1, 2), Cuts((1.0,))))
 
 
 def test_intervals_have_readable_and_distinct_names():
@@ -309,7 +309,7 @@ def test_messages_show_ten_of_many():
     # Nine commas between ten things, and one before "got".
     assert shown(lambda: BayesNet(many, None, [UNIFORM_A] * 30)) == 10
     assert shown(lambda: Variable("a", (0,) * 30)) == 10
-    assert shown(lambda: Variable("a", tuple(range(31)), (1.0,) * 30)) == 11  # and one in "finite, increasing"
+    assert shown(lambda: Variable("a", tuple(range(31)), Cuts((1.0,) * 30))) == 11  # and one in "finite, increasing"
     assert shown(lambda: Codebook((1.0,) * 30)) == 10
     assert shown(lambda: Structure(tuple(((n + 1) % 30,) for n in range(30)))) == 10
 

@@ -37,7 +37,10 @@ def export(
         str | None, typer.Option(help="Names the files and what is in them; by default that of the model's file.")
     ] = None,
     raw: Annotated[
-        str | None, typer.Option(metavar="float|int|none", help="The measurements that predict_raw takes.")
+        str | None,
+        typer.Option(
+            metavar="float|int|none", help="The raw values that predict_raw takes; by default as in the table."
+        ),
     ] = None,
     query: Annotated[
         str | None, typer.Option(help="Of a circuit: the variable to ask for; by default the class.")

@@ -46,7 +46,7 @@ def _holds_integers(column: np.ndarray) -> bool:
     if not column.size:
         return True
     if column.dtype.kind in "iu":
-        return bool(LOWEST < column.min() and column.max() < HIGHEST)
+        return bool(column.min() > LOWEST and column.max() < HIGHEST)
     known = column[~np.isnan(column)]
     return bool((np.abs(known) < HIGHEST).all() and (known == np.rint(known)).all())
 

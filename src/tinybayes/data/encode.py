@@ -69,7 +69,10 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise infinity("X")
     codes = _empty(len(X), variables)
-    keys = [np.array(v.encoding.thresholds if isinstance(v.encoding, Intervals) else v.states, dtype=float) for v in variables]
+    keys = [
+        v.encoding.thresholds if isinstance(v.encoding, Intervals) else np.array(v.states, dtype=float)
+        for v in variables
+    ]
     # Cut points are increasing, states in any order.
     order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if not v.has_intervals}
     first = starts(len(key) for key in keys)

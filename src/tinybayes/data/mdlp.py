@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from tinybayes._kernels.mdlp import cut_points
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.model.dataset import MISSING
+from tinybayes.model.encoding import MISSING
 
 
 def mdlp_all(

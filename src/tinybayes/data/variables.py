@@ -15,6 +15,7 @@ from tinybayes.model import Cuts, Grid, State, Variable
 from tinybayes.options import check_options, documented, option, options_of
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
+LARGEST = float(np.finfo(np.float32).max)  # numbers are encoded in single precision
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")  # pandas' names for objects that are numbers
 Part = tuple[pd.DataFrame, pd.Series | None, np.ndarray | None]  # features, class, weight
 
@@ -318,5 +319,9 @@ def _numbers(column: pd.Series) -> np.ndarray:
 
 def _refuse_infinite(column: pd.Series) -> None:
     values = _numbers(column)
-    if values.dtype.kind == "f" and (infinite := np.isinf(values)).any():
-        raise infinity(f"column {column.name!r}, row {np.argmax(infinite)}")
+    if values.dtype.kind == "f" and (large := np.abs(values) > LARGEST).any():
+        row = int(np.argmax(large))
+        where = f"column {column.name!r}, row {row}"
+        if np.isinf(values[row]):
+            raise infinity(where)
+        raise error(f"numbers up to {LARGEST:.3g}", f"{values[row]:g}", where=where, remedy="scale the column")

@@ -57,8 +57,8 @@ def export(
     name
         The name of the files, and the prefix of the public names in them.
     raw
-        The measurements that the code takes beside states: ``"float"``, ``"int"`` or ``"none"``. By default floats
-        where the target supports them.
+        The raw values that the code takes beside states: ``"float"``, ``"int"`` or ``"none"``. By default integers
+        where all numeric columns held integers, else floats.
     note
         A line for the comment at the top, such as the measured error.
     options

@@ -3,8 +3,8 @@
 from tinybayes.model.bayes_net import CPD, BayesNet, DecisionTree, with_target
 from tinybayes.model.circuit import Circuit
 from tinybayes.model.cost import Cost
-from tinybayes.model.dataset import MISSING, Dataset
-from tinybayes.model.encoding import Categories, Cuts, Encoding, Grid, Integers
+from tinybayes.model.dataset import Dataset
+from tinybayes.model.encoding import MISSING, Categories, Cuts, Encoding, Grid, Integers
 from tinybayes.model.log_linear import Factor, LogLinear
 from tinybayes.model.neural_net import Inputs, Layer, NeuralNet
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat

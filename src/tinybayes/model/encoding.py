@@ -112,8 +112,8 @@ class Grid(Intervals):
 
     def __post_init__(self) -> None:
         start, step = float(self.start), float(self.step)
-        if not (2.0**-126 <= step <= 2.0**126 and math.frexp(step)[0] == 0.5):
-            raise error("a step that is a power of two, from 2**-126 to 2**126", self.step, where="grid")
+        if not (2.0**-126 <= step <= 2.0**127 and math.frexp(step)[0] == 0.5):
+            raise error("a step that is a power of two, from 2**-126 to 2**127", self.step, where="grid")
         first = start / step
         if not (math.isfinite(first) and first.is_integer() and abs(first) <= 2**30):
             raise error("a start that is a multiple of the step, at most 2**30 steps from zero", start, where="grid")
@@ -181,9 +181,11 @@ def rounding_up_to(cuts: np.ndarray) -> np.ndarray:
     That is the middle between it and the float32 below, which is rounded to the even one of the two.
     """
     cut = np.asarray(cuts, dtype=np.float32)
-    below = np.nextafter(cut, np.float32(-np.inf))
-    middle = (cut.astype(np.float64) + below.astype(np.float64)) / 2
-    return np.where(middle.astype(np.float32) >= cut, middle, np.nextafter(middle, np.inf))
+    with np.errstate(over="ignore"):
+        below = np.nextafter(cut, np.float32(-np.inf)).astype(np.float64)
+        below = np.where(np.isinf(below), -(2.0**128), below)  # the next one if there were more exponents
+        middle = (cut.astype(np.float64) + below) / 2
+        return np.where(middle.astype(np.float32) >= cut, middle, np.nextafter(middle, np.inf))
 
 
 def uniform_grid(low: float, high: float, most: int, *, integer: bool = False) -> Grid:

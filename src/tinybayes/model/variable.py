@@ -74,7 +74,7 @@ class Variable:
 def _natural(states: tuple[State, ...]) -> Encoding:
     """Return the encoding of states that are the values themselves."""
     low = states[0]
-    if type(low) is int and all(type(s) is int and s == low + i for i, s in enumerate(states)):
-        if LOWEST <= low and low + len(states) - 1 <= HIGHEST:
-            return Integers(low, low + len(states) - 1)
-    return Categories()
+    if type(low) is not int or any(type(s) is not int or s != low + i for i, s in enumerate(states)):
+        return Categories()
+    high = low + len(states) - 1
+    return Integers(low, high) if low >= LOWEST and high <= HIGHEST else Categories()

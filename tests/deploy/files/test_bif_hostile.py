@@ -82,7 +82,7 @@ BAD = {
         "correct or remove the property",
     ),
     "unknown kind": (swap("{ yes, no };", "{ yes, no }; property states = date;"), 3, "str, int, float or bool"),
-    "edges": (swap("{ yes, no };", "{ yes, no }; property edges = 1 2;"), 3, "3 states for 2 cut points"),
+    "edges": (swap("{ yes, no };", "{ yes, no }; property cuts = 1 2;"), 3, "3 states for Cuts"),
 }
 
 

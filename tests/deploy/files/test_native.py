@@ -70,7 +70,7 @@ states = st.one_of(
     st.permutations([False, True]),
     st.just(["1", 1, 0.5, False]),
 )
-cuts = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=3, unique=True).map(sorted)
+cuts = st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), max_size=3, unique=True).map(sorted)
 
 
 @st.composite
@@ -85,7 +85,7 @@ def networks(draw: st.DrawFn) -> BayesNet:
             variables.append(Variable.from_encoding(name, Cuts(draw(cuts))))
         else:
             edges = draw(cuts)
-            variables.append(Variable(name, tuple(range(len(edges) + 1)), tuple(edges)))
+            variables.append(Variable(name, tuple(range(len(edges) + 1)), Cuts(edges)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     formats = draw(st.lists(st.sampled_from(FORMATS), min_size=1, max_size=4))
     return zoo.random_net(rng, n, 3, target, formats, draw(st.booleans()), variables)

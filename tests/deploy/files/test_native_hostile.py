@@ -114,7 +114,7 @@ def test_random_bytes(data: bytes, prefix: bytes | None, tmp_path_factory: pytes
 
 
 FIELDS = [
-    ("version", 2, r"header\.version: expected a file version up to 1, got 2; upgrade tinybayes"),
+    ("version", 3, r"header\.version: expected a file version up to 2, got 3; upgrade tinybayes"),
     ("version", 0, r"header\.version"),
     ("version", True, r"header\.version"),
     ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear or NeuralNet, got 'Forest'"),

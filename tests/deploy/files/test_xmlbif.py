@@ -166,7 +166,9 @@ def test_any_names_states_and_tables_come_back_equal(tmp_path_factory, data):
     names = data.draw(st.lists(NAMES, min_size=2, max_size=4, unique=True))
     states = [data.draw(st.lists(values, min_size=1, max_size=4, unique_by=key)) for _ in names]
     variables = [Variable(name, tuple(found)) for name, found in zip(names, states, strict=True)]
-    variables[0] = Variable.from_encoding(names[0], Cuts(sorted(set(data.draw(st.lists(st.floats(-10, 10)))))))
+    variables[0] = Variable.from_encoding(
+        names[0], Cuts(sorted(set(data.draw(st.lists(st.floats(-10, 10, width=32))))))
+    )
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     net = zoo.random_net(rng, len(names) - 1, formats=[Float(64)], variables=variables)
     found = again(net, tmp_path_factory.mktemp("xml"))
@@ -234,7 +236,7 @@ BAD = {
         "the cycle 'a' -> 'b' -> 'a'",
     ),
     "target": (swap("<NAME>small</NAME>", "<PROPERTY>target = z</PROPERTY>"), 2, "as property 'target', got 'z'"),
-    "edges": (swap("<NAME>a</NAME>", "<NAME>a</NAME><PROPERTY>edges = one</PROPERTY>"), 4, "correct or remove"),
+    "edges": (swap("<NAME>a</NAME>", "<NAME>a</NAME><PROPERTY>cuts = one</PROPERTY>"), 4, "correct or remove"),
     "depth": ("<BIF>\n" + "<a>" * 1000 + "</a>" * 1000 + "</BIF>", 2, "elements at most 32 deep"),
 }
 

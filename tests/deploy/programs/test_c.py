@@ -80,7 +80,7 @@ def test_raw_values_fall_into_the_same_states(tmp_path, kind):
     raw = np.column_stack([values, np.roll(values, 1), np.roll(values, 2), np.arange(len(values)) % 3])
     texts = to_c(net, name="net", raw="float" if kind == "float" else "int")
     labels, codes = labels_and_codes(tmp_path, texts, "net", net, raw, kind)
-    wanted = np.column_stack([*(np.searchsorted(e, raw[:, i], side="right") for i, e in enumerate(edges)), raw[:, 3]])
+    wanted = np.column_stack([*(Cuts(e).codes(raw[:, i]) for i, e in enumerate(edges)), raw[:, 3]])
     np.testing.assert_array_equal(codes, wanted)
     np.testing.assert_array_equal(labels, integer_log_joint(net, wanted.astype(np.int32))[0].argmax(axis=1))
 

@@ -27,7 +27,7 @@ from tinybayes.deploy.programs.plan import full_table, lay_out, make_plan
 from tinybayes.deploy.programs.program import WIDTH
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
-from tinybayes.model import CPD, BayesNet, Circuit, Cuts, Fixed, Float, Inputs, Variable, with_target
+from tinybayes.model import BayesNet, Circuit, Fixed, Float, Inputs, Variable, with_target
 
 
 def one_node(kind):
@@ -91,17 +91,6 @@ def test_decision_trees_are_written_out_up_to_a_size(monkeypatch):
     monkeypatch.setattr("tinybayes.deploy.programs.plan.MAX_ENTRIES", 11)
     with pytest.raises(TinybayesError, match=r"distribution of 'b': expected at most 11 entries.*compile the network"):
         full_table(net, node, net.cpds[node])
-
-
-def test_cut_points_must_be_floats():
-    def net(edge):
-        variables = (Variable.from_encoding("a", Cuts([0.0, edge])),)
-        prior = CPD((), np.array([[1, 2]], np.uint8), Fixed(3, 1))
-        return BayesNet(variables, Variable("y", (0, 1)), (CPD((1,), np.ones((2, 3), np.uint8), Fixed(3, 1)), prior))
-
-    assert to_c(net(3e38), raw="float")
-    with pytest.raises(TinybayesError, match=r"a: expected cut points within float32, got 1e\+39"):
-        to_c(net(1e39), raw="float")
 
 
 def test_neural_nets_with_too_many_states():

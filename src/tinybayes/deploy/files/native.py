@@ -128,8 +128,9 @@ def _pack_grid(grid: Grid) -> list[float]:
 
 def _unpack_encoding(content: Content, where: str) -> Cuts | Grid | None:
     integer = "integer" in content and fields.get(content, "integer", bool, where)
-    if "cuts" in content:
-        return Cuts(fields.values(content, "cuts", (float,), where), integer)
+    for name in ("cuts", "edges"):  # files of version 1 have edges
+        if name in content:
+            return Cuts(fields.values(content, name, (float,), where), integer)
     if "grid" not in content:
         return None
     numbers = fields.values(content, "grid", (float,), where)
@@ -454,7 +455,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     except SafetensorError as problem:
         raise error("sound tensors", f"{problem}", where=where, remedy=_DAMAGED, kind=FileError) from problem
     document = fields.parse(named["tinybayes"], where, _DAMAGED)
-    version = fields.integer(document, "version", where, low=VERSION)
+    version = fields.integer(document, "version", where, low=1)
     if version > VERSION:
         expected, remedy = f"a file version up to {VERSION}", "upgrade tinybayes"
         raise error(expected, short(version), where=f"{where}.version", remedy=remedy, kind=FileError)

@@ -69,7 +69,7 @@ OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,ren
 
 
 def to_arduino(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = ""
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
 ) -> dict[str, bytes]:
     """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
 

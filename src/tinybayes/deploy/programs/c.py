@@ -47,7 +47,7 @@ def to_c(
         program = circuit_program(model, dialect, query=query, arithmetic=arithmetic, note=note)
     else:
         _refuse("a circuit", query=query, arithmetic=arithmetic)
-        program = classifier_program(make_plan(model, raw or "float"), dialect, note)
+        program = classifier_program(make_plan(model, raw), dialect, note)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 
 

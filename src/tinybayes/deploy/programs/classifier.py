@@ -1,6 +1,6 @@
 """The program of a classifier: its functions, and the names of features, classes and states."""
 
-from tinybayes.deploy.programs.encoding import encode_function
+from tinybayes.deploy.programs.encoder import encode_functions
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
 from tinybayes.deploy.programs.plan import NetPlan, Plan
@@ -17,7 +17,7 @@ def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
     sums = net_sums(plan, dialect) if isinstance(plan, NetPlan) else table_sums(plan, dialect)
     functions = [*sums.functions, _predict(plan, sums), _scores(plan, sums)]
     if plan.features.value:
-        functions += [encode_function(plan.features), _predict_raw(plan, dialect)]
+        functions += [*encode_functions(plan.features, dialect), _predict_raw(plan, dialect)]
     return Program(
         facts=tuple(plan.facts(note)),
         functions=tuple(functions),
@@ -61,7 +61,7 @@ def _scores(plan: Plan, sums: Sums) -> Function:
 
 
 def _predict_raw(plan: Plan, dialect: Dialect) -> Function:
-    count, prefix = len(plan.variables), dialect.prefix
+    count, prefix = max(1, len(plan.variables)), dialect.prefix
     body = (f"{plan.features.state} x[{count}];", f"{prefix}encode(value, x);", f"return {prefix}predict(x);")
     parameters = (f"const {plan.features.value} value[{count}]",)
     return Function("predict_raw", plan.label, parameters, body, PREDICT_RAW, public=True)
@@ -78,7 +78,7 @@ def _enumerations(plan: Plan, dialect: Dialect) -> tuple[Enumeration, ...]:
     members = tuple(names.make(name, target.name, s) for s in target.states)
     enumerations.append(Enumeration(f"{name}_class", members, f"Classes: {plain(target.name)}."))
     for i, variable in enumerate(plan.variables):
-        if variable.edges is None:
+        if not variable.has_intervals:
             members = tuple(names.make(name, variable.name, s) for s in variable.states)
             doc = f"States of feature {i}: {plain(variable.name)}."
             enumerations.append(Enumeration(f"{name}_states_{i}", members, doc))

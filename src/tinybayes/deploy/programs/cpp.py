@@ -10,6 +10,7 @@ from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.model import BayesNet, NeuralNet
 
+BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
 CLOSING = "Reentrant: no allocation, no writable statics."
 FUNCTIONS = """// {predict}
 inline Label predict(const std::array<State, features> &x)
@@ -43,14 +44,16 @@ inline Label predict_raw(const std::array<Value, features> &value)
 """
 
 
-def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, str]:
+def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "") -> dict[str, str]:
     """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
-    dialect = Dialect(check_name(name), "", helper="inline", local_tables=True)
+    dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
     plan = make_plan(net, raw)
     program, guard, noinline = classifier_program(plan, dialect, note), dialect.macro("hpp"), dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if program.infinities else "")
-    out += f"#include <cstddef>\n#include <cstdint>\n\nnamespace {name} {{\n\n{_types(program, plan)}"
+    out += (
+        f"#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\nnamespace {name} {{\n\n{_types(program, plan)}"
+    )
     out += "".join(enumeration.text() for enumeration in program.enumerations) + "namespace detail {\n\n"
     out += NOINLINE.format(noinline=noinline) if program.noinline else ""
     out += "".join(f"{function.text(dialect)}\n" for function in program.functions)

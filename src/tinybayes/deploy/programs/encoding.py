@@ -1,21 +1,24 @@
-"""From raw measurements to codes: the cut points of the discretiser, in the arithmetic of the device.
+"""The inputs of a program: features, their codes, and how raw values become codes, in integers.
 
-The comparisons agree exactly with those in Python for every value of the chosen type: a float32 is at least a cut point
-if and only if it is at least the next float32 not below it; the same holds for integers.
+A float32 is compared with a cut point through its *key*: the bits of its magnitude, negated for negative numbers. Keys
+are integers in the order of the numbers, so that no target needs floating-point comparisons; a cut point of few
+significant bits needs the upper half of its key only. The steps of a grid are powers of two: bits are shifted.
 """
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from tinybayes.deploy.programs.program import Array, Function, block, loop, narrow, narrowest, unsigned
+from tinybayes.deploy.programs.program import narrowest, unsigned
 from tinybayes.errors import error
-from tinybayes.model import Variable
+from tinybayes.model import Cuts, Grid, Integers, Variable
+from tinybayes.model.encoding import LOWEST, Intervals
 
 RAW = ("float", "int", "none")
-CUT_TYPES = ("uint8", "int8", "uint16", "int16", "int32")  # all can be compared with 32-bit integers
-DOC = "The states of raw measurements; a feature without cut points takes the number of its state."
+KEYS = ("uint8", "int8", "uint16", "int16", "int32")  # all can be compared with 32-bit integers
+EXACT = 2**24  # integers up to this are float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +27,17 @@ class Features:
 
     variables: tuple[Variable, ...]
     raw: str = "none"  # the type of raw values: "float" (32 bits) or "int"; "none" where the program takes codes only
-    # For each feature its cut points (float32 or int64); a value's code is the count of those not above it. None where
-    # the raw value is the code.
-    cuts: tuple[np.ndarray | None, ...] = ()
+    gaps: bool = False  # whether values may be missing
 
     @property
     def state(self) -> str:
-        """The C type of a code."""
-        return unsigned(max((v.cardinality for v in self.variables), default=1) - 1)
+        """The C type of a code, the missing one included."""
+        return unsigned(max((v.cardinality for v in self.variables), default=1) - (0 if self.gaps else 1))
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        return int(np.iinfo(self.state.removesuffix("_t")).max)
 
     @property
     def value(self) -> str:
@@ -39,70 +45,99 @@ class Features:
         return {"float": "float", "int": "int32_t", "none": ""}[self.raw]
 
     @property
-    def counts(self) -> np.ndarray:
-        """The number of cut points of each feature."""
-        return np.array([0 if cuts is None else len(cuts) for cuts in self.cuts])
+    def has_keys(self) -> bool:
+        """Whether raw values are compared with cut points as floats."""
+        return self.raw == "float" and any(isinstance(v.encoding, Cuts) for v in self.variables)
+
+    @cached_property
+    def cuts(self) -> tuple[np.ndarray | None, ...]:
+        """The cut points of features that are compared with them, as integers: keys of floats, or integers."""
+        return tuple(self._keys(v) if isinstance(v.encoding, Cuts) else None for v in self.variables)
 
     @property
-    def coded(self) -> np.ndarray:
-        """Whether the raw value of a feature is its code."""
-        return np.array([cuts is None for cuts in self.cuts])
+    def short(self) -> bool:
+        """Whether the upper 16 bits of all keys are enough."""
+        return self.has_keys and all(cuts is None or not (cuts & 0xFFFF).any() for cuts in self.cuts)
 
-    @property
-    def flat(self) -> np.ndarray:
-        """The cut points of all features, one after another."""
-        return np.concatenate([cuts for cuts in self.cuts if cuts is not None])
+    @cached_property
+    def lists(self) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
+        """All cut points, equal lists once, and for each feature that has some its first one and their number."""
+        flat: list[int] = []
+        known: dict[tuple[int, ...], int] = {}
+        place: dict[int, tuple[int, int]] = {}
+        for i, cuts in enumerate(self.cuts):
+            if cuts is not None:
+                points = tuple(cuts.tolist())
+                if points not in known:
+                    known[points] = len(flat)
+                    flat += points
+                place[i] = known[points], len(points)
+        keys = np.array(flat, dtype=np.int64) // (2**16 if self.short else 1)
+        return keys.astype(narrowest(int(keys.min(initial=0)), int(keys.max(initial=0)), KEYS)), place
+
+    def of_kind(self, *kinds: type) -> list[int]:
+        """Return the features with an encoding of these kinds."""
+        return [i for i, v in enumerate(self.variables) if isinstance(v.encoding, kinds)]
+
+    def grids(self) -> Iterator[tuple[int, Grid]]:
+        """Yield the features on a grid."""
+        yield from ((i, v.encoding) for i, v in enumerate(self.variables) if isinstance(v.encoding, Grid))
+
+    def lowest(self, feature: int) -> int:
+        """Return the raw value whose code is 0, of a feature whose raw values are integers or codes."""
+        encoding = self.variables[feature].encoding
+        return encoding.low if isinstance(encoding, Integers) else 0
+
+    def _keys(self, variable: Variable) -> np.ndarray:
+        assert isinstance(variable.encoding, Cuts)
+        cuts = variable.encoding.cuts
+        if self.raw == "int":
+            return np.ceil(cuts).astype(np.int64)
+        return float_keys(cuts)
 
 
-def make_features(variables: tuple[Variable, ...], raw: str) -> Features:
-    """Describe the inputs of a program; it takes no raw values if no feature has cut points."""
+def make_features(variables: tuple[Variable, ...], raw: str | None, *, gaps: bool = False) -> Features:
+    """Describe the inputs of a program; without `raw` integers where all raw values are integers, else floats."""
+    intervals = [v.encoding for v in variables if isinstance(v.encoding, Intervals)]
+    if raw is None:
+        raw = "int" if all(encoding.integer for encoding in intervals) else "float"
     if raw not in RAW:
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
-    if raw == "none" or not any(v.edges for v in variables):
-        return Features(variables)
-    cuts_of = float_cuts if raw == "float" else integer_cuts
-    return Features(variables, raw, tuple(None if v.edges is None else cuts_of(v) for v in variables))
+    for variable in variables:
+        _check(variable, raw)
+    return Features(variables, raw, gaps)
 
 
-def encode_function(features: Features) -> Function:
-    """Make the function that sets states ``x`` from measurements ``value``."""
-    count, flat = len(features.variables), features.flat
-    if features.raw == "int":
-        flat = flat.astype(narrowest(int(flat.min()), int(flat.max()), CUT_TYPES))
-    arrays = [Array("cut", flat), Array("cuts", narrow(features.counts))]
-    code = "s"
-    if features.coded.any():
-        arrays.append(Array("coded", features.coded.astype(np.uint8)))
-        code = "(coded[i] ? (unsigned)v : s)"
-    lines = [
-        f"const {features.value} v = value[i];",
-        "const unsigned n = cuts[i];",
-        "unsigned s = 0;",
-        *block("while (s < n && v >= cut[k + s])", ["++s;"]),
-        f"x[i] = ({features.state}){code};",
-        "k += n;",
-    ]
-    parameters = (f"const {features.value} value[{count}]", f"{features.state} x[{count}]")
-    body = ("unsigned i, k = 0;", *loop("i", count, lines))
-    return Function("encode", "void", parameters, body, DOC, tuple(arrays), public=True)
-
-
-def float_cuts(variable: Variable) -> np.ndarray:
-    """Return for each cut point the smallest float32 that is not below it."""
-    edges = np.array(variable.edges or (), dtype=np.float64)
-    with np.errstate(over="ignore"):
-        near = edges.astype(np.float32)
-    below = near.astype(np.float64) < edges
-    cuts = np.where(below, np.nextafter(near, np.float32(np.inf)), near)
-    if not np.isfinite(cuts).all():
-        raise error("cut points within float32", float(edges[~np.isfinite(cuts)][0]), where=variable.name)
-    return cuts
-
-
-def integer_cuts(variable: Variable) -> np.ndarray:
-    """Return for each cut point the smallest integer that is not below it."""
-    cuts = [math.ceil(edge) for edge in variable.edges or ()]
-    if any(not -(2**31) <= cut < 2**31 for cut in cuts):
+def _check(variable: Variable, raw: str) -> None:
+    """Refuse raw values of a type that does not hold those of a feature."""
+    encoding, where = variable.encoding, f"variable {variable.name!r}"
+    if raw == "int" and isinstance(encoding, Cuts) and (np.abs(encoding.cuts) >= -LOWEST).any():
         remedy = "use --raw float, or scale the column"
-        raise error("cut points within 32-bit integers", cuts, where=f"variable {variable.name!r}", remedy=remedy)
-    return np.array(cuts, dtype=np.int64)
+        raise error("cut points within 32-bit integers", encoding.points[:10], where=where, remedy=remedy)
+    if raw == "int" and isinstance(encoding, Grid) and encoding.step < 1:
+        raise error("steps of integers", f"a step of {encoding.step:g}", where=where, remedy="use --raw float")
+    if raw == "float" and isinstance(encoding, Intervals) and encoding.integer:
+        largest = float(np.abs(encoding.cuts).max(initial=0.0))
+        if largest > EXACT:
+            raise error("integers up to 2**24 for floats", f"{largest:,.0f}", where=where, remedy="use --raw int")
+
+
+def float_keys(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in the order of float32 numbers: the bits of the magnitude, with the sign."""
+    bits = np.asarray(numbers, dtype=np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def describe(variable: Variable, raw: str) -> str:
+    """Say what a program takes for a feature."""
+    encoding = variable.encoding
+    if isinstance(encoding, Intervals) and raw != "none":
+        return "a number" if raw == "float" else "an integer"
+    if isinstance(encoding, Integers) and raw != "none":
+        return f"an integer from {encoding.low} to {encoding.high}"
+    return f"the code of its state, 0 to {variable.cardinality - 1}"
+
+
+def bisects(counts: list[int]) -> bool:
+    """Tell whether lists of cut points are so long that they are searched by bisection."""
+    return max(counts, default=0) > 12

@@ -3,9 +3,11 @@
 import numpy as np
 
 from tinybayes.deploy.bits import pack_bits
+from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
-from tinybayes.model import BayesNet, Fixed, NeuralNet
+from tinybayes.model import BayesNet, Fixed, Grid, NeuralNet
+from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import Layer
 
 CHUNK = 24  # bytes of a table in one line
@@ -44,29 +46,63 @@ def predict(x):
 '''
 
 FROM_RAW = '''
-# A value is in the state whose number is the count of cut points not above it; None where it is the state itself.
-_CUTS = (
-{cuts}
+# For each feature: its cut points, if it has some (the code is the count of those that are not above the value); the
+# logarithm of the step, if it is on a grid; the first step, or the value of code 0; and the number of codes.
+_ENCODINGS = (
+{encodings}
 )
 
 
+{bits}def _code(value, cuts, shift, first, count):
+    """Return the code of a raw value."""
+{missing}    if cuts is not None:
+        value, code = {key}, 0
+        while code < len(cuts) and value >= cuts[code]:
+            code += 1
+        return code
+    code = {steps} - first
+    if shift is not None:
+        return min(max(code, 0), count - 1)
+    return code if 0 <= code < count{exact} else {unknown}
+
+
 def encode(values):
-    """Return the states of a row of measurements."""
-    states = []
-    for value, cuts in zip(values, _CUTS):
-        if cuts is not None:
-            state = 0
-            while state < len(cuts) and value >= cuts[state]:
-                state += 1
-            value = state
-        states.append({state})
-    return states
+    """Return the codes of a row of raw values."""
+    return [_code(value, *how) for value, how in zip(values, _ENCODINGS)]
 
 
 def predict_raw(values):
-    """Return the number of the most probable class of a row of measurements."""
+    """Return the number of the most probable class of a row of raw values."""
     return predict(encode(values))
 '''
+BITS = '''def _bits(value):
+    """Return the bits of a number, rounded to a 32-bit float."""
+    try:
+        return unpack("<I", pack("<f", value))[0]
+    except OverflowError:
+        return 0x7F800000 if value > 0 else 0xFF800000
+
+
+def _key(value):
+    """Return an integer in the order of numbers: the bits of the magnitude, with the sign."""
+    bits = _bits(value)
+    return bits if bits < 0x80000000 else 0x80000000 - bits
+
+
+def _steps(value, shift):
+    """Return a number in steps of 2**shift, rounded down."""
+    bits = _bits(value)
+    power, m = bits >> 23 & 255, bits & 0x7FFFFF
+    m = m | 0x800000 if power else m
+    m = -m if bits >> 31 else m
+    down = 150 + shift - max(power, 1)
+    return m >> down if down >= 0 else m << -down
+
+
+'''
+EXACT = " and _steps(-value, 0) == -code - first"
+FLOATS = {"key": "_key(value)", "steps": "_steps(value, shift or 0)", "exact": EXACT}
+INTEGERS = {"key": "value", "steps": "(value >> (shift or 0))", "exact": ""}
 
 NET_FUNCTIONS = '''
 def _add(sums, layer, row, value):
@@ -147,7 +183,7 @@ EITHER = """        if layer[7]:
 
 
 def to_micropython(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = ""
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
 ) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
@@ -158,12 +194,12 @@ def to_micropython(
     check_name(name)
     plan = make_plan(net, raw)
     out = "".join(f"# {line}\n" for line in plan.facts(note))
-    out += "from struct import unpack_from\n\n" if plan.score == "float" else "\n"
+    needed = ["pack", "unpack"] * (plan.features.raw == "float") + ["unpack_from"] * (plan.score == "float")
+    out += f"from struct import {', '.join(needed)}\n\n" if needed else "\n"
     out += _names("FEATURES", [v.name for v in plan.variables]) + _names("CLASSES", plan.target.states) + "\n"
     out += (_body(plan) if isinstance(plan, TablePlan) else _net_body(plan)) + PREDICT
     if plan.features.value:
-        cuts = "\n".join(f"    {_cuts(cuts)}," for cuts in plan.features.cuts)
-        out += FROM_RAW.format(cuts=cuts, state="int(value)" if raw == "float" else "value")
+        out += from_raw(plan.features)
     return {f"{name}.py": out}
 
 
@@ -263,9 +299,23 @@ def _number(value: float) -> str:
     return f"{over} / {under}" if under <= FRACTION else f"{over} / {FRACTION} / {under // FRACTION}"
 
 
-def _cuts(cuts: np.ndarray | None) -> str:
-    """Write the cut points of a variable; those of floats are exact for 32-bit floats."""
-    return "None" if cuts is None else f"({', '.join(map(_number, cuts))}{',' if len(cuts) == 1 else ''})"
+def from_raw(features: Features) -> str:
+    """Write the functions ``encode`` and ``predict_raw``."""
+    encodings = ""
+    for i, (variable, cuts) in enumerate(zip(features.variables, features.cuts, strict=True)):
+        grid = variable.encoding if isinstance(variable.encoding, Grid) else None
+        keys = None if cuts is None else tuple(cuts.tolist())
+        first = features.lowest(i) if grid is None else grid.first
+        encodings += f"    {(keys, None if grid is None else grid.shift, first, variable.cardinality)!r},\n"
+    numbers = features.raw == "float"
+    nothing = f"value is None or value {'!= value' if numbers else f'== {LOWEST}'}"
+    return FROM_RAW.format(
+        encodings=encodings.rstrip(),
+        bits=BITS if numbers else "",
+        missing=f"    if {nothing}:\n        return -1\n" if features.gaps else "",
+        unknown="-1" if features.gaps else "0",
+        **(FLOATS if numbers else INTEGERS),
+    )
 
 
 def _net_body(plan: NetPlan) -> str:

@@ -10,7 +10,8 @@ from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, Fixed, NeuralNet
+from tinybayes.model import MISSING, BayesNet, Categories, Cuts, Fixed, Grid, Integers, NeuralNet, Variable
+from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import PEAK, Layer
 
 OPSET, IR = 13, 8  # old enough for every runtime of the last years
@@ -46,7 +47,9 @@ class Graph:
         return self.add("ReduceSum", values, self.constant(f"axis_{axis}", [axis]), keepdims=int(keep))
 
 
-def to_onnx(net: BayesNet | NeuralNet, *, name: str = "model", raw: str = "float", note: str = "") -> dict[str, bytes]:
+def to_onnx(
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
+) -> dict[str, bytes]:
     """Write a classifier as an ONNX model; needs the package ``onnx``.
 
     The model ``NAME.onnx`` takes states, ``x`` of shape (rows, features) and type int64, and gives ``label`` (int64,
@@ -77,7 +80,7 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     helper, types = package.helper, package.TensorProto
     given, kind, x = "x", types.INT64, "x"
     if raw != "none":
-        given, kind, x = "value", types.FLOAT if raw == "float" else types.INT32, _encoded(graph, plan.features)
+        given, kind, x = "value", types.FLOAT if raw == "float" else types.INT32, encode_values(graph, plan.features)
     if isinstance(plan, NetPlan):
         _net_scores(graph, plan, x)
     else:
@@ -150,20 +153,91 @@ def _sum(graph: Graph, plan: TablePlan, name: str, terms: tuple[Term, ...], code
     return graph.total(levels, 1, keep=keep)
 
 
-def _encoded(graph: Graph, features: Features) -> str:
-    """Count the cut points not above a value; features without them take the state itself."""
-    kind: type = np.float32 if features.raw == "float" else np.int64
-    widest = int(features.counts.max())
-    padded: np.ndarray = np.zeros((len(features.cuts), widest), dtype=kind)
-    real = np.arange(widest) < features.counts[:, None]
-    padded[real] = features.flat
-    value = graph.cast("value", kind)
+def encode_values(graph: Graph, features: Features) -> str:
+    """Turn raw values into codes: one branch for each kind of encoding, of which each feature takes its own."""
+    number: type = np.float32 if features.raw == "float" else np.int64
+    value = "value" if number is np.float32 else graph.cast("value", number)
+    branches = [
+        (features.of_kind(Integers, Categories), _state_codes),
+        (features.of_kind(Grid), _grid_codes),
+        (features.of_kind(Cuts), _cut_codes),
+    ]
+    parts = []
+    for indices, branch in branches:
+        if indices:
+            own = graph.add("Gather", value, graph.constant(f"of_{branch.__name__}", indices), axis=1)
+            parts.append(branch(graph, features, indices, own, number))
+    if not parts:
+        return graph.cast(value, np.int64)
+    codes = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+    order = [i for indices, _ in branches for i in indices]
+    if order != list(range(len(order))):
+        codes = graph.add("Gather", codes, graph.constant("order", np.argsort(order)), axis=1)
+    return codes
+
+
+def _cut_codes(graph: Graph, features: Features, indices: list[int], value: str, number: type) -> str:
+    """Count the cut points that are not above a value."""
+    cuts = [_points(features.variables[i], number) for i in indices]
+    widest = max(len(points) for points in cuts)
+    padded: np.ndarray = np.array([[*points, *[0] * (widest - len(points))] for points in cuts], dtype=number)
+    real = np.arange(widest) < np.array([len(points) for points in cuts])[:, None]
     wide = graph.add("Unsqueeze", value, graph.constant("axis_2", [2]))
-    above = graph.add("GreaterOrEqual", wide, graph.constant("cuts", padded, kind))
+    above = graph.add("GreaterOrEqual", wide, graph.constant("cuts", padded, number))
     counted = graph.add("And", above, graph.constant("is_cut", real, np.bool_))
-    states = graph.total(graph.cast(counted, np.int64), 2)
-    coded = graph.constant("is_state", features.coded, np.bool_)
-    return graph.add("Where", coded, graph.cast("value", np.int64), states)
+    return _with_gaps(graph, features, value, number, graph.total(graph.cast(counted, np.int64), 2))
+
+
+def _points(variable: Variable, number: type) -> list[float]:
+    assert isinstance(variable.encoding, Cuts)
+    cuts = variable.encoding.cuts
+    return list((cuts if number is np.float32 else np.ceil(cuts)).tolist())
+
+
+def _grid_codes(graph: Graph, features: Features, indices: list[int], value: str, number: type) -> str:
+    """Count the steps from the start, and clip them; all of it is exact, since the steps are powers of two."""
+    grids = [grid for _, grid in features.grids()]
+    steps = np.array([grid.step for grid in grids])
+    first, top = np.array([grid.first for grid in grids]), np.array([grid.count - 1 for grid in grids])
+    if number is np.float32:
+        small = np.where(steps < 2.0**-64, 2.0**64, 1)  # the factor in two parts, both within the range of floats
+        scaled = graph.add("Mul", value, graph.constant("to_steps", 1 / (steps * small), number))
+        scaled = graph.add("Mul", scaled, graph.constant("to_small_steps", small, number))
+        minus, no = graph.constant("minus_one", -1, number), graph.constant("no_limit", np.inf, number)
+        limit = graph.add("Where", graph.add("Less", value, graph.constant("nothing", 0, number)), minus, no)
+        counted = graph.add("Min", graph.add("Floor", scaled), limit)  # a product may vanish, but not its sign
+    else:
+        down = graph.constant("steps", steps)
+        remainder = graph.add("Mod", value, down)  # of the sign of the step, so that the division is exact
+        counted = graph.add("Div", graph.add("Sub", value, remainder), down)
+    low = graph.add("Max", counted, graph.constant("first", first, number))
+    clipped = graph.add("Min", low, graph.constant("last", first + top, number))
+    codes = graph.cast(graph.add("Sub", clipped, graph.constant("first", first, number)), np.int64)
+    return _with_gaps(graph, features, value, number, codes)
+
+
+def _state_codes(graph: Graph, features: Features, indices: list[int], value: str, number: type) -> str:
+    """Subtract the value of code 0; other values are unknown."""
+    lowest = np.array([features.lowest(i) for i in indices])
+    highest = lowest + np.array([features.variables[i].cardinality - 1 for i in indices])
+    low, high = graph.constant("lowest", lowest, number), graph.constant("highest", highest, number)
+    known = graph.add("And", graph.add("GreaterOrEqual", value, low), graph.add("LessOrEqual", value, high))
+    if number is np.float32:
+        known = graph.add("And", known, graph.add("Equal", value, graph.add("Floor", value)))
+    unknown = graph.constant("unknown", MISSING if features.gaps else 0)
+    valid = graph.add("Where", known, value, low)  # no cast of what is no integer
+    return graph.add("Where", known, graph.cast(graph.add("Sub", valid, low), np.int64), unknown)
+
+
+def _with_gaps(graph: Graph, features: Features, value: str, number: type, codes: str) -> str:
+    """Mark missing values; where there are none, NaN has a code, too."""
+    if number is np.float32:
+        missing = graph.add("IsNaN", value)
+    elif features.gaps:
+        missing = graph.add("Equal", value, graph.constant("missing_value", LOWEST))
+    else:
+        return codes
+    return graph.add("Where", missing, graph.constant("missing", MISSING if features.gaps else 0), codes)
 
 
 def _net_scores(graph: Graph, plan: NetPlan, x: str) -> None:

@@ -182,7 +182,7 @@ class TablePlan(_Plan):
         return _hash(parts)
 
 
-def make_table_plan(net: object, raw: str = "none") -> TablePlan:
+def make_table_plan(net: object, raw: str | None = "none") -> TablePlan:
     """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums."""
     if not isinstance(net, BayesNet):
         remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
@@ -398,7 +398,7 @@ def _image(
 Plan = TablePlan | NetPlan
 
 
-def make_plan(model: object, raw: str = "none") -> Plan:
+def make_plan(model: object, raw: str | None = "none") -> Plan:
     """Lay out a model for export; raise when a device could not hold its codes or sums."""
     if isinstance(model, NeuralNet):
         features = make_features(model.variables, raw)

@@ -22,6 +22,13 @@ class Dialect:
     prefix: str  # begins the names of public functions
     table: str = "const"  # the qualifier of tables, and of pointers into them
     helper: str = "static"  # how functions that are not public are declared
+    # Lines that set ``bits`` to those of the float ``value``.
+    float_bits: tuple[str, ...] = (
+        "union { float number; uint32_t bits; } same;",
+        "uint32_t bits;",
+        "same.number = value;",
+        "bits = same.bits;",
+    )
     local_tables: bool = False  # whether a table is declared inside the function that reads it, instead of before it
 
     def pointer(self, kind: str) -> str:

@@ -125,7 +125,7 @@ def _is_sound(snapshot: Snapshot) -> bool:
 
 def _digest(data: Dataset, table: Table) -> str:
     """Return a hash of the learner's input: the variables, and the distinct rows with their weights."""
-    variables = [[node.name, list(node.states), node.edges] for node in data.nodes]
+    variables = [[node.name, list(node.states), repr(node.encoding)] for node in data.nodes]
     digest = hashlib.sha256(json.dumps([variables, data.target is None]).encode())
     for array in (table.columns, table.weight):
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -1,0 +1,155 @@
+"""The functions of the C family from raw values to codes: one loop for each kind of encoding that occurs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinybayes.deploy.programs.encoding import Features, bisects
+from tinybayes.deploy.programs.program import Array, Dialect, Function, block, loop, narrow
+from tinybayes.model import Categories, Cuts, Grid, Integers
+
+DOC = "The codes of a row of raw values."
+SIGN = "bits >> 31 ? -(int32_t){0} : (int32_t){0}"
+KEY = "Integers in the order of floats: the bits of the magnitude, with the sign."
+STEPS = "A float in steps of 2**shift, rounded down; beyond 31 bits the largest integer."
+SHIFT = """uint32_t m = size & 0x7FFFFFU;
+int down = 150 + shift - (int)(size >> 23);
+if (size >> 23) {
+    m |= 0x800000U;
+} else {
+    --down; /* a denormal number */
+}
+if (down < -6) {
+    m = 0x7FFFFFFFU;
+} else if (down <= 0) {
+    m <<= -down;
+} else {
+    down = down > 31 ? 31 : down;
+    if (bits >> 31) {
+        m += ((uint32_t)1 << down) - 1U;
+    }
+    m >>= down;
+}"""
+
+
+def encode_functions(features: Features, dialect: Dialect) -> tuple[Function, ...]:
+    """Make the function that sets codes ``x`` from raw values ``value``, after the functions that it calls."""
+    arrays: list[Array] = []
+    lines: list[str] = []
+    for kinds, write in (((Cuts,), _cuts), ((Grid,), _grids), ((Integers, Categories), _states)):
+        if indices := features.of_kind(*kinds):
+            found, own = write(features, indices)
+            feature, listed = _feature(indices, len(features.variables), kinds[0].__name__.lower())
+            arrays += [*listed, *own]
+            lines += loop("k", len(indices), [f"const unsigned i = {feature};", *found])
+    width = max(1, len(features.variables))
+    parameters = (f"const {features.value} value[{width}]", f"{features.state} x[{width}]")
+    counters = ["unsigned k;"] if lines else ["(void)value;", "(void)x;"]
+    encode = Function("encode", "void", parameters, (*counters, *lines), DOC, tuple(arrays), public=True)
+    return (*_float_functions(features, dialect), encode)
+
+
+def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
+    if features.raw != "float":
+        return []
+    functions = []
+    size = "const uint32_t size = bits & 0x7FFFFFFFU;"
+    gap = block("if (size > 0x7F800000U)", ["return INT32_MIN; /* not a number */"]) if features.gaps else []
+    if features.has_keys:
+        body = (*dialect.float_bits, size, *gap, f"return {SIGN.format('size')};")
+        functions.append(Function("key", "int32_t", ("float value",), body, KEY))
+    if len(features.of_kind(Cuts)) < len(features.variables):
+        body = (*dialect.float_bits, size, *gap, *SHIFT.splitlines(), f"return {SIGN.format('m')};")
+        functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
+    return functions
+
+
+def _feature(indices: Sequence[int], features: int, kind: str) -> tuple[str, tuple[Array, ...]]:
+    """Return an expression of the k-th of these features, and the table that it reads."""
+    first = indices[0]
+    if list(indices) == list(range(first, first + len(indices))):
+        return f"k + {first}U" if first else "k", ()
+    return f"{kind}_feature[k]", (Array(f"{kind}_feature", narrow(indices, limit=features)),)
+
+
+def _number(name: str, values: Sequence[int], *, signed: bool = False) -> tuple[str, list[Array]]:
+    """Return an expression of the k-th of these numbers, and the table that it reads unless all are equal."""
+    if len(set(values)) == 1:
+        return str(values[0]) if signed else f"{values[0]}U", []
+    return f"{name}[k]", [Array(name, narrow(np.array(values), signed=signed))]
+
+
+def _cuts(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
+    """Count the cut points that are not above a value."""
+    keys, lists = features.lists
+    if not len(keys):
+        return ["(void)value;", "x[i] = 0;"], []
+    table = Array("cut", keys)
+    begin, arrays = _number("begin", [lists[i][0] for i in indices])
+    counts = [lists[i][1] for i in indices]
+    count, more = _number("cuts", counts)
+    value = "key(value[i])" if features.raw == "float" else "value[i]"
+    compared = "(v >> 16)" if features.short else "v"
+    search = [f"while (s < n && {compared} >= cut[b + s]) {{", "    ++s;", "}"]
+    if bisects(counts):
+        search = [
+            "unsigned end = n;",
+            "while (s < end) {",
+            "    const unsigned h = (s + end) / 2U;",
+            f"    if ({compared} >= cut[b + h]) {{",
+            "        s = h + 1U;",
+            "    } else {",
+            "        end = h;",
+            "    }",
+            "}",
+        ]
+    lines = [
+        f"const int32_t v = {value};",
+        f"const unsigned b = {begin}, n = {count};",
+        "unsigned s = 0;",
+        *search,
+        f"x[i] = {_known(features, 'v == INT32_MIN', f'({features.state})s')};",
+    ]
+    return lines, [table, *arrays, *more]
+
+
+def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
+    """Count the steps from the start, and clip them."""
+    grids = [grid for _, grid in features.grids()]
+    assert len(grids) == len(indices)
+    shift, arrays = _number("shift", [grid.shift for grid in grids], signed=True)
+    first, more = _number("first", [grid.first for grid in grids], signed=True)
+    top, last = _number("top", [grid.count - 1 for grid in grids])
+    if features.raw == "float":
+        q, missing = [f"const int32_t q = steps(value[i], {shift});"], "q == INT32_MIN"
+    else:
+        q, missing = [f"const int32_t q = value[i]{'' if shift == '0' else f' >> {shift}'};"], "value[i] == INT32_MIN"
+    code = f"(s < {top} ? ({features.state})s : ({features.state}){top})"
+    if top == "0U":  # one interval
+        return ([*q, f"x[i] = {_known(features, missing, '0')};"] if features.gaps else ["x[i] = 0;"]), arrays
+    lines = [
+        *q,
+        f"const uint32_t s = q < {first} ? 0U : (uint32_t)q - (uint32_t){first};",
+        f"x[i] = {_known(features, missing, code)};",
+    ]
+    return lines, [*arrays, *more, *last]
+
+
+def _states(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
+    """Subtract the lowest value; other values are unknown."""
+    low, arrays = _number("low", [features.lowest(i) for i in indices], signed=True)
+    top, last = _number("last", [features.variables[i].cardinality - 1 for i in indices])
+    unknown = f"({features.state}){features.missing}U" if features.gaps else "0"
+    value, exact = ["const int32_t q = value[i];"], ""
+    if features.raw == "float":
+        value, exact = ["const int32_t q = steps(value[i], 0);"], " && steps(-value[i], 0) == -q"
+    lines = [
+        *value,
+        f"const uint32_t s = (uint32_t)q - (uint32_t){low};",
+        f"x[i] = s {'== 0U' if top == '0U' else f'<= {top}'}{exact} ? ({features.state})s : {unknown};",
+    ]
+    return lines, [*arrays, *last]
+
+
+def _known(features: Features, missing: str, code: str) -> str:
+    return f"{missing} ? ({features.state}){features.missing}U : {code}" if features.gaps else code

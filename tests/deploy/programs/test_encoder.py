@@ -1,0 +1,129 @@
+"""Raw values to codes in C, C++, MicroPython and ONNX, against the encodings in Python."""
+
+import numpy as np
+import pytest
+
+from encoders import codes_in_c, codes_in_micropython, codes_in_onnx
+from tinybayes.deploy.programs.encoding import float_keys, make_features
+from tinybayes.errors import TinybayesError
+from tinybayes.model import Cuts, Grid, Integers, Variable
+from tinybayes.model.encoding import LOWEST, uniform_grid
+
+TARGETS = {"c": codes_in_c, "micropython": codes_in_micropython, "onnx": codes_in_onnx}
+SPECIAL = [0.0, -0.0, np.nan, 1e-45, -1e-45, 1e38, -1e38, 3.4e38, 0.1, 255, 256, 2.5, -2.5, 1e-39]
+
+
+def expected(variables, values):
+    """The codes in Python: states by their code, integers by their value."""
+    codes = []
+    for variable, column in zip(variables, values.T, strict=True):
+        encoding = variable.encoding
+        if variable.has_intervals:
+            codes.append(encoding.codes(column))
+            continue
+        low = encoding.low if isinstance(encoding, Integers) else 0
+        shifted = column - low
+        known = (shifted >= 0) & (shifted < variable.cardinality) & (np.floor(column) == column)
+        codes.append(np.where(known, np.where(known, shifted, 0), -1))
+    return np.array(codes, dtype=np.int64).T
+
+
+def variables_of(rng, number):
+    """Features of every kind, in any order."""
+    kinds = [
+        lambda: Cuts(np.unique(rng.normal(0, 10.0 ** rng.integers(-3, 6), rng.integers(0, 40)).astype(np.float32))),
+        lambda: Cuts(np.unique(rng.integers(-8, 8, 5) * 2.0 ** rng.integers(-4, 3))),
+        lambda: uniform_grid(*np.sort(rng.normal(0, 10.0 ** rng.integers(-9, 9), 2)), int(rng.integers(2, 300))),
+        lambda: Integers(int(rng.integers(-5, 5)), int(rng.integers(5, 300))),
+        lambda: None,
+    ]
+    chosen = [kinds[k]() for k in (rng.integers(0, len(kinds), 8) if number else [number] * 3)]
+    return tuple(
+        Variable(f"v{i}", ("a", "b", "c")) if kind is None else Variable.from_encoding(f"v{i}", kind)
+        for i, kind in enumerate(chosen)
+    )
+
+
+def rows_around(variables, rng, rows=300):
+    """Values on the cut points, next to them, special ones, and random ones."""
+    values = np.empty((rows, len(variables)), dtype=np.float32)
+    for j, variable in enumerate(variables):
+        near = [np.float32(v) for v in SPECIAL]
+        if variable.has_intervals:
+            cuts = variable.encoding.cuts.astype(np.float32)
+            near += [*cuts, *np.nextafter(cuts, np.float32(-np.inf)), *np.nextafter(cuts, np.float32(np.inf))]
+        near += [*rng.integers(-3, variable.cardinality + 3, 30), *rng.normal(0, 100, 30)]
+        values[:, j] = rng.choice(np.array(near, dtype=np.float32), rows)
+    return values
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("seed", range(6))
+def test_floats_get_the_codes_of_python(tmp_path, target, seed):
+    rng = np.random.default_rng(seed)
+    variables = variables_of(rng, seed)
+    values = rows_around(variables, rng)
+    features = make_features(variables, "float", gaps=True)
+    codes = TARGETS[target](tmp_path, features, values)
+    np.testing.assert_array_equal(codes, expected(variables, values.astype(np.float64)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_get_the_codes_of_python(tmp_path, target):
+    rng = np.random.default_rng(1)
+    encodings = [
+        Cuts([-5, 3, 200], integer=True),
+        Cuts([2**24 + 1, 2**30 + 1], integer=True),
+        Grid(-16, 1, 40, integer=True),
+        Grid(0, 1024, 9, integer=True),
+        Integers(-3, 6),
+        Cuts([0.5, 7.25]),
+    ]
+    variables = tuple(Variable.from_encoding(f"v{i}", encoding) for i, encoding in enumerate(encodings))
+    near = [-6, -5, -4, 2, 3, 199, 200, 2**24, 2**24 + 1, 2**30, 2**30 + 1, 7, 8, 0, 1, 2**31 - 1, -(2**31) + 1]
+    values = rng.choice(np.array([*near, *range(-20, 40), LOWEST]), (400, len(variables)))
+    features = make_features(variables, "int", gaps=True)
+    codes = TARGETS[target](tmp_path, features, values)
+    np.testing.assert_array_equal(codes, expected(variables, np.where(values == LOWEST, np.nan, values)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_without_gaps_every_code_is_a_state(tmp_path, target):
+    rng = np.random.default_rng(2)
+    variables = variables_of(rng, 1)
+    values = rows_around(variables, rng)
+    values[::7] = np.inf
+    values[::11] = -np.inf
+    codes = TARGETS[target](tmp_path, make_features(variables, "float"), values)
+    assert (codes >= 0).all()
+    assert (codes < [v.cardinality for v in variables]).all()
+
+
+def test_keys_are_in_the_order_of_numbers():
+    numbers = np.array([-np.inf, -1e30, -1.5, -1e-45, 0.0, 1e-45, 1.5, 1e30, np.inf], dtype=np.float32)
+    keys = float_keys(numbers)
+    assert (np.diff(keys) > 0).all()
+    assert float_keys(np.array([-0.0])) == float_keys(np.array([0.0])) == 0
+
+
+def test_short_cut_points_take_two_bytes_and_equal_lists_stand_once():
+    same = Cuts([0.5, 2.5])
+    variables = (Variable.from_encoding("a", same), Variable.from_encoding("b", same))
+    keys, lists = make_features(variables, "float").lists
+    assert keys.dtype == np.int16 or keys.dtype == np.uint16
+    assert (len(keys), lists) == (2, {0: (0, 2), 1: (0, 2)})
+    long, _ = make_features((Variable.from_encoding("a", Cuts([0.1])),), "float").lists
+    assert long.dtype == np.int32
+
+
+def test_raw_values_of_the_wrong_type_are_refused():
+    wide = (Variable.from_encoding("wide", Cuts([2**30 + 1], integer=True)),)
+    assert make_features(wide, None).raw == "int"
+    with pytest.raises(TinybayesError, match="--raw int"):
+        make_features(wide, "float")
+    fine = (Variable.from_encoding("fine", Grid(0, 0.5, 3)),)
+    assert make_features(fine, None).raw == "float"
+    with pytest.raises(TinybayesError, match="--raw float"):
+        make_features(fine, "int")
+    with pytest.raises(TinybayesError, match="one of float, int, none"):
+        make_features(fine, "double")
