@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+import zoo
 from cli_host import run
 from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
@@ -20,12 +21,13 @@ from tinybayes.deploy._boards.boards import BOARDS, PACKAGES, find_board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.measure import measure, measure_program
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, integer_posterior
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
-from tinybayes.model import Fixed, Float, NeuralNet
+from tinybayes.model import Cuts, Fixed, Float, Grid, Integers, NeuralNet, Variable
 
 missing = [f"{tool} (Debian: {packages})" for tool, packages in PACKAGES.items() if shutil.which(tool) is None]
 emulated = pytest.mark.skipif(bool(missing), reason=f"not on this machine: {', '.join(missing)}")
@@ -131,6 +133,22 @@ def test_neural_nets_are_small_and_fast(bits):
     cost = model_cost(net)
     assert found.flash < cost.bytes + 700
     assert found.instructions < 3.3 * cost.multiplications
+
+
+@emulated
+@pytest.mark.parametrize("kind", ["float", "int"])
+def test_raw_values_are_encoded_on_the_board(kind):
+    rng = np.random.default_rng(3)
+    encodings = [Cuts([-3, 5, 9]), Grid(-8, 2, 7), Integers(4, 6), Cuts([])]
+    variables = [Variable.from_encoding(f"v{i}", encoding) for i, encoding in enumerate(encodings)]
+    variables.append(Variable("text", ("a", "b")))
+    net = zoo.random_net(rng, 5, 0, True, [Fixed(3, 1)], False, [*variables, Variable("y", ("p", "q", "r"))])
+    codes = every_state(net, rows=40)
+    rows = make_features(net.variables, kind).values(codes)
+    (found,) = measure(to_c(net, name="net", raw=kind), "net", rows, raw=True, boards=["m0+"])
+    scores = integer_log_joint(net, codes)[0]
+    np.testing.assert_array_equal(found.scores, scores)
+    np.testing.assert_array_equal(found.labels, scores.argmax(axis=1))
 
 
 @emulated

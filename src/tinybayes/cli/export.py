@@ -65,7 +65,7 @@ def export(
     options = _circuit_options(classifier, query, arithmetic)
     chosen = _name_of(model) if name is None else name
     files = make(classifier, to, name=chosen, raw=raw, note=_note(model), **options)
-    boards = _measure(classifier, files, chosen, query) if measured else []
+    boards = _measure(classifier, files, chosen, query, raw) if measured else []
     write_files(files, output)
     page = _note_boards(model, [_figures(b) for b in boards]) if boards else None
     if as_json:
@@ -143,20 +143,24 @@ def _table(files: "Files") -> object:
     return table
 
 
-def _measure(model: "Classifier", files: "Files", name: str, query: str | None) -> "list[Measurement]":
+def _measure(model: "Classifier", files: "Files", name: str, query: str | None, raw: str | None) -> "list[Measurement]":
     import numpy as np
 
     from tinybayes.deploy.measure import measure
+    from tinybayes.deploy.programs.encoding import make_features
     from tinybayes.deploy.programs.plan import rows_with_every_state
     from tinybayes.model import Circuit
 
     variables = model.nodes if isinstance(model, Circuit) else model.variables
     rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
+    takes_raw = not isinstance(model, Circuit) and raw != "none"
+    if takes_raw:
+        rows = make_features(variables, raw).values(rows)
     if isinstance(model, Circuit):  # everything but the queried variable is known
         names = [v.name for v in variables]
         asked = names.index(query) if query is not None else len(names) - 1
         rows[:, asked] = np.iinfo(np.uint8).max if max(v.cardinality for v in variables) < 2**8 else 2**16 - 1
-    return measure({file: str(content) for file, content in files.items()}, name, rows)
+    return measure({file: str(content) for file, content in files.items()}, name, rows, raw=takes_raw)
 
 
 def _figures(board: "Measurement") -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 Instructions are counted by the clock of the emulator: with ``-icount shift=0`` an instruction takes one nanosecond,
 so the timer of the core counts instructions. A block of rows is timed through the prediction and through an empty
-function, and a test with a known sequence checks the count. Flash is what the linker keeps if only `predict` is
-called.
+function, and a test with a known sequence checks the count. Flash is what the linker keeps if only the measured
+function is called: `predict_raw` for rows of raw values, `predict` for rows of codes.
 """
 
 import re
@@ -21,6 +21,19 @@ from tinybayes.errors import error
 LEVELS = ("0", "1", "2", "3", "s")
 ELEMENTS = {f"{kind}int{8 * n}_t": f"<{kind[:1] or 'i'}{n}" for kind in ("u", "") for n in (1, 2, 4)}
 ELEMENTS |= {"float": "<f4", "double": "<f8"}  # the C types of rows and scores
+AROUND_RAW = """#include "measured.h"
+#include "{name}.h"
+{label} measured_call(const {value} *value)
+{{
+    return {name}_predict_raw(value);
+}}
+void measured_scores(const {value} *value, {score} *scores)
+{{
+    {state} x[{width}];
+    {name}_encode(value, x);
+    {name}_scores(x, scores);
+}}
+"""
 AROUND_CIRCUIT = """#include "measured.h"
 #include "{name}.h"
 static struct {name}_memory memory;
@@ -42,10 +55,10 @@ class Measurement:
     """The cost of a prediction on one core, and its answers."""
 
     core: str  # name of the core
-    flash: int  # bytes of code and constants that ``predict`` adds to a program, the compiler's helpers included
+    flash: int  # bytes of code and constants that a prediction adds to a program, the compiler's helpers included
     ram: int  # bytes of static variables that it adds
     stack: int  # the most bytes of stack that it used for any of the rows, down to the deepest byte written
-    instructions: float  # from the first one of ``predict`` to its return, averaged over the rows
+    instructions: float  # from the first one of the function to its return, averaged over the rows
     labels: np.ndarray  # of all rows
     scores: np.ndarray  # of all rows and classes
 
@@ -55,6 +68,7 @@ def measure(
     name: str,
     rows: np.ndarray,
     *,
+    raw: bool = False,
     boards: Sequence[str] = ("m0+", "m4"),
     optimize: str = "s",
     timeout: float = 120.0,
@@ -70,6 +84,8 @@ def measure(
         The result of ``export(model, to="c", name=name)``, and the name.
     rows
         Rows of codes; those of a circuit have a column for every variable, the code for unknown where it is not known.
+    raw
+        Whether the rows hold raw values; then ``predict_raw`` is measured.
     boards
         Some of ``"m0+"``, ``"m3"``, ``"m4"``, ``"m7"``.
     optimize
@@ -77,11 +93,26 @@ def measure(
     timeout
         Seconds that one run may take.
     """
-    files, probe = _probe(texts, name)
+    files, probe = _raw_probe(texts, name) if raw else _probe(texts, name)
     return [
         measure_program(files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout)
         for b in boards
     ]
+
+
+def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
+    """Read from the header how a classifier takes raw values; a function around it encodes them for the scores."""
+    declared = re.search(rf"(\w+) {name}_predict_raw\(const (\w+) value\[(\d+)\]\);", texts.get(f"{name}.h", ""))
+    if declared is None:
+        raise error("a program that takes raw values", "none", where="measure", remedy="leave --raw none out")
+    label, value, width = declared.groups()
+    _, coded = _probe(texts, name)
+    types = {"name": name, "label": label, "value": value, "width": width}
+    around = AROUND_RAW.format(**types, state=coded.element, score=coded.score)
+    own = f"#include <stdint.h>\n{label} measured_call(const {value} *value);\n"
+    own += f"void measured_scores(const {value} *value, {coded.score} *scores);\n"
+    call = Probe("measured.h", "measured_call", value, int(width), label, "measured_scores", coded.score, coded.classes)
+    return {**texts, "measured.h": own, "measured.c": around}, call
 
 
 def _probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
@@ -153,7 +184,7 @@ def _as_elements(rows: np.ndarray, probe: Probe) -> np.ndarray:
     if rows.ndim != 2 or not len(rows) or rows.shape[1] != probe.width:
         raise error(f"rows of {probe.width} codes, at least one", f"shape {rows.shape}", where="rows")
     elements = np.ascontiguousarray(rows, dtype=ELEMENTS[probe.element])
-    if not (elements == rows).all():
+    if not np.array_equal(elements, rows, equal_nan=elements.dtype.kind == "f"):
         remedy = "fill gaps and encode the rows first" if probe.element.startswith("u") else "round them first"
         raise error(f"numbers within {probe.element}", "others", where="rows", remedy=remedy)
     return elements

@@ -88,6 +88,24 @@ class Features:
         encoding = self.variables[feature].encoding
         return encoding.low if isinstance(encoding, Integers) else 0
 
+    def values(self, codes: np.ndarray) -> np.ndarray:
+        """Return raw values that have these codes."""
+        columns = [self._value(v, codes[:, i]) for i, v in enumerate(self.variables)]
+        return np.array(columns, dtype=np.float64).reshape(codes.shape[::-1]).T
+
+    def _value(self, variable: Variable, codes: np.ndarray) -> np.ndarray:
+        encoding = variable.encoding
+        known = np.maximum(codes, 0)
+        if isinstance(encoding, Cuts):
+            cuts = np.ceil(encoding.cuts) if self.raw == "int" else encoding.cuts
+            lowest = cuts[:1] - 1 if self.raw == "int" else np.nextafter(cuts[:1], -np.inf, dtype=np.float32)
+            values = np.concatenate([lowest if len(cuts) else [0.0], cuts])[known]
+        elif isinstance(encoding, Grid):
+            values = encoding.start + encoding.step * known
+        else:
+            values = known + (encoding.low if isinstance(encoding, Integers) else 0.0)
+        return np.where(codes < 0, np.nan if self.raw == "float" else LOWEST, values)
+
     def _keys(self, variable: Variable) -> np.ndarray:
         assert isinstance(variable.encoding, Cuts)
         cuts = variable.encoding.cuts
