@@ -4,8 +4,13 @@ Every message names the expected and the received value, the position, and a rem
 prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class TinybayesError(ValueError):
@@ -14,6 +19,22 @@ class TinybayesError(ValueError):
 
 class FileError(TinybayesError):
     """A file that is damaged, hostile, of another format, or too new; the message names the position in it."""
+
+
+class LimitError(TinybayesError):
+    """Limits that no model keeps; the command line ends with exit code 3."""
+
+
+class TinybayesWarning(UserWarning):
+    """A table that can be learned from, but probably does not mean what the user thinks."""
+
+
+def warn(text: str) -> None:
+    """Warn, naming the line outside of the package that led here; the command line prints the text alone."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, TinybayesWarning, stacklevel=level)
 
 
 def error(

@@ -10,12 +10,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import be_quiet
+from tinybayes.cli._console import be_quiet, warnings_as_remarks
 from tinybayes.cli._options import Commands, Quiet, spelled_out
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.demo import demo
 from tinybayes.cli.explain import explain
-from tinybayes.cli.explore import explore
+from tinybayes.cli.explore import UNREACHED, explore
 from tinybayes.cli.export import export
 from tinybayes.cli.inference import infer
 from tinybayes.cli.learning import fit
@@ -24,7 +24,7 @@ from tinybayes.cli.plot import plot
 from tinybayes.cli.query import query
 from tinybayes.cli.serve import serve
 from tinybayes.cli.tying import tie
-from tinybayes.errors import TinybayesError
+from tinybayes.errors import LimitError, TinybayesError
 
 __all__ = ["app", "main"]
 
@@ -70,7 +70,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Each command: [bold]tinybayes COMMAND --help[/bold]. Exit codes: 0 done, 2 bad input, 130 interrupted.",
+    epilog="Each command: [bold]tinybayes COMMAND --help[/bold]. "
+    "Exit codes: 0 done, 2 bad input, 3 no model keeps the limits, 130 interrupted.",
 )
 
 
@@ -106,14 +107,15 @@ REFUSED = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EPIPE)  # errors after wh
 
 
 def main() -> NoReturn:
-    """Run the command line; an error of the user's is one line on stderr and exit code 2."""
+    """Run the command line; an error of the user's is one line on stderr and exit code 2, of limits 3."""
     _open_streams()
     try:
-        app()
+        with warnings_as_remarks():
+            app()
     except TinybayesError as problem:
         message = " ".join(str(problem).split())
         sys.stderr.write(f"error: {message}\n")
-        sys.exit(2)
+        sys.exit(UNREACHED if isinstance(problem, LimitError) else 2)
     except OSError as problem:
         if problem.errno not in REFUSED or problem.filename is not None:  # not of standard output
             raise

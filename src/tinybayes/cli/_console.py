@@ -7,6 +7,7 @@ always printed.
 import json
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tinybayes.errors import error
+from tinybayes.errors import TinybayesWarning, error
 from tinybayes.report.finite import finite
 
 if TYPE_CHECKING:
@@ -60,6 +61,25 @@ def remark(text: str) -> None:
     """Print a line beside an answer that goes to standard output, unless --quiet."""
     if not _silent:
         say(text, err=True)
+
+
+@contextmanager
+def warnings_as_remarks() -> Iterator[None]:
+    """Print warnings about data as remarks, each once, without the line of code that Python adds."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *position: Any, **more: Any) -> None:
+            if not issubclass(category, TinybayesWarning):
+                others(message, category, *position, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                remark(f"warning: {message}")
+
+        warnings.simplefilter("always", TinybayesWarning)
+        warnings.showwarning = tell
+        yield
 
 
 def suggest(*words: object) -> str:

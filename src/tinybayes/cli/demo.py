@@ -7,7 +7,7 @@ import typer
 
 from tinybayes.cli._console import print_json, say, watched_live
 from tinybayes.cli._options import Json, Seed
-from tinybayes.cli.explore import announcement, default_workers, parse_time, search_progress, tell
+from tinybayes.cli.explore import announcement, default_workers, end, parse_time, search_progress, tell
 
 
 def demo(
@@ -53,8 +53,9 @@ def demo(
         write_files(files, output / "c")
     if as_json:
         print_json({"chosen": result.chosen, "front": result.front, "files": sorted(files)}, output)
-        return
-    tell(result)
-    if files:
+    else:
+        tell(result)
+    end(result)
+    if not as_json:
         say(f"The chosen model as C: {output / 'c' / 'digits.c'}. With your own table:")
         say("  tinybayes explore YOUR_TABLE.csv --target COLUMN --budget 4kB -o search")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.search.explore import Execution, Exploration, State
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
+UNREACHED = 3  # the exit code of a search of which no model keeps the limits
 SHORT = 20.0  # seconds of a search that is too short to start processes for
 
 
@@ -32,7 +33,7 @@ def explore(
     ] = None,
     max_ops: Annotated[int | None, typer.Option(help="Operations of a prediction.")] = None,
     max_error: Annotated[
-        float | None, typer.Option(help="Choose the smallest model with at most this error, such as 0.05.")
+        float | None, typer.Option(help="Choose the smallest model with at most this error: 0.05 is 5 %.")
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
     families: Annotated[
@@ -56,9 +57,10 @@ def explore(
     Ctrl-C ends the search and makes the front of the finished runs; the same command resumes a search.
     """
     from tinybayes.report.html import write_report
-    from tinybayes.search.budget import Budget, parse_size
+    from tinybayes.search.budget import Budget, check_error, parse_size
     from tinybayes.search.explore import explore as run
 
+    check_error(max_error, "--max-error")
     seconds, bits = parse_time(time), None if budget is None else parse_size(budget, "--budget")
     workers, command = execution.workers or default_workers(seconds), shlex.join(["tinybayes", *sys.argv[1:]])
     if not as_json:
@@ -80,9 +82,18 @@ def explore(
         )
     write_report(result.directory)
     if as_json:
-        print_json({"chosen": result.chosen, "front": result.front, "runs": len(result.models)}, output)
-        return
-    tell(result)
+        values = {"chosen": result.chosen, "closest": result.closest, "front": result.front}
+        print_json({**values, "runs": len(result.models)}, output)
+    else:
+        tell(result)
+    end(result)
+
+
+def end(result: "Exploration") -> None:
+    """End the command with an exit code of its own if no model keeps the limits."""
+    if result.chosen is None:
+        say(result.shortfall, err=True)
+        raise typer.Exit(UNREACHED)
 
 
 def default_workers(seconds: float, most: int = 8) -> int:
@@ -102,10 +113,9 @@ def tell(result: "Exploration") -> None:
     if failures:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
     chosen = result.chosen
-    if chosen is None:
-        say("No model was found within the budget: give the search more time, or a larger budget.")
-    else:
-        tested = "" if chosen["test_error"] is None else f", {100 * chosen['test_error']:.1f} % error on the test rows"
+    if chosen is not None:
+        share, rows = chosen["test_error"], result.document["data"]["test_rows"]
+        tested = "" if share is None else f", {100 * share:.1f} % error on {rows:,} test rows"
         say(f"Chosen: {chosen['label']}, {chosen['operations']:,} operations{tested}.")
         say(suggest("export", result.directory, "--to", "c", "-o", "firmware", "--name", "model"))
         say(f"That takes the chosen model; the others of the front are in {result.directory / 'models'}.")

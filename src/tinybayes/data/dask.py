@@ -18,6 +18,7 @@ import pyarrow as pa
 from tinybayes.data._arrow import ArrowEncoder
 from tinybayes.data._scan import Scanner
 from tinybayes.data._table import categories, plain, simple
+from tinybayes.data.checks import weight_scale, weight_sums
 from tinybayes.data.encode import encode_rows, row_weights
 from tinybayes.data.tables import choose_features
 from tinybayes.data.variables import Discretization, Summary
@@ -46,10 +47,11 @@ class DaskTable(Nodes):
     target: Variable | None = None
     weight: str | None = None  # name of a column of row weights
     client: "Client | None" = None  # where to compute; None for Dask's own choice
+    weight_scale: float = 1.0  # the factor of the row weights
 
     def __iter__(self) -> Iterator[Dataset]:
         """Fetch one partition after another, for functions that need rows, such as an evaluation."""
-        encode = partial(_encode, self.variables, self.target, self.weight)
+        encode = partial(_encode, self.variables, self.target, self.weight, self.weight_scale)
         for part in self.frame.to_delayed():
             X, y, weight = _compute(_lazy(encode)(part), self.client)
             if X.shape[1]:
@@ -57,7 +59,7 @@ class DaskTable(Nodes):
 
     def total(self, count: Count) -> np.ndarray:
         """Return the sum of `count` over the partitions, each counted on the worker that holds it."""
-        work = _lazy(partial(_count, self.variables, self.target, self.weight, count))
+        work = _lazy(partial(_count, self.variables, self.target, self.weight, self.weight_scale, count))
         return np.asarray(_compute(_tree([work(part) for part in self.frame.to_delayed()], _add), self.client))
 
 
@@ -103,7 +105,11 @@ def open_dask(
     if summary is None:
         raise error("at least one row", "none", where=WHERE)
     summary.states = {name: summary.states[name] for name in chosen}
-    return DaskTable(frame, summary.features(), summary.class_variable(), weight, client)
+    scale = 1.0
+    if weight is not None:
+        sums = [_lazy(_weight_sums)(part) for part in frame[weight].to_delayed()]
+        scale = weight_scale(_compute(_tree(sums, _add), client))
+    return DaskTable(frame, summary.features(), summary.class_variable(), weight, client, scale)
 
 
 def connect(address: str | os.PathLike[str]) -> "Client":
@@ -228,21 +234,32 @@ def _merge(parts: list[Summary | None]) -> Summary | None:
     return joined
 
 
+def _weight_sums(part: pd.Series) -> np.ndarray:
+    return weight_sums(row_weights(part))
+
+
 def _encode(
-    variables: tuple[Variable, ...], target: Variable | None, weight: str | None, part: pd.DataFrame
+    variables: tuple[Variable, ...], target: Variable | None, weight: str | None, scale: float, part: pd.DataFrame
 ) -> Columns:
     part = plain(part, WHERE)
     table = _as_arrow(part)
     if table is not None:
-        return ArrowEncoder(variables, target, weight)(table)
-    X, y, weights = encode_rows(part, variables, target, weight)
-    return Columns(np.ascontiguousarray(X.T), y, weights)
+        columns = ArrowEncoder(variables, target, weight)(table)
+    else:
+        X, y, weights = encode_rows(part, variables, target, weight)
+        columns = Columns(np.ascontiguousarray(X.T), y, weights)
+    return columns if columns.weight is None else columns._replace(weight=scale * columns.weight)
 
 
 def _count(
-    variables: tuple[Variable, ...], target: Variable | None, weight: str | None, count: Count, part: pd.DataFrame
+    variables: tuple[Variable, ...],
+    target: Variable | None,
+    weight: str | None,
+    scale: float,
+    count: Count,
+    part: pd.DataFrame,
 ) -> np.ndarray:
-    return count([_encode(variables, target, weight, part)])
+    return count([_encode(variables, target, weight, scale, part)])
 
 
 def _add(parts: list[np.ndarray]) -> np.ndarray:

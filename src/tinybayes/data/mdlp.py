@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from tinybayes._kernels.mdlp import cut_points
 from tinybayes._kernels.threads import for_blocks
+from tinybayes.data.checks import repetitions
 from tinybayes.errors import error
 from tinybayes.model.encoding import MISSING
 
@@ -171,12 +172,12 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             The classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, which count as repetitions.
+            Weights; integers count as repetitions, others are scaled to a mean of 1.
         """
         X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            sample_weight = repetitions(_check_sample_weight(sample_weight, X, ensure_non_negative=True))
         classes, codes = np.unique(y, return_inverse=True)
         self.cut_points_ = mdlp_all(X.T, codes, len(classes), sample_weight, fallback=bool(self.fallback))
         self.n_bins_ = np.array([len(cuts) + 1 for cuts in self.cut_points_])

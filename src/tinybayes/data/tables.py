@@ -11,6 +11,7 @@ import pandas as pd
 from tinybayes.data._arrow import ArrowEncoder
 from tinybayes.data._scan import scan_variables
 from tinybayes.data._table import Pieces
+from tinybayes.data.checks import check_classes, check_features, check_rows, weight_scale, weight_sums
 from tinybayes.data.encode import encode_frame, encode_rows, row_weights
 from tinybayes.data.readers import Table, as_table
 from tinybayes.data.variables import Discretization, Part, learn_variables
@@ -40,6 +41,7 @@ class EncodedTable(Nodes):
     variables: tuple[Variable, ...]  # the features
     target: Variable | None = None  # the class; a table without its column yields data sets without `y`
     weight: str | None = None  # the name of a column of row weights
+    weight_scale: float = 1.0  # the factor of these weights
 
     def __iter__(self) -> Iterator[Dataset]:
         pieces = self.table.pieces
@@ -48,8 +50,8 @@ class EncodedTable(Nodes):
                 yield Dataset(self.variables, self.target, columns.X.T, columns.y, columns.weight)
             return
         for frame in self.table.batches():
-            rows = encode_rows(frame, self.variables, self.target, self.weight)
-            yield Dataset(self.variables, self.target, *rows)
+            X, y, weight = encode_rows(frame, self.variables, self.target, self.weight)
+            yield Dataset(self.variables, self.target, X, y, self._scaled(weight))
 
     def total(self, count: Callable[[Iterator[Columns]], np.ndarray]) -> np.ndarray:
         """Return the sum of `count` over the rows, which are shared out to all cores."""
@@ -69,7 +71,11 @@ class EncodedTable(Nodes):
             encode_frame(pd.DataFrame(columns=names), self.variables)  # raises, naming the absent columns
         for group in groups:
             for batch in pieces.read(group, names):
-                yield encoder(batch)
+                columns = encoder(batch)
+                yield columns._replace(weight=self._scaled(columns.weight))
+
+    def _scaled(self, weight: np.ndarray | None) -> np.ndarray | None:
+        return weight if weight is None or self.weight_scale == 1 else weight * self.weight_scale
 
     def in_memory(self) -> Dataset:
         """Return all rows as one data set."""
@@ -96,7 +102,8 @@ def open_dataset(
     features
         Names of the feature columns; by default all others.
     weight
-        Name of a column of row weights, which is then not a feature.
+        Name of a column of row weights, which is then not a feature. Integers count as repetitions of the row; other
+        weights are scaled to a mean of 1, so that weights that sum to 1 mean the same as unscaled ones.
     discretization
         How columns become variables.
 
@@ -107,16 +114,34 @@ def open_dataset(
     table = as_table(source)
     chosen = choose_features(table.columns, target, features, weight, table.name)
 
-    def parts() -> Iterator[Part]:
-        for frame in table.batches():
-            of_class = None if target is None else frame[target]
-            yield frame[chosen], of_class, None if weight is None else row_weights(frame[weight])
+    rows, sums = 0, np.zeros(3)
 
+    def parts() -> Iterator[Part]:
+        nonlocal rows, sums
+        for frame in table.batches():
+            if not rows:  # the first batch has enough rows to show what a column holds
+                check_features(frame[chosen])
+            rows += len(frame)
+            of_class = None if target is None else frame[target]
+            weights = None if weight is None else row_weights(frame[weight])
+            sums = sums if weights is None else sums + weight_sums(weights)
+            yield frame[chosen], of_class, weights
+
+    discretization = discretization or Discretization()
     if table.pieces is not None and weight is None:
-        scanned = scan_variables(table.pieces, chosen, target, discretization or Discretization(), table.declared)
-        return EncodedTable(table, *scanned)
-    variables, class_variable = learn_variables(parts(), discretization or Discretization(), table.declared)
-    return EncodedTable(table, variables, class_variable, weight)
+        next(parts(), None)
+        rows = sum(table.pieces.rows)
+        variables, class_variable = scan_variables(table.pieces, chosen, target, discretization, table.declared)
+    else:
+        variables, class_variable = learn_variables(parts(), discretization, table.declared)
+    scale = weight_scale(sums)
+    rows = max(rows, int(scale * sums[0]))
+    if class_variable is None:
+        check_rows(rows)
+    else:
+        declared = class_variable.name in table.declared
+        check_classes(class_variable.states, rows, f"target {class_variable.name!r}", declared=declared)
+    return EncodedTable(table, variables, class_variable, weight, scale)
 
 
 def choose_features(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tinybayes._kernels.encode import mark_values
+from tinybayes.data.checks import repetitions
 from tinybayes.data.discretize import learn_encodings
 from tinybayes.data.encode import LOOK_UP_RANGE, as_numbers, as_texts, encode_column, infinity
 from tinybayes.errors import error
@@ -284,6 +285,7 @@ class Summary:
             # A column without a value in the first batches was kept too, and may turn out to hold states.
             names = [name for name in frame.columns if self.numeric[name] and not self._kept(name)]
             columns = [_numbers(frame[name]) for name in names]
+            weight = None if weight is None else repetitions(weight)
             encodings = learn_encodings(columns, self.discretizer, y, weight, n_bins=self.discretization.n_bins)
             of = dict(zip(names, encodings, strict=True))
         return tuple(self._variable(name, of) for name in self.states)

@@ -1,6 +1,5 @@
 """The base of the estimators: tables are checked as scikit-learn does and turned into codes, and classes predicted."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,10 +16,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from tinybayes.data.checks import check_classes, check_features, check_rows, repetitions
 from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
-from tinybayes.errors import error
+from tinybayes.errors import error, warn
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.model import BayesNet, Dataset, NeuralNet, Variable
 from tinybayes.options import options_of
@@ -128,18 +128,31 @@ def dataset(
     codes: np.ndarray | None = None,
 ) -> Dataset:
     """Find the variables of a validated table and encode it; without classes there is no target."""
-    weight = None if sample_weight is None else _check_sample_weight(sample_weight, table, ensure_non_negative=True)
+    weight = None
+    if sample_weight is not None:
+        weight = repetitions(_check_sample_weight(sample_weight, table, ensure_non_negative=True))
     is_frame = isinstance(table, pd.DataFrame)
+    frame = table if is_frame else _as_frame(table)
+    _check(frame, classes, weight)
     variables = None if is_frame else matrix_variables(table, weight, discretization)
     target = None if classes is None else Variable("class", tuple(classes.tolist()))
     if variables is None:
-        frame = table if is_frame else _as_frame(table)
         of_class = None
         if target is not None:
             target = Variable(_class_name(frame), target.states)
             of_class = pd.Series(codes, index=frame.index, name=target.name)
         variables, _ = learn_variables([(frame, of_class, weight)], discretization)
     return Dataset(variables, target, encode(table, variables), codes, weight)
+
+
+def _check(frame: pd.DataFrame, classes: np.ndarray | None, weight: np.ndarray | None) -> None:
+    """Refuse a table that does not mean what it says, or warn."""
+    check_features(frame)
+    rows = len(frame) if weight is None else max(len(frame), int(weight.sum()))  # a table of counts has many rows
+    if classes is None:
+        check_rows(rows)
+    else:
+        check_classes(classes.tolist(), rows, "y")
 
 
 def complete_rows(data: Dataset) -> Dataset:
@@ -155,7 +168,7 @@ def complete_rows(data: Dataset) -> Dataset:
         remedy = f"fill them in, or drop columns with many gaps such as {worst!r}"
         raise error("rows without missing values", "none", where="X", remedy=remedy)
     text = f"{out.sum():,} of {len(data):,} rows have missing values (most in {worst!r}): left out of learning"
-    warnings.warn(text, stacklevel=4)  # where the user called fit
+    warn(text)
     return data.rows(np.flatnonzero(~out))
 
 

@@ -20,12 +20,19 @@ class Budget:
     operations
         Operations of a prediction.
     error
-        Choose the cheapest model with at most this validation error, not the most accurate one.
+        Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one.
     """
 
     bits: int | None = None
     operations: int | None = None
     error: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("bits", "operations"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise error("at least 1", limit, where=f"budget, {name}")
+        check_error(self.error)
 
     @property
     def limited(self) -> bool:
@@ -34,8 +41,19 @@ class Budget:
 
     def allows(self, bits: int, operations: int) -> bool:
         """Return whether a price is within the limits."""
-        within_bits = self.bits is None or bits <= self.bits
-        return within_bits and (self.operations is None or operations <= self.operations)
+        return self.excess(bits, operations) <= 1
+
+    def excess(self, bits: int, operations: int) -> float:
+        """Return by which factor a price exceeds the limits, in the worse of them; 1 within them."""
+        prices = ((bits, self.bits), (operations, self.operations))
+        return max([1.0, *(price / limit for price, limit in prices if limit is not None)])
+
+
+def check_error(share: float | None, where: str = "budget") -> None:
+    """Refuse an error that is not a share of the rows."""
+    if share is not None and not 0 <= share <= 1:
+        remedy = f"{share:g} % is {share / 100:g}" if 1 < share <= 100 else ""
+        raise error("an error from 0 to 1, the share of wrong labels", f"{share:g}", where=where, remedy=remedy)
 
 
 def as_budget(budget: Budget | str | None) -> Budget:

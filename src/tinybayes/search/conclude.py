@@ -19,7 +19,7 @@ from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import family_of
 from tinybayes.search.families.family import posteriors_of, view_of
-from tinybayes.search.front import choose, on_front
+from tinybayes.search.front import choose, closest, on_front, shortfall
 from tinybayes.search.study import Run
 from tinybayes.search.trials import Outcome, quality
 from tinybayes.search.views import Views
@@ -36,15 +36,21 @@ class Exploration:
     models
         All runs as JSON objects, the front's marked, as in ``front.json``.
     chosen
-        The best one within the budget; None when nothing is.
+        The best one within the budget; None when no model keeps its limits.
     document
         The whole content of ``front.json``.
+    closest
+        When none is chosen: the one that misses the limits by the least.
+    shortfall
+        When none is chosen: a sentence that says so.
     """
 
     directory: Path
     models: list[dict[str, Any]]
     chosen: dict[str, Any] | None
     document: dict[str, Any]
+    closest: dict[str, Any] | None = None
+    shortfall: str = ""
 
     @property
     def front(self) -> list[dict[str, Any]]:
@@ -64,16 +70,22 @@ def conclude(
     runs = [run for run, _ in finals]
     marked = on_front(runs)
     chosen = choose(runs, budget)
+    nearest = closest(runs, budget) if chosen is None else None
     models = []
     (directory / "models").mkdir(exist_ok=True)
     for (run, outcome), front in zip(finals, marked, strict=True):
-        kept = bool(front) or run is chosen
+        kept = bool(front) or run is chosen or run is nearest
         ended = _finished(run, outcome, views, directory) if kept else None
         models.append(_entry(run, ended, bool(front), directory, views))
     key = None if chosen is None else chosen.key
     document = {**heading, "chosen": key, "failures": list(failures), "models": models}
     _write(directory, document)
-    return Exploration(directory, models, next((m for m in models if m["id"] == key), None), document)
+    entry = {model["id"]: model for model in models}.get
+    if chosen is not None:
+        return Exploration(directory, models, entry(chosen.key), document)
+    missed = None if nearest is None else entry(nearest.key)
+    said = shortfall(nearest, "" if missed is None else missed["label"], budget)
+    return Exploration(directory, models, None, document, missed, said)
 
 
 def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tinybayes.data.readers import read_frame
-from tinybayes.errors import error, near
+from tinybayes.errors import LimitError, error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.options import check_options, documented, option
@@ -126,7 +126,8 @@ def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> N
     least = min((family.smallest_bits(views) for family in families if family.deployable), default=0)
     if budget.bits is not None and budget.bits < least:
         remedy = f"allow {-(-least // 8):,} bytes"
-        raise error(f"a budget of at least {least:,} bits", f"{budget.bits:,}", where="budget", remedy=remedy)
+        expected = f"a budget of at least {least:,} bits, the smallest model"
+        raise error(expected, f"{budget.bits:,}", where="budget", remedy=remedy, kind=LimitError)
 
 
 def _run(search: Search, top: dict[str, Any]) -> Exploration:

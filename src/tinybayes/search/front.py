@@ -57,9 +57,26 @@ def choose(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
     within = [r for r in runs if r.saved and budget.allows(r.bits, r.operations)]
     if budget.error is not None:
         good = [r for r in within if r.error <= budget.error]
-        if good:
-            return min(good, key=lambda r: (r.bits, r.operations, r.error))
+        return min(good, key=lambda r: (r.bits, r.operations, r.error), default=None)
     return min(within, key=lambda r: (*_quality(r), r.bits), default=None)
+
+
+def closest(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
+    """Return the deployable run that misses the budget by the least: the price first, then the error."""
+    saved = [r for r in runs if r.saved]
+    return min(saved, key=lambda r: (budget.excess(r.bits, r.operations), *_quality(r), r.bits), default=None)
+
+
+def shortfall(run: "Run | None", label: str, budget: Budget) -> str:
+    """Say that no model keeps the limits, and which one, with its label, came closest."""
+    if run is None:
+        return "No model that can be exported was finished: give the search more time, or other families."
+    if not budget.allows(run.bits, run.operations):
+        price = f"{run.bits:,} bits and {run.operations:,} operations"
+        return f"No model was found within the budget; the closest takes {price}: {label}. Allow more, or drop columns."
+    wanted, reached = (f"{100 * share:.4g} %" for share in (budget.error or 0.0, run.error))
+    remedy = "Give the search more time or a larger budget, or allow more errors."
+    return f"No model with at most {wanted} error was found; the closest has {reached} on validation: {label}. {remedy}"
 
 
 def _quality(run: "Run") -> tuple[float, float]:

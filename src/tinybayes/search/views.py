@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from tinybayes.data.checks import check_classes, check_features
 from tinybayes.data.encode import encode_column, encode_frame
-from tinybayes.data.variables import Discretization, learn_variables
+from tinybayes.data.variables import Discretization, distinct_values, learn_variables
 from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
@@ -72,6 +73,9 @@ def make_views(
     if not 2 <= classes <= MOST_CLASSES:
         remedy = "name a column of classes; numbers can be cut into classes first"
         raise error(f"2 to {MOST_CLASSES:,} classes", f"{classes:,}", where=f"column {target!r}", remedy=remedy)
+    declared = isinstance(frame[target].dtype, pd.CategoricalDtype)
+    check_classes(distinct_values(frame[target]), len(frame), f"target {target!r}", declared=declared)
+    check_features(frame.drop(columns=target))
     generator = np.random.default_rng([seed, 11])
     if test is None:
         apart = _share(frame[target], 0.2, generator)
@@ -102,7 +106,8 @@ def _share(classes: pd.Series, fraction: float, generator: np.random.Generator) 
         drawn = generator.permutation(np.asarray(rows))
         marked[drawn[: min(round(fraction * len(drawn)), len(drawn) - 1)]] = True
     if not marked.any():
-        raise error("enough rows to set some aside", f"{len(classes)} rows", where="table")
+        got = f"{len(classes)} rows of {classes.nunique()} classes"
+        raise error("enough rows to set some aside", got, where="table", remedy="add rows: 10 of each class or more")
     return marked
 
 
