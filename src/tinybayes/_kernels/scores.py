@@ -135,8 +135,8 @@ def forest_scores(X, layout, out):
             out[row, c] = prior[c]
         for i in order:
             j = parent[i]
-            own_low, own_high = _range(X[row, i], states[i])
-            up_low, up_high = _range(X[row, j], states[j]) if j >= 0 else (0, 1)
+            own_low, own_high = bounds(X[row, i], states[i])
+            up_low, up_high = bounds(X[row, j], states[j]) if j >= 0 else (0, 1)
             for up in range(up_low, up_high):
                 for c in range(classes):
                     top = -np.inf
@@ -157,5 +157,5 @@ def forest_scores(X, layout, out):
 
 
 @jit
-def _range(value, states):
+def bounds(value, states):
     return (value, value + 1) if value >= 0 else (0, states)
