@@ -83,7 +83,7 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
         A Bayesian network with a class.
     row
         Codes of the features, -1 where missing. With missing values, contributions are those of the chain rule, parents
-        before children: what is missing contributes zero, and is summed out of the others.
+        before children: what is missing contributes zero, and is summed out of the others as in `class_scores`.
     against
         The class to compare with; by default the second most probable one.
 

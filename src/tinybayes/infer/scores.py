@@ -29,8 +29,9 @@ def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
     quantised to one `Fixed` format are added up in integers, so that the scores of complete rows are exact.
 
     Networks in one `Fixed` format or one `Codebook` sum out missing values in integers, as an exported program does
-    (`tinybayes.infer.integers.GapArithmetic`). Each addition of two probabilities has an error below 0.0035 nats, and a
-    feature of k states takes k - 1 of them. All other networks, and circuits, sum out missing values exactly.
+    (`tinybayes.infer.integers.GapArithmetic`). Each addition of two probabilities has an error below 0.0035 nats where
+    scores have 10 fractional bits or more, as in all but huge networks, and a missing feature of k states takes k - 1
+    additions. All other networks, and circuits, sum out missing values exactly.
 
     Parameters
     ----------
