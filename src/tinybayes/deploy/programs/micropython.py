@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from tinybayes._kernels.gaps import PRECISE
 from tinybayes.deploy.bits import pack_bits
 from tinybayes.deploy.programs.encoding import Features
+from tinybayes.deploy.programs.forest import branches
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
+from tinybayes.infer.integers import GapArithmetic
 from tinybayes.model import BayesNet, Fixed, Grid, NeuralNet
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import Layer
@@ -27,6 +30,60 @@ def scores(x):
         _add(sums, first)
 {shared}    return sums
 '''
+
+GAPS = '''
+def _add(sums, row):
+    """Add a row of the table to the sums of all classes."""
+{add}
+
+def _log_add(a, b):
+    """Return log(exp(a) + exp(b)){how}."""
+    if a < b:
+        a, b = b, a
+{log_add}
+
+def _range(code, states):
+    """Return the states that a feature may have."""
+    return range(code, code + 1) if 0 <= code < states else range(states)
+
+
+def _sum_out(x):
+    """Return the scores of a row with missing values: features send the sums over their values to their parents."""
+    sums, inbox = {start}, {{}}
+    for first, feature, states, parent, above in _FOREST:
+        received, values = inbox.get(feature), _range(x[feature], states)
+        sent = inbox.setdefault(parent, [0] * ({classes} * above)) if parent >= 0 else sums
+        for up in _range(x[parent], above) if parent >= 0 else (0,):
+            for c in range({classes}):
+                message = None
+                for value in values:
+                    k = {classes} * (first + states * up + value) + c
+                    term = received[{classes} * value + c] if received else 0
+                    term {entry}
+                    message = term if message is None else _log_add(message, term)
+                sent[{classes} * up + c] += message
+    return sums
+
+
+def scores(x):
+    """Return the scores of all classes for a row of states, of which -1 is missing; the largest wins."""
+    sums = list(_START)
+    for first, feature, states, parent, _ in reversed(_FOREST):  # parents first, so that their codes are checked
+        if not 0 <= x[feature] < states:
+            return _sum_out(x)
+        if parent >= 0:
+            first += states * x[parent]
+        _add(sums, first + x[feature])
+    return {sums}
+'''
+TABLE_LOG = """    distance = {distance}
+    i = distance >> 8
+    if i >= 32:
+        return a
+    return a + _LOG[i] - ((_LOG[i] - _LOG[i + 1]) * (distance & 255) >> 8)
+"""
+FLOAT_LOG = """    return a + log(1 + exp(b - a)) if b > -float("inf") else a
+"""
 
 SHARED = """    shared = {start}
     for first, steps in _COMMON:
@@ -183,18 +240,21 @@ EITHER = """        if layer[7]:
 
 
 def to_micropython(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
 ) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
     The module of a network in one `Fixed` format or one `Codebook`, or of a neural net, imports nothing and computes
     with integers only, the same as in `to_c`. Networks of floats are added up in the floats of the board, with
-    ``struct`` to read them.
+    ``struct`` to read them. With `gaps` a code that is not a state, such as -1, is missing; without, rows must be
+    complete.
     """
     check_name(name)
-    plan = make_plan(net, raw)
+    plan = make_plan(net, raw, gaps=gaps)
     out = "".join(f"# {line}\n" for line in plan.facts(note))
-    needed = ["pack", "unpack"] * (plan.features.raw == "float") + ["unpack_from"] * (plan.score == "float")
+    floats = isinstance(plan, TablePlan) and plan.values is None
+    out += "from math import exp, log\n" if floats and plan.features.gaps else ""
+    needed = ["pack", "unpack"] * (plan.features.raw == "float") + ["unpack_from"] * floats
     out += f"from struct import {', '.join(needed)}\n\n" if needed else "\n"
     out += _names("FEATURES", [v.name for v in plan.variables]) + _names("CLASSES", plan.target.states) + "\n"
     out += (_body(plan) if isinstance(plan, TablePlan) else _net_body(plan)) + PREDICT
@@ -209,9 +269,13 @@ def _body(plan: TablePlan) -> str:
     if plan.values is not None and not isinstance(plan.form, Fixed):
         out += "# What a code adds to a score.\n" + _tuple("_LEVEL", [str(v) for v in plan.values.tolist()])
     start = plan.worth(terms.constant).astype(np.float64).sum(axis=0)
-    out += "# What all rows begin with, and (first row, ((feature, stride), ...)) of each table.\n"
     kind = np.float32 if plan.values is None else np.int64
-    out += _tuple("_START", [_number(v) for v in start.astype(kind)]) + _tuple("_TERMS", _terms(terms.terms))
+    if plan.values is not None:
+        out += f"FRACTION = {plan.fraction}  # a score is in units of 2**-FRACTION nats\n"
+    out += "# What all rows begin with.\n" + _tuple("_START", [_number(v) for v in start.astype(kind)])
+    if plan.features.gaps:
+        return out + _gaps(plan)
+    out += "# The (first row, ((feature, stride), ...)) of each table.\n" + _tuple("_TERMS", _terms(terms.terms))
     out += f"_TABLE = {_bytes(plan, terms.rows)}\n"
     if terms.has_common:
         out += "# The same of the tables without the class, which add the same to all scores.\n"
@@ -219,6 +283,35 @@ def _body(plan: TablePlan) -> str:
         entry = _entry(plan, "_ENTRIES", "first") if terms.common else "+= 0"
         shared = SHARED.format(start=_number(plan.worth(terms.common_constant).sum()), entry=entry)
     return out + "\n" + FUNCTIONS.format(add=_add(plan), shared=shared)
+
+
+def _gaps(plan: TablePlan) -> str:
+    """Write the forest of features, the tables, and the function ``scores`` that sums out missing values."""
+    rule, shift = plan.arithmetic, plan.shift
+    out = "# Each table: its first row, its feature and the number of states, the parent or -1 and its states.\n"
+    out += _tuple("_FOREST", [repr(tuple(branch)) for branch in branches(plan)])
+    out += f"_TABLE = {_bytes(plan, plan.terms.rows)}\n"
+    if rule is not None:
+        out += "# log(1 + exp(-i / 4)).\n" + _tuple("_LOG", [str(v) for v in rule.table.tolist()])
+    return (
+        out
+        + "\n"
+        + GAPS.format(
+            add=_add(plan),
+            how="" if rule is None else ", interpolated in a table",
+            log_add=FLOAT_LOG if rule is None else TABLE_LOG.format(distance=_distance(rule)),
+            start=f"[s << {shift} for s in _START]" if shift else "list(_START)",
+            classes=plan.classes,
+            entry=_entry(plan, "_TABLE", "k", shift),
+            sums=f"[s << {shift} for s in sums]" if shift else "sums",
+        )
+    )
+
+
+def _distance(rule: GapArithmetic) -> str:
+    """Write the distance of a and b in units of 2**-10 nats."""
+    finer = rule.fraction - PRECISE
+    return "a - b" if not finer else f"(a - b) {'>>' if finer > 0 else '<<'} {abs(finer)}"
 
 
 def _add(plan: TablePlan) -> str:
@@ -232,8 +325,8 @@ def _add(plan: TablePlan) -> str:
     return f"    k = {classes} * row\n    for c in range({classes}):\n        sums[c] {entry}\n        k += 1\n"
 
 
-def _entry(plan: TablePlan, table: str, k: str) -> str:
-    """Write how entry k of a table changes a score."""
+def _entry(plan: TablePlan, table: str, k: str, shift: int = 0) -> str:
+    """Write how entry k of a table changes a score; a code of a fixed point is shifted."""
     if plan.values is None:
         return f'+= unpack_from("<f", {table}, 4 * {k})[0]'
     size, width = plan.bits, _bytes_of(plan)
@@ -244,9 +337,11 @@ def _entry(plan: TablePlan, table: str, k: str) -> str:
         code = f"{table}[{size} * {k} >> 3]" if size > 1 else f"{table}[{k} >> 3]"
         if 8 % size:  # a code may begin in one byte and end in the next
             code = f"({code} | {table}[({size} * {k} >> 3) + 1] << 8)"
-        shift = f"({size} * {k} & 7)" if size > 1 else f"({k} & 7)"
-        code = f"{code} >> {shift} & {2**size - 1}"
-    return f"-= {code}" if isinstance(plan.form, Fixed) else f"+= _LEVEL[{code}]"
+        within = f"({size} * {k} & 7)" if size > 1 else f"({k} & 7)"
+        code = f"{code} >> {within} & {2**size - 1}"
+    if isinstance(plan.form, Fixed):
+        return f"-= ({code}) << {shift}" if shift else f"-= {code}"
+    return f"+= _LEVEL[{code}]"
 
 
 def _bytes(plan: TablePlan, codes: np.ndarray) -> str:
@@ -334,13 +429,19 @@ def _net_body(plan: NetPlan) -> str:
 def _inputs(plan: NetPlan) -> tuple[str, str]:
     """Return constants, and the line from states to values."""
     inputs = plan.net.inputs
+    states, data, limit = [v.cardinality for v in plan.variables], "", ""
+    if plan.features.gaps:  # a missing value is zero after centring
+        same = len(set(states)) == 1
+        limit = f" if 0 <= x[f] < {states[0] if same else '_STATES[f]'} else 0"
+        data = "" if same else _tuple("_STATES", [str(k) for k in states])
     in_order = inputs.feature.tolist() == list(range(len(plan.variables))) and (inputs.state < 0).all()
     if in_order and len(np.unique(inputs.multiplier)) == len(np.unique(inputs.center)) == 1:
-        return "", f"    values = [{inputs.multiplier[0]} * s - {inputs.center[0]} for s in x]"
+        value = f"{inputs.multiplier[0]} * x[f] - {inputs.center[0]}"
+        return data, f"    values = [{value}{limit} for f in range({len(inputs)})]"
     columns = zip(*(a.tolist() for a in (inputs.feature, inputs.state, inputs.multiplier, inputs.center)), strict=True)
-    data = "# Each column: its feature, its state or -1, its multiplier, its centre.\n_COLUMNS = (\n"
+    data += "# Each column: its feature, its state or -1, its multiplier, its centre.\n_COLUMNS = (\n"
     data += "".join(f"    {column},\n" for column in columns) + ")\n"
-    return data, "    values = [m * (x[f] if s < 0 else x[f] == s) - c for f, s, m, c in _COLUMNS]"
+    return data, f"    values = [m * (x[f] if s < 0 else x[f] == s) - c{limit} for f, s, m, c in _COLUMNS]"
 
 
 def _layer(layer: Layer, shape: tuple[int, ...]) -> str:

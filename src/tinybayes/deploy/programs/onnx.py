@@ -2,34 +2,44 @@
 
 import importlib
 import json
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
+from tinybayes._kernels.gaps import PRECISE
 from tinybayes.deploy.programs.encoding import Features
+from tinybayes.deploy.programs.forest import Branch, branches
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
 from tinybayes.errors import error
+from tinybayes.infer.integers import GapArithmetic
 from tinybayes.model import MISSING, BayesNet, Categories, Cuts, Fixed, Grid, Integers, NeuralNet, Variable
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import PEAK, Layer
 
 OPSET, IR = 13, 8  # old enough for every runtime of the last years
 LARGEST = 2**31 - 2**16  # bytes of a file: the limit of protocol buffers, minus some room for everything but tables
+MAX_NODES = 20_000  # of the part that sums out missing values
+FAR = -(2**40)  # log-probability of a state that is ruled out: so low that adding it changes nothing
 
 _TYPES: dict[type, int] = {np.float32: 1, np.int32: 6, np.int64: 7}  # numbers of the standard, TensorProto.DataType
 
 
 class Graph:
-    """An ONNX graph in the making: nodes and constants; values are known by their names."""
+    """An ONNX graph in the making: nodes and constants; values are known by their names.
 
-    def __init__(self) -> None:
+    A graph inside another one has the other one's constants, and a prefix that makes the names of its values unique.
+    """
+
+    def __init__(self, prefix: str = "", outer: "Graph | None" = None) -> None:
         self.nodes: list[tuple[str, list[str], str, dict[str, Any]]] = []
-        self.constants: dict[str, np.ndarray] = {}
+        self.constants: dict[str, np.ndarray] = {} if outer is None else outer.constants
+        self.prefix = prefix
 
     def add(self, operation: str, *inputs: str, named: str = "", **options: Any) -> str:
         """Add a node, and return the name of its result."""
-        named = named or f"{operation.lower()}_{len(self.nodes)}"
+        named = named or f"{self.prefix}{operation.lower()}_{len(self.nodes)}"
         self.nodes.append((operation, list(inputs), named, options))
         return named
 
@@ -39,25 +49,30 @@ class Graph:
 
     def constant(self, name: str, values: Any, kind: type = np.int64) -> str:
         """Keep an array, and return its name."""
-        self.constants[name] = np.ascontiguousarray(values, dtype=kind)
+        self.constants[name] = np.asarray(values, dtype=kind, order="C")
         return name
 
-    def total(self, values: str, axis: int, *, keep: bool = False) -> str:
-        """Sum over an axis."""
-        return self.add("ReduceSum", values, self.constant(f"axis_{axis}", [axis]), keepdims=int(keep))
+    def total(self, values: str, *axes: int, keep: bool = False) -> str:
+        """Sum over axes."""
+        return self.add("ReduceSum", values, self.axes(*axes), keepdims=int(keep))
+
+    def axes(self, *axes: int) -> str:
+        """Return a list of axes."""
+        return self.constant(f"axis_{'_'.join(map(str, axes))}", axes)
 
 
 def to_onnx(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
 ) -> dict[str, bytes]:
     """Write a classifier as an ONNX model; needs the package ``onnx``.
 
     The model ``NAME.onnx`` takes states, ``x`` of shape (rows, features) and type int64, and gives ``label`` (int64,
     the first of equally probable classes) and ``scores``: the 32-bit integers of `to_c`, or 32-bit floats whose error
-    the model's description bounds. When features have cut points, ``NAME_raw.onnx`` takes measurements, ``value``.
+    the model's description bounds. ``NAME_raw.onnx`` takes raw values, ``value``. With `gaps` a code that is not a
+    state, such as -1, is missing; without, rows must be complete.
     """
     check_name(name)
-    plan = make_plan(net, raw)
+    plan = make_plan(net, raw, gaps=gaps)
     if (size := plan.entries * 4) > LARGEST:
         remedy = "export to C, or use a smaller structure"
         raise error(f"tables of at most {LARGEST:,} bytes", f"{size:,}", where="onnx", remedy=remedy)
@@ -84,17 +99,16 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     if isinstance(plan, NetPlan):
         _net_scores(graph, plan, x)
     else:
-        _table_scores(graph, plan, x)
+        _bayes_scores(graph, plan, x)
     graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=0)
-    score = types.FLOAT if plan.score == "float" else types.INT32
+    result = (types.FLOAT if plan.score == "float" else types.INT32, ["rows", plan.classes])
     results = [
         helper.make_tensor_value_info("label", types.INT64, ["rows"]),
-        helper.make_tensor_value_info("scores", score, ["rows", plan.classes]),
+        helper.make_tensor_value_info("scores", *result),
     ]
     inputs = [helper.make_tensor_value_info(given, kind, ["rows", len(plan.variables)])]
     constants = [package.numpy_helper.from_array(array, key) for key, array in graph.constants.items()]
-    nodes = [helper.make_node(op, taken, [made], **options) for op, taken, made, options in graph.nodes]
-    built = helper.make_graph(nodes, name, inputs, results, constants)
+    built = helper.make_graph(_nodes(helper, graph, result), name, inputs, results, constants)
     model = helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
     model.producer_name, model.doc_string = "tinybayes", "\n".join(plan.facts(note))
     properties = {
@@ -108,12 +122,160 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _table_scores(graph: Graph, plan: TablePlan, x: str) -> None:
+def _nodes(helper: Any, graph: Graph, result: Any) -> list[Any]:
+    """Write the nodes of a graph, and the graphs inside it, which give the result under the name of their last node."""
+
+    def written(option: Any) -> Any:
+        if not isinstance(option, Graph):
+            return option
+        gives = helper.make_tensor_value_info(option.nodes[-1][2], *result)
+        return helper.make_graph(_nodes(helper, option, result), option.prefix, [], [gives])
+
+    return [
+        helper.make_node(operation, taken, [made], **{key: written(option) for key, option in options.items()})
+        for operation, taken, made, options in graph.nodes
+    ]
+
+
+def _bayes_scores(graph: Graph, plan: TablePlan, x: str) -> None:
+    """Add everything from states `x` to ``scores``; the slower way for missing values is taken if there are some."""
+    forest = branches(plan) if plan.features.gaps else ()
+    if not forest:
+        _table_scores(graph, plan, x, "scores")
+        return
+    missing = graph.constant("missing", MISSING)
+    codes = graph.add("Where", _known(graph, plan.features, x), x, missing)
+    count = graph.total(graph.cast(graph.add("Equal", codes, missing), np.int64), 0, 1)
+    some = graph.add("Greater", count, graph.constant("nought", 0))
+    complete, incomplete = Graph("complete_", graph), Graph("gaps_", graph)
+    _table_scores(complete, plan, x, "complete_scores")
+    _summed_out(incomplete, plan, forest, codes)
+    if (size := len(incomplete.nodes)) > MAX_NODES:
+        expected = f"at most {MAX_NODES:,} nodes that sum out missing values"
+        raise error(expected, f"{size:,}", where="onnx", remedy="use gaps=False, and fill the gaps")
+    graph.add("If", some, named="scores", then_branch=incomplete, else_branch=complete)
+
+
+def _known(graph: Graph, features: Features, x: str) -> str:
+    """Tell which codes are states; others are missing."""
+    states = graph.constant("states", [v.cardinality for v in features.variables])
+    above = graph.add("GreaterOrEqual", x, graph.constant("nought", 0))
+    return graph.add("And", above, graph.add("Less", x, states))
+
+
+def _summed_out(graph: Graph, plan: TablePlan, forest: tuple[Branch, ...], codes: str) -> None:
+    """Score rows with missing values: features send the sums over their values to their parents, leaves first.
+
+    A message has the axes (rows, features of a group, values of the parent, classes).
+    """
+    kind: type = np.float32 if plan.values is None else np.int64
+    total = _start(graph, plan, kind)
+    inbox: dict[int, dict[str, list[int]]] = defaultdict(dict)  # of each feature: messages, and its children in them
+    wide = graph.add("Unsqueeze", codes, graph.axes(2, 3))
+    for number, group in enumerate(_groups(forest)):
+        below = _possible(graph, group, wide, kind, number)
+        if inbox[group[0].feature]:
+            below = graph.add("Add", below, _received(graph, [inbox[b.feature] for b in group]))
+        message = _message(graph, plan, _entries(graph, plan, group, number), below, group[0].states)
+        if group[0].parent < 0:
+            total = graph.add("Add", total, graph.total(message, 1, 2))
+        else:
+            for position, branch in enumerate(group):
+                inbox[branch.parent].setdefault(message, []).append(position)
+    graph.cast(total, np.float32 if plan.values is None else np.int32)
+
+
+def _groups(forest: tuple[Branch, ...]) -> list[list[Branch]]:
+    """Group the features that are summed out together: equally far above the leaves, and of equal tables."""
+    height: dict[int, int] = defaultdict(int)
+    groups: dict[tuple[int, int, int], list[Branch]] = defaultdict(list)
+    for branch in forest:
+        groups[height[branch.feature], branch.states, branch.above].append(branch)
+        height[branch.parent] = max(height[branch.parent], height[branch.feature] + 1)
+    return [groups[key] for key in sorted(groups)]
+
+
+def _possible(graph: Graph, group: list[Branch], codes: str, kind: type, number: int) -> str:
+    """Return zero for the states that features may have, else a very low number: (states, rows, features, 1, 1)."""
+    states, lowest = group[0].states, -np.inf if kind is np.float32 else FAR
+    own = graph.add("Gather", codes, graph.constant(f"group_{number}", [b.feature for b in group]), axis=1)
+    state = graph.constant(f"states_{states}", np.arange(states).reshape(-1, 1, 1, 1, 1))
+    missing = graph.add("Equal", own, graph.constant("missing", MISSING))
+    possible = graph.add("Or", graph.add("Equal", own, state), missing)
+    return graph.add("Where", possible, graph.constant("possible", 0, kind), graph.constant("impossible", lowest, kind))
+
+
+def _received(graph: Graph, inboxes: list[dict[str, list[int]]]) -> str:
+    """Add up the messages of the children: (states, rows, features, 1, classes)."""
+    sums = []
+    for inbox in inboxes:
+        parts = []
+        for message, children in inbox.items():
+            index = graph.constant(f"children_{len(graph.nodes)}", children)
+            part = graph.add("Gather", message, index, axis=1)
+            parts.append(part if len(children) == 1 else graph.total(part, 1, keep=True))
+        total = parts[0]
+        for part in parts[1:]:
+            total = graph.add("Add", total, part)
+        sums.append(total)
+    joined = sums[0] if len(sums) == 1 else graph.add("Concat", *sums, axis=1)
+    return graph.add("Unsqueeze", graph.add("Transpose", joined, perm=[2, 0, 1, 3]), graph.axes(3))
+
+
+def _entries(graph: Graph, plan: TablePlan, group: list[Branch], number: int) -> str:
+    """Gather the entries of tables: (states, 1, features, values of the parent, classes)."""
+    states, above = group[0].states, np.arange(group[0].above)
+    first = np.array([b.first + states * above for b in group])
+    state = graph.constant(f"rows_{states}", np.arange(states).reshape(-1, 1, 1, 1))
+    rows = graph.add("Add", graph.constant(f"group_{number}_first", first[None, None]), state)
+    entries = _gathered(graph, plan, "table", plan.terms.rows, rows)
+    if plan.values is None:
+        return entries
+    wide = graph.cast(entries, np.int64)
+    return graph.add("Mul", wide, graph.constant("unit_64", -(2**plan.shift))) if isinstance(plan.form, Fixed) else wide
+
+
+def _message(graph: Graph, plan: TablePlan, entries: str, below: str, states: int) -> str:
+    """Sum probabilities over the states; integers one after another, since the order matters to the last bit."""
+    if plan.arithmetic is None:
+        terms = graph.add("Add", entries, below)
+        top = graph.add("ReduceMax", terms, axes=[0], keepdims=0)
+        top = graph.add("Max", top, graph.constant("finite", -1e30, np.float32))  # no difference of infinities
+        parts = graph.add("Exp", graph.add("Sub", terms, top))
+        return graph.add("Add", graph.add("Log", graph.total(parts, 0)), top)
+    more = _log_table(graph, plan.arithmetic)
+    message = ""
+    for state in range(states):
+        index = graph.constant(f"state_{state}", state)
+        term = graph.add("Add", *(graph.add("Gather", part, index, axis=0) for part in (entries, below)))
+        message = _log_add(graph, plan.fraction, message, term, more) if message else term
+    return message
+
+
+def _log_table(graph: Graph, arithmetic: GapArithmetic) -> str:
+    """Tabulate ``log(1 + exp(-distance))`` for all distances that matter, in units of 2**-10 nats or coarser ones."""
+    fraction, table = arithmetic.fraction, arithmetic.table
+    distances = np.arange(0, 2**13 if fraction >= 0 else 0, 2 ** max(0, PRECISE - fraction))
+    i = distances >> 8
+    values = np.append(table[i] - ((table[i] - table[i + 1]) * (distances & 255) >> 8), 0)
+    graph.constant("farthest", len(values) - 1)
+    return graph.constant("log_table", values)
+
+
+def _log_add(graph: Graph, fraction: int, a: str, b: str, more: str) -> str:
+    """Return the larger number, and what the table adds to it."""
+    distance = graph.add("Abs", graph.add("Sub", a, b))
+    if fraction > PRECISE:
+        distance = graph.add("Div", distance, graph.constant("distance_unit", 2 ** (fraction - PRECISE)))
+    nearest = graph.add("Min", distance, "farthest")
+    return graph.add("Add", graph.add("Max", a, b), graph.add("Gather", more, nearest))
+
+
+def _table_scores(graph: Graph, plan: TablePlan, x: str, named: str) -> None:
     """Add up the tables that depend on the class, then those that do not."""
-    terms, worth = plan.terms, plan.worth
     kind = np.float32 if plan.values is None else np.int32
-    start = worth(terms.constant).astype(np.float64).sum(axis=0) + worth(terms.common_constant).astype(np.float64).sum()
-    parts = [graph.constant("start", start.reshape(1, -1), kind)]
+    parts = [_start(graph, plan, kind)]
+    terms = plan.terms
     if terms.terms:
         parts.append(_sum(graph, plan, "table", terms.terms, terms.rows, x))
     if terms.common:
@@ -124,7 +286,14 @@ def _table_scores(graph: Graph, plan: TablePlan, x: str) -> None:
     total = parts[0]
     for part in parts[1:-1]:
         total = graph.add("Add", total, part)
-    graph.add("Add", total, parts[-1], named="scores")
+    graph.add("Add", total, parts[-1], named=named)
+
+
+def _start(graph: Graph, plan: TablePlan, kind: type) -> str:
+    """Return what all rows begin with."""
+    parts = [plan.worth(part).astype(np.float64) for part in (plan.terms.constant, plan.terms.common_constant)]
+    start = (parts[0].sum(axis=0) + parts[1].sum()) * 2**plan.shift
+    return graph.constant(f"{graph.prefix}start", start.reshape(1, -1), kind)
 
 
 def _rows(graph: Graph, terms: tuple[Term, ...], features: int, x: str, name: str) -> str:
@@ -143,14 +312,22 @@ def _rows(graph: Graph, terms: tuple[Term, ...], features: int, x: str, name: st
 def _sum(graph: Graph, plan: TablePlan, name: str, terms: tuple[Term, ...], codes: np.ndarray, x: str) -> str:
     """Gather the rows of all tables, and add up the values of their codes; without the class, in one column."""
     rows, keep = _rows(graph, terms, len(plan.variables), x, name), codes.ndim == 1
+    total = graph.total(_gathered(graph, plan, name, codes, rows), 1, keep=keep)
+    return (
+        graph.add("Mul", total, graph.constant("unit", -(2**plan.shift), np.int32))
+        if isinstance(plan.form, Fixed)
+        else total
+    )
+
+
+def _gathered(graph: Graph, plan: TablePlan, name: str, codes: np.ndarray, rows: str) -> str:
+    """Gather rows of a table: floats, levels of a codebook, or codes of a fixed point."""
     if plan.values is None:
-        entries = graph.add("Gather", graph.constant(name, codes, np.float32), rows, axis=0)
-        return graph.total(entries, 1, keep=keep)
+        return graph.add("Gather", graph.constant(name, codes, np.float32), rows, axis=0)
     numbers = graph.cast(graph.add("Gather", graph.constant(name, codes, codes.dtype.type), rows, axis=0), np.int32)
     if isinstance(plan.form, Fixed):
-        return graph.add("Neg", graph.total(numbers, 1, keep=keep))
-    levels = graph.add("Gather", graph.constant("level", plan.values, np.int32), numbers, axis=0)
-    return graph.total(levels, 1, keep=keep)
+        return numbers
+    return graph.add("Gather", graph.constant("level", plan.values, np.int32), numbers, axis=0)
 
 
 def encode_values(graph: Graph, features: Features) -> str:
@@ -243,7 +420,7 @@ def _with_gaps(graph: Graph, features: Features, value: str, number: type, codes
 def _net_scores(graph: Graph, plan: NetPlan, x: str) -> None:
     """Add everything from states `x` to ``scores``, in 32-bit integers that hold every sum exactly."""
     net = plan.net
-    values = _inputs(graph, net, x)
+    values = _inputs(graph, plan, x)
     for number, (layer, shape) in enumerate(zip(net.layers, net.shapes, strict=True)):
         weights = graph.constant(f"weights_{number}", layer.weights.reshape(-1, layer.units), np.int32)
         if layer.convolution:
@@ -260,16 +437,20 @@ def _net_scores(graph: Graph, plan: NetPlan, x: str) -> None:
             values = graph.add("Reshape", values, graph.constant("flat", [0, -1]))
 
 
-def _inputs(graph: Graph, net: NeuralNet, x: str) -> str:
-    """Turn states into the inputs of the first layer."""
-    inputs = net.inputs
-    values = graph.add("Gather", x, graph.constant("feature", inputs.feature), axis=1)
+def _inputs(graph: Graph, plan: NetPlan, x: str) -> str:
+    """Turn states into the inputs of the first layer; a missing value enters as zero."""
+    inputs, feature = plan.net.inputs, graph.constant("feature", plan.net.inputs.feature)
+    values = graph.add("Gather", x, feature, axis=1)
     if (inputs.state >= 0).any():
         seen = graph.cast(graph.add("Equal", values, graph.constant("state", inputs.state)), np.int64)
         is_state = graph.constant("is_indicator", inputs.state >= 0, np.bool_)
         values = graph.add("Where", is_state, seen, values)
     values = graph.add("Mul", values, graph.constant("multiplier", inputs.multiplier))
-    return graph.cast(graph.add("Sub", values, graph.constant("center", inputs.center)), np.int32)
+    values = graph.add("Sub", values, graph.constant("center", inputs.center))
+    if plan.features.gaps:
+        known = graph.add("Gather", _known(graph, plan.features, x), feature, axis=1)
+        values = graph.add("Where", known, values, graph.constant("nought", 0))
+    return graph.cast(values, np.int32)
 
 
 def _windows(graph: Graph, values: str, shape: tuple[int, ...], number: int) -> str:

@@ -27,7 +27,8 @@ from tinybayes.deploy.programs.encoding import Features, make_features
 from tinybayes.deploy.programs.names import plain, upwards
 from tinybayes.deploy.programs.program import unsigned
 from tinybayes.errors import error
-from tinybayes.infer.integers import integer_levels
+from tinybayes.infer.integers import GapArithmetic, gap_arithmetic, integer_levels
+from tinybayes.infer.scorer import forest_parents
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, NumberFormat, Variable
 from tinybayes.model.layout import strides
 from tinybayes.model.neural_net import LARGEST, PEAK, Layer
@@ -103,6 +104,13 @@ class TablePlan(_Plan):
     # For each code the integer that it adds to a score; None for floats, which are added as they are.
     values: np.ndarray | None
     fraction: int  # an integer score is in units of ``2**-fraction`` nats
+    # How integers sum out missing values; None for floats, and where rows must be complete.
+    arithmetic: GapArithmetic | None = None
+
+    @property
+    def shift(self) -> int:
+        """The bits by which sums of values are shifted up to the unit of scores."""
+        return 0 if self.arithmetic is None else self.arithmetic.shift
 
     @property
     def score(self) -> str:
@@ -145,6 +153,7 @@ class TablePlan(_Plan):
             f"A classifier of {len(self.variables)} features into {self.classes} classes, by tinybayes.",
             f"Price: {model_cost(self.net)}; entries are {self.form}.",
             f"Scores are {self.unit}.",
+            "Missing values are summed out." if self.features.gaps else "Rows must be complete.",
             *([plain(note)] if note else []),
             f"Model {self.fingerprint}.",
         ]
@@ -182,12 +191,14 @@ class TablePlan(_Plan):
         return _hash(parts)
 
 
-def make_table_plan(net: object, raw: str | None = "none") -> TablePlan:
-    """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums."""
+def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False) -> TablePlan:
+    """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums.
+
+    With `gaps` missing values are summed out, if the features are a forest; other plans take complete rows only.
+    """
     if not isinstance(net, BayesNet):
         remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
         raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
-    features = make_features(net.variables, raw)
     _check_states(net.nodes)
     formats = {cpd.format for cpd in net.cpds}
     form = next(iter(formats))
@@ -201,7 +212,11 @@ def make_table_plan(net: object, raw: str | None = "none") -> TablePlan:
     elif isinstance(form, Codebook):
         values, fraction = integer_levels(net)
     assert net.target is not None
-    plan = TablePlan(net.target, features, net, terms, form, values, fraction)
+    arithmetic = gap_arithmetic(net) if gaps else None
+    forest = gaps and forest_parents(net) is not None and (values is None or arithmetic is not None)
+    features = make_features(net.variables, raw, gaps=forest)
+    fraction = fraction if arithmetic is None else arithmetic.fraction
+    plan = TablePlan(net.target, features, net, terms, form, values, fraction, arithmetic)
     if values is not None and plan.reach > LARGEST:
         remedy = "quantise to fewer bits"
         raise error("sums of all tables below 2**31", f"{plan.reach:,}", where="integer sums", remedy=remedy)
@@ -319,6 +334,7 @@ class NetPlan(_Plan):
             f"Layers: {', '.join(layers)}.",
             f"Price: {model_cost(net)}.",
             f"Scores times {net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact.",
+            "A missing value adds nothing." if self.features.gaps else "Rows must be complete.",
             *([plain(note)] if note else []),
             f"Model {self.fingerprint}.",
         ]
@@ -398,13 +414,13 @@ def _image(
 Plan = TablePlan | NetPlan
 
 
-def make_plan(model: object, raw: str | None = "none") -> Plan:
+def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False) -> Plan:
     """Lay out a model for export; raise when a device could not hold its codes or sums."""
     if isinstance(model, NeuralNet):
-        features = make_features(model.variables, raw)
+        features = make_features(model.variables, raw, gaps=gaps)
         _check_states((*model.variables, model.target))
         return NetPlan(model.target, features, model)
-    return make_table_plan(model, raw)
+    return make_table_plan(model, raw, gaps=gaps)
 
 
 def _check_states(variables: tuple[Variable, ...]) -> None:
