@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.gaps import PRECISE, STEPS, forest_integers
+from tinybayes._kernels.gaps import PRECISE as PRECISE
+from tinybayes._kernels.gaps import STEPS, forest_integers
 from tinybayes._kernels.scores import ForestLayout
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
