@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from tinybayes.cost import (
     model_cost,
     paper_cost,
 )
+from tinybayes.cost.neural_net import LayerSize, layer_sizes, layers_cost
 from tinybayes.model import Codebook, Cost, Float, Inputs, Layer, NeuralNet, Variable
 
 CLASSES = Variable("class", (0, 1, 2))
@@ -43,6 +45,32 @@ def test_a_dense_network_by_hand():
     assert scaled == Cost(bits=48 + 4 * 16 + 4 * 32, parameters=24 + 4 + 4, additions=4) + arithmetic
     biased = model_cost(dense(last_bias=1))
     assert biased == Cost(bits=48 + 16 + 3 * 32, parameters=24 + 1 + 3) + arithmetic
+
+
+def test_sizes_of_layers_by_hand():
+    assert layer_sizes([5, 4], inputs=7, classes=3, image=None) == [(35, 5, 1), (20, 4, 1), (12, 3, 1)]
+    assert layer_sizes([], inputs=7, classes=3, image=None) == [(21, 3, 1)]
+    # 5x9 pixels with 2 channels, 2x4 with 3, then 1x2 with 3 values each.
+    image = layer_sizes([2, 3], inputs=45, classes=4, image=(5, 9))
+    assert image == [(9 * 2, 2, 45), (9 * 2 * 3, 3, 8), (1 * 2 * 3 * 4, 4, 1)]
+
+
+def test_layers_as_the_paper_prices_them():
+    sizes = [LayerSize(18, 2, 45), LayerSize(24, 4)]
+    plain = layers_cost(sizes, [3, 1], batch_norm=False)
+    assert plain == Cost(
+        bits=18 * 3 + 24 + 32 * 4, parameters=18 + 24 + 4, multiplications=18 * 45 + 24, additions=4, comparisons=3
+    )
+    scaled = layers_cost(sizes, [3, 1], batch_norm=True)
+    assert scaled == plain + Cost(bits=64 * 2, parameters=2 * 2, additions=2 * 45)
+    with pytest.raises(ValueError, match="zip"):
+        layers_cost(sizes, [3], batch_norm=False)
+
+
+def test_images_of_indicators_are_priced_as_images():
+    net = convolutions(np.zeros(24, int))
+    states = replace(net, inputs=Inputs(np.arange(24), np.ones(24, int), np.ones(24, int), np.zeros(24, int)))
+    assert paper_cost(states, batch_norm=True) == paper_cost(net, batch_norm=True)
 
 
 def test_scaled_inputs_by_hand():

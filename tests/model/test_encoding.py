@@ -57,6 +57,22 @@ def test_a_finer_grid_would_be_too_fine():
     assert uniform_grid(-3e38, 3e38, 4).count in (3, 4)
 
 
+def test_what_a_grid_is_made_of():
+    grid = Grid(np.float32(-1), np.int64(2) / 4, np.int64(5))
+    assert (grid.start, grid.step, grid.count, grid.first, grid.shift) == (-1.0, 0.5, 5, -2, -1)
+    assert all(type(part) is kind for part, kind in ((grid.start, float), (grid.step, float), (grid.count, int)))
+    assert Grid(0, 8, 2).shift == 3
+
+
+def test_the_largest_floats_have_thresholds_too():
+    largest = float(np.finfo(np.float32).max)
+    half = 2.0**103  # of the distance to the next one, if there were one
+    [least] = rounding_up_to(np.array([-largest]))
+    assert least == np.nextafter(-(largest + half), 0)
+    [least] = rounding_up_to(np.array([largest]))
+    assert least == np.nextafter(largest - half, np.inf)  # the middle is rounded to the even one, which is below
+
+
 def test_integers_beyond_single_precision():
     cuts = Cuts([2**24 + 1, 2**30 + 1], integer=True)
     assert cuts.codes(np.array([2**24, 2**24 + 1, 2**30, 2**30 + 1])).tolist() == [0, 1, 1, 2]
