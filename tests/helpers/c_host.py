@@ -6,6 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from tinybayes.deploy.programs.plan import make_plan
+
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-O1", "-g"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -58,8 +60,9 @@ def compiler() -> str:
     return found
 
 
-def state_type(net) -> type:
-    return np.uint16 if max((v.cardinality for v in net.variables), default=1) > 256 else np.uint8
+def state_type(net, *, gaps=True) -> type:
+    """Return the type of a code; a missing one is a code, too, where the program handles gaps."""
+    return getattr(np, make_plan(net, gaps=gaps).features.state.removesuffix("_t"))
 
 
 def build(directory, texts, main: str):

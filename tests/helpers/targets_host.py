@@ -35,10 +35,20 @@ class Case:
         return isinstance(self.net, NeuralNet) or make_plan(self.net).values is not None
 
     @property
+    def gaps(self) -> bool:
+        """Whether programs for this model take rows with missing values."""
+        return make_plan(self.net, gaps=True).features.gaps
+
+    @property
     def exact(self) -> np.ndarray:
-        """The integer scores of Python."""
+        """The integer scores of Python, in the unit of programs that take missing values where they can."""
         if isinstance(self.net, NeuralNet):
             return net_scores(self.net, self.X)
+        return integer_log_joint(self.net, self.X, gaps=self.gaps)[0]
+
+    @property
+    def complete(self) -> np.ndarray:
+        """The integer scores of a Bayesian network in Python, in the unit of programs that take complete rows only."""
         return integer_log_joint(self.net, self.X)[0]
 
 

@@ -96,7 +96,7 @@ def test_every_target_says_what_python_says(answers, target, key):
         return
     labels, scores = answers(target, key)
     if case.whole:
-        exact = case.exact
+        exact = case.complete if target in WHOLE else case.exact
         np.testing.assert_array_equal(scores, exact)
         np.testing.assert_array_equal(labels, exact.argmax(axis=1))
         return

@@ -69,7 +69,7 @@ OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,ren
 
 
 def to_arduino(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = ""
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
 ) -> dict[str, bytes]:
     """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
 
@@ -80,7 +80,7 @@ def to_arduino(
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    plan = make_plan(net, raw)
+    plan = make_plan(net, raw, gaps=gaps)
     program = classifier_program(plan, dialect, note)
     large = _too_large(program)
     files = {

@@ -26,6 +26,7 @@ def to_c(
     name: str = "model",
     raw: str | None = None,
     note: str = "",
+    gaps: bool = True,
     query: str | None = None,
     arithmetic: str | None = None,
 ) -> dict[str, str]:
@@ -47,7 +48,7 @@ def to_c(
         program = circuit_program(model, dialect, query=query, arithmetic=arithmetic, note=note)
     else:
         _refuse("a circuit", query=query, arithmetic=arithmetic)
-        program = classifier_program(make_plan(model, raw), dialect, note)
+        program = classifier_program(make_plan(model, raw, gaps=gaps), dialect, note)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 
 
@@ -79,4 +80,5 @@ def source(program: Program, dialect: Dialect, begin: str = "") -> str:
     out += INFINITY if program.infinities else ""
     out += NOINLINE.format(noinline=dialect.macro("noinline")) if program.noinline else ""
     out += f"{program.types}\n" if program.types else ""
-    return out + "\n".join(function.text(dialect) for function in program.functions)
+    out += "".join(f"{array.shared(dialect)}\n" for array in program.tables)
+    return out + "\n".join(function.text(dialect, program.tables) for function in program.functions)

@@ -3,12 +3,15 @@
 from tinybayes.deploy.programs.encoder import encode_functions
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
-from tinybayes.deploy.programs.plan import NetPlan, Plan
+from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan
 from tinybayes.deploy.programs.program import Constant, Dialect, Enumeration, Function, Program, Sums, block, loop
 from tinybayes.deploy.programs.tables import table_sums
 
 PREDICT = "The most probable class; the first one if several are equally probable."
 SCORES = "Scores of all classes; the largest wins."
+MISSING = "The code of a missing value; any other code that is not a state is taken for one, too."
+MISSING_VALUE = "The raw value of a missing one."
+FRACTION = "A score is in units of two to the power of minus this, in nats."
 PREDICT_RAW = "The most probable class of raw measurements."
 
 
@@ -18,16 +21,41 @@ def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
     functions = [*sums.functions, _predict(plan, sums), _scores(plan, sums)]
     if plan.features.value:
         functions += [*encode_functions(plan.features, dialect), _predict_raw(plan, dialect)]
+    constants = _constants(plan)
     return Program(
         facts=tuple(plan.facts(note)),
         functions=tuple(functions),
-        enumerations=_enumerations(plan, dialect),
-        constants=(Constant("features", len(plan.variables)), Constant("classes", plan.classes)),
+        enumerations=_enumerations(plan, dialect, constants),
+        constants=constants,
+        tables=sums.tables,
     )
+
+
+def _constants(plan: Plan) -> tuple[Constant, ...]:
+    """Name the sizes and, where values may be missing, what stands for them and the unit of scores."""
+    constants = [Constant("features", len(plan.variables)), Constant("classes", plan.classes)]
+    features = plan.features
+    if features.gaps:
+        constants.append(Constant("missing", features.missing, MISSING, "State"))
+        if features.raw == "int":
+            constants.append(Constant("missing_value", "(-2147483647 - 1)", MISSING_VALUE, "Value"))
+        if isinstance(plan, TablePlan) and plan.values is not None:
+            value = str(plan.fraction) if plan.fraction >= 0 else f"({plan.fraction})"
+            constants.append(Constant("fraction", value, FRACTION, "int"))
+    return tuple(constants)
 
 
 def _row(plan: Plan) -> str:
     return f"const {plan.features.state} x[{max(1, len(plan.variables))}]"  # no array of C is empty
+
+
+def _add_up(sums: Sums, to: str, complete: str = "") -> list[str]:
+    """Write the call that sets sums; in rows without missing values `complete` comes after it."""
+    if not sums.gaps:
+        return [f"add_up(x, {to});", *([complete] if complete else [])]
+    if not complete:
+        return block(f"if (!add_up(x, {to}))", [f"add_up_gaps(x, {to});"])
+    return [f"if (add_up(x, {to})) {{", f"    {complete}", "} else {", f"    add_up_gaps(x, {to});", "}"]
 
 
 def _predict(plan: Plan, sums: Sums) -> Function:
@@ -36,7 +64,7 @@ def _predict(plan: Plan, sums: Sums) -> Function:
         f"{sums.type} sum[{plan.classes}];",
         f"{sums.type} top;",
         "unsigned c, best = 0;",
-        "add_up(x, sum);",
+        *_add_up(sums, "sum"),
         "top = sum[0];",
         *loop("c", plan.classes, better, start=1),
         f"return ({plan.label})best;",
@@ -47,8 +75,19 @@ def _predict(plan: Plan, sums: Sums) -> Function:
 def _scores(plan: Plan, sums: Sums) -> Function:
     """Make the function that also adds the tables without the class, so that scores are log-probabilities."""
     parameters = (_row(plan), f"{plan.score} scores[{plan.classes}]")
-    body: tuple[str, ...] = ("add_up(x, scores);",)
-    if sums.type != plan.score or sums.shared:
+    body = tuple(_add_up(sums, "scores"))
+    if plan.features.gaps and sums.smallest:
+        value = (
+            "-(int32_t)((uint32_t)sum[c] << shift)" if sums.gaps else f"-(int32_t)((uint32_t)sum[c] << {sums.shift})"
+        )
+        body = (
+            f"{sums.type} sum[{plan.classes}];",
+            *(["unsigned shift = 0;"] if sums.gaps else []),
+            "unsigned c;",
+            *_add_up(sums, "sum", f"shift = {sums.shift};" if sums.gaps else ""),
+            *loop("c", plan.classes, [f"scores[c] = {value};"]),
+        )
+    elif sums.type != plan.score or sums.shared:
         value = f"{'-(int32_t)' if sums.smallest else ''}sum[c]{' + shared' if sums.shared else ''}"
         body = (
             f"{sums.type} sum[{plan.classes}];",
@@ -67,10 +106,12 @@ def _predict_raw(plan: Plan, dialect: Dialect) -> Function:
     return Function("predict_raw", plan.label, parameters, body, PREDICT_RAW, public=True)
 
 
-def _enumerations(plan: Plan, dialect: Dialect) -> tuple[Enumeration, ...]:
+def _enumerations(plan: Plan, dialect: Dialect, constants: tuple[Constant, ...]) -> tuple[Enumeration, ...]:
     """Name the features, the classes, and the states of features that have names for them."""
     name, target = dialect.name, plan.target
-    names = Names({dialect.macro(word) for word in ("h", "hpp", "features", "classes", "noinline")})
+    names = Names(
+        {dialect.macro(word) for word in ("h", "hpp", "noinline", *(constant.name for constant in constants))}
+    )
     enumerations = []
     if plan.variables:
         members = tuple(names.make(name, v.name) for v in plan.variables)

@@ -44,10 +44,12 @@ inline Label predict_raw(const std::array<Value, features> &value)
 """
 
 
-def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "") -> dict[str, str]:
+def to_cpp(
+    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
+) -> dict[str, str]:
     """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
-    plan = make_plan(net, raw)
+    plan = make_plan(net, raw, gaps=gaps)
     program, guard, noinline = classifier_program(plan, dialect, note), dialect.macro("hpp"), dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if program.infinities else "")
@@ -56,7 +58,8 @@ def to_cpp(net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = 
     )
     out += "".join(enumeration.text() for enumeration in program.enumerations) + "namespace detail {\n\n"
     out += NOINLINE.format(noinline=noinline) if program.noinline else ""
-    out += "".join(f"{function.text(dialect)}\n" for function in program.functions)
+    out += "".join(f"{array.shared(dialect)}\n" for array in program.tables)
+    out += "".join(f"{function.text(dialect, program.tables)}\n" for function in program.functions)
     out += (f"#undef {noinline}\n\n" if program.noinline else "") + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
     out += (FUNCTIONS + (FROM_RAW if plan.features.value else "")).format(**docs)
@@ -68,5 +71,8 @@ def _types(program: Program, plan: Plan) -> str:
     out += "".join(f"using std::{kind}_t;\n" for kind in ("uint8", "uint16", "uint32", "int8", "int16", "int32"))
     out += f"using State = {plan.features.state};\nusing Label = {plan.label};\nusing Score = {plan.score};\n"
     out += f"using Value = {plan.features.value};\n" if plan.features.value else ""
-    sizes = "".join(f"constexpr std::size_t {constant.name} = {constant.value};\n" for constant in program.constants)
-    return f"{out}\n{sizes}\n"
+    out += "\n"
+    for constant in program.constants:
+        doc = f"// {constant.doc}\n" if constant.doc else ""
+        out += f"{doc}constexpr {constant.kind} {constant.name} = {constant.value};\n"
+    return f"{out}\n"

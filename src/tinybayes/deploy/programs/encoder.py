@@ -85,9 +85,9 @@ def _cuts(features: Features, indices: list[int]) -> tuple[list[str], list[Array
     if not len(keys):
         return ["(void)value;", "x[i] = 0;"], []
     table = Array("cut", keys)
-    begin, arrays = _number("begin", [lists[i][0] for i in indices])
+    begin, arrays = _number("cut_begin", [lists[i][0] for i in indices])
     counts = [lists[i][1] for i in indices]
-    count, more = _number("cuts", counts)
+    count, more = _number("cut_count", counts)
     value = "key(value[i])" if features.raw == "float" else "value[i]"
     compared = "(v >> 16)" if features.short else "v"
     search = [f"while (s < n && {compared} >= cut[b + s]) {{", "    ++s;", "}"]
@@ -117,9 +117,9 @@ def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Arra
     """Count the steps from the start, and clip them."""
     grids = [grid for _, grid in features.grids()]
     assert len(grids) == len(indices)
-    shift, arrays = _number("shift", [grid.shift for grid in grids], signed=True)
-    first, more = _number("first", [grid.first for grid in grids], signed=True)
-    top, last = _number("top", [grid.count - 1 for grid in grids])
+    shift, arrays = _number("grid_shift", [grid.shift for grid in grids], signed=True)
+    first, more = _number("grid_first", [grid.first for grid in grids], signed=True)
+    top, last = _number("grid_top", [grid.count - 1 for grid in grids])
     if features.raw == "float":
         q, missing = [f"const int32_t q = steps(value[i], {shift});"], "q == INT32_MIN"
     else:
@@ -137,8 +137,8 @@ def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Arra
 
 def _states(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
     """Subtract the lowest value; other values are unknown."""
-    low, arrays = _number("low", [features.lowest(i) for i in indices], signed=True)
-    top, last = _number("last", [features.variables[i].cardinality - 1 for i in indices])
+    low, arrays = _number("state_low", [features.lowest(i) for i in indices], signed=True)
+    top, last = _number("state_last", [features.variables[i].cardinality - 1 for i in indices])
     unknown = f"({features.state}){features.missing}U" if features.gaps else "0"
     value, exact = ["const int32_t q = value[i];"], ""
     if features.raw == "float":

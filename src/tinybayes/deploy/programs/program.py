@@ -5,6 +5,7 @@ languages write differently inside functions; `c`, `cpp` and `arduino` lay out t
 """
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -57,14 +58,35 @@ class Array:
         fields = " ".join(f"{kind} {', '.join(names)};" for kind, names in groups)
         return f"struct {{ {fields} }}"
 
+    @property
+    def shape(self) -> str:
+        """The number of entries of each axis, as it follows the name."""
+        return "".join(f"[{n}]" for n in self.values.shape)
+
     def text(self, dialect: Dialect) -> str:
         """Write the definition."""
-        shape = "".join(f"[{n}]" for n in self.values.shape)
+        return self._definition(dialect, self.type)
+
+    def shared(self, dialect: Dialect) -> str:
+        """Write the definition of a table that several functions read.
+
+        Where tables are inside functions, one function has it and returns it: all files share one copy.
+        """
+        if not dialect.local_tables:
+            return self.text(dialect)
+        kind, before = self.type, ""
+        if self.values.dtype.names is not None:
+            kind, before = f"{self.name}_type", f"{self.type.replace('struct', f'struct {self.name}_type')};\n\n"
+        lines = indent([*self._definition(dialect, kind).splitlines(), f"return {self.name};"])
+        head = f"{dialect.helper} {dialect.table} {kind} (&{self.name}_table()){self.shape}"
+        return f"{before}{head}\n{{\n" + "".join(f"{line}\n" for line in lines) + "}\n"
+
+    def _definition(self, dialect: Dialect, kind: str) -> str:
         if self.values.ndim == 1:
             entries = _entries(self.values)
         else:
             entries = ",\n".join(f"    {{\n{_entries(row)}\n    }}" for row in self.values)
-        return f"static {dialect.table} {self.type} {self.name}{shape} = {{\n{entries}\n}};\n"
+        return f"static {dialect.table} {kind} {self.name}{self.shape} = {{\n{entries}\n}};\n"
 
 
 @dataclass(frozen=True)
@@ -87,11 +109,14 @@ class Function:
         prefix = dialect.prefix if self.public else ""
         return f"{kind}{noinline}{self.returns} {prefix}{self.name}({', '.join(self.parameters)})"
 
-    def text(self, dialect: Dialect) -> str:
-        """Write the definition, with its tables."""
+    def text(self, dialect: Dialect, shared: Iterable[Array] = ()) -> str:
+        """Write the definition, with its tables; it may read the `shared` ones, too."""
         tables = "".join(array.text(dialect) for array in self.arrays)
         doc = comment(self.doc) if self.doc and not self.public else ""
         before, inside = ("", indent(tables.splitlines())) if dialect.local_tables else (tables, [])
+        if dialect.local_tables:
+            words = set(re.findall(r"\w+", " ".join(self.body)))
+            inside = indent(f"const auto &{a.name} = {a.name}_table();" for a in shared if a.name in words) + inside
         lines = "".join(f"{line}\n" for line in [*inside, *indent(self.body)])
         gap = "\n" if before else ""
         return f"{before}{gap}{doc}{self.head(dialect)}\n{{\n{lines}}}\n"
@@ -116,18 +141,23 @@ class Constant:
     """A number with a name, a macro in C."""
 
     name: str
-    value: int
+    value: int | str
     doc: str = ""
+    kind: str = "std::size_t"  # its type in C++
 
 
 @dataclass(frozen=True)
 class Sums:
     """Functions that compute the score of every class."""
 
-    functions: tuple[Function, ...]  # the last one is ``add_up(x, sum)``, from states to sums
+    functions: tuple[Function, ...]  # one is ``add_up(x, sum)``, from states to sums
     type: str  # the C type of a sum
     smallest: bool = False  # whether the smallest sum wins, instead of the largest
     shared: str = ""  # an expression that is added to the scores of all classes, if there is one
+    tables: tuple[Array, ...] = ()  # those that several functions read
+    # Whether ``add_up`` returns zero for rows with missing values, whose sums ``add_up_gaps(x, sum)`` makes.
+    gaps: bool = False
+    shift: int = 0  # the bits by which sums of complete rows are shifted up to scores
 
 
 @dataclass(frozen=True)
@@ -140,6 +170,7 @@ class Program:
     constants: tuple[Constant, ...]  # sizes
     public_types: str = ""  # definitions of types that users need
     types: str = ""  # definitions of types that only the functions need
+    tables: tuple[Array, ...] = ()  # those that several functions read
 
     @property
     def public(self) -> tuple[Function, ...]:
@@ -148,8 +179,8 @@ class Program:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """The tables of all functions."""
-        return tuple(array for function in self.functions for array in function.arrays)
+        """All tables."""
+        return (*self.tables, *(array for function in self.functions for array in function.arrays))
 
     @property
     def infinities(self) -> bool:

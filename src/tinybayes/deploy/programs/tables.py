@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes.deploy.programs.encoding import Features
+from tinybayes.deploy.programs.finder import Finder, make_finder
+from tinybayes.deploy.programs.gaps import gap_finder, gap_functions, index_type, make_forest
 from tinybayes.deploy.programs.packing import Bank, table_banks
-from tinybayes.deploy.programs.plan import TablePlan, Term
+from tinybayes.deploy.programs.plan import TablePlan
 from tinybayes.deploy.programs.program import (
     Array,
     Dialect,
@@ -17,22 +18,9 @@ from tinybayes.deploy.programs.program import (
     loop,
     narrow,
     number,
-    type_name,
     unsigned,
 )
 from tinybayes.model import Fixed
-
-
-@dataclass(frozen=True)
-class Finder:
-    """How code finds the rows of all terms."""
-
-    row: str  # the row of term ``i``, as an expression
-    arrays: tuple[Array, ...] = ()  # the tables that the expression reads
-    # One that finds all rows at once, if an expression would be long; `declare` and `call` are the lines around it.
-    functions: tuple[Function, ...] = ()
-    declare: tuple[str, ...] = ()
-    call: tuple[str, ...] = ()
 
 
 def table_sums(plan: TablePlan, dialect: Dialect) -> Sums:
@@ -40,21 +28,35 @@ def table_sums(plan: TablePlan, dialect: Dialect) -> Sums:
 
     Fixed-point codes are minus log-probabilities, so that their smallest sum wins. They are added up in lanes.
     """
-    terms = plan.terms
-    state = plan.features.state
-    finder = make_finder(terms.terms, len(terms.rows), plan.features)
-    fixed = isinstance(plan.form, Fixed)
+    terms, fixed, gaps = plan.terms, isinstance(plan.form, Fixed), plan.features.gaps and len(plan.terms.terms) > 0
+    forest = make_forest(plan) if gaps else None
+    finder = gap_finder(plan, forest) if gaps else make_finder(terms.terms, len(terms.rows), plan.features)
+    banks: list[Bank] = []
     if plan.values is None:
-        kind, arrays, body = "float", *_float_sums(plan, finder, dialect)
+        kind = "float"
+        arrays, body = _naive_floats(plan, finder) if gaps and not forest else _float_sums(plan, finder, dialect)
     else:
         start = plan.worth(terms.constant).sum(axis=0)
-        kind = "int32_t" if not fixed else "uint16_t" if plan.reach < 2**16 else "uint32_t"
-        arrays, body = _packed(plan, finder, dialect, _Arithmetic(kind, not fixed, -start if fixed else start))
+        kind = "int32_t" if not fixed or gaps else "uint16_t" if plan.reach < 2**16 else "uint32_t"
+        how = _Arithmetic(kind, not fixed, -start if fixed else start)
+        banks = _banks(plan, finder, how) if terms.terms else []
+        arrays, body = _packed(plan, finder, dialect, how, banks)
+    body += [f"return {finder.complete};"] if finder.complete else []
     doc = f"Adds up the tables; the {'smallest' if fixed else 'largest'} sum wins."
-    parameters = (f"const {state} *x", f"{kind} *sum")
-    add_up = Function("add_up", "void", parameters, tuple(body), doc, (*finder.arrays, *arrays))
-    functions, shared = _shared(plan)
-    return Sums((*finder.functions, add_up, *functions), kind, fixed, shared)
+    doc += " Returns zero where a value is missing." if finder.complete else ""
+    parameters = (f"const {plan.features.state} *x", f"{kind} *sum")
+    returns = "unsigned" if finder.complete else "void"
+    arrays = [*finder.arrays, *arrays]
+    if not gaps:
+        add_up = Function("add_up", returns, parameters, tuple(body), doc, tuple(arrays))
+        functions, shared = _shared(plan)
+        return Sums((*finder.functions, add_up, *functions), kind, fixed, shared, shift=plan.shift)
+    add_up = Function("add_up", returns, parameters, tuple(body), doc)
+    more, before, after = gap_functions(plan, dialect, forest, banks)
+    known = {array.name for array in arrays}
+    tables = (*arrays, *(array for array in more if array.name not in known))
+    functions = (*finder.functions, *before, add_up, *after)
+    return Sums(functions, kind, fixed, tables=tables, gaps=bool(finder.complete), shift=plan.shift)
 
 
 def _shared(plan: TablePlan) -> tuple[tuple[Function, ...], str]:
@@ -82,64 +84,6 @@ def _shared(plan: TablePlan) -> tuple[tuple[Function, ...], str]:
     return (*finder.functions, add), "add_shared(x)"
 
 
-def make_finder(terms: tuple[Term, ...], rows: int, features: Features, prefix: str = "") -> Finder:
-    """Choose the shortest way: directly for naive Bayes, two steps for trees, lists of steps otherwise.
-
-    `rows` is the number of rows of all terms. `prefix` begins all names, for a second set of terms in the same file.
-    """
-    if not terms:
-        return Finder("")
-    first = Array(f"{prefix}first", narrow([t.first for t in terms], limit=rows))
-    own = [t.steps[-1][0] for t in terms]
-    if all(t.steps[-1][1] == 1 and len(t.steps) <= 2 for t in terms):
-        in_order = own == list(range(len(terms)))
-        if any(len(t.steps) > 1 for t in terms):
-            return _two_steps(terms, rows, features, prefix, in_order)
-        if in_order:
-            return Finder(f"{prefix}first[i] + x[i]", (first,))
-        features_of = Array(f"{prefix}own", narrow(own, limit=len(features.variables)))
-        return Finder(f"{prefix}first[i] + x[{prefix}own[i]]", (first, features_of))
-    pairs = [pair for t in terms for pair in t.steps]
-    arrays = (
-        first,
-        Array(f"{prefix}begin", narrow(np.cumsum([0, *(len(t.steps) for t in terms)]))),
-        Array(f"{prefix}feature", narrow([f for f, _ in pairs], limit=len(features.variables))),
-        Array(f"{prefix}stride", narrow([s for _, s in pairs], limit=rows)),
-    )
-    kind = unsigned(rows)
-    step = [f"r = ({kind})(r + {prefix}stride[k] * x[{prefix}feature[k]]);"]
-    lines = [
-        f"{kind} r = {prefix}first[i];",
-        *block(f"for (k = {prefix}begin[i]; k < {prefix}begin[i + 1]; ++k)", step),
-        "row[i] = r;",
-    ]
-    body = ("unsigned i, k;", *loop("i", len(terms), lines))
-    return _finder_function(body, len(terms), kind, features.state, prefix, arrays)
-
-
-def _two_steps(terms: tuple[Term, ...], rows: int, features: Features, prefix: str, in_order: bool) -> Finder:
-    """Write two steps for each term; its numbers are next to each other, which saves registers."""
-    row_type, index = narrow([rows]).dtype, narrow([len(features.variables)]).dtype
-    fields = [("first", row_type), ("step", row_type), ("up", index), *([] if in_order else [("own", index)])]
-    entries = []
-    for t in terms:
-        up, step = t.steps[0] if len(t.steps) == 2 else (0, 0)
-        entries.append((t.first, step, up, t.steps[-1][0])[: len(fields)])
-    table = Array(f"{prefix}term", np.array(entries, dtype=np.dtype(fields)))
-    kind, term = type_name(row_type), f"{prefix}term[i]"
-    row = f"{term}.first + {'x[i]' if in_order else f'x[{term}.own]'} + {term}.step * x[{term}.up]"
-    body = ("unsigned i;", *loop("i", len(terms), [f"row[i] = ({kind})({row});"]))
-    return _finder_function(body, len(terms), kind, features.state, prefix, (table,))
-
-
-def _finder_function(
-    body: tuple[str, ...], count: int, kind: str, state: str, prefix: str, arrays: tuple[Array, ...]
-) -> Finder:
-    find = Function(f"{prefix}find_rows", "void", (f"const {state} *x", f"{kind} *row"), body, arrays=arrays)
-    declare, call = f"{kind} {prefix}row[{count}];", f"{prefix}find_rows(x, {prefix}row);"
-    return Finder(f"{prefix}row[i]", (), (find,), (declare,), (call,))
-
-
 def _float_sums(plan: TablePlan, finder: Finder, dialect: Dialect) -> tuple[list[Array], list[str]]:
     terms, classes = plan.terms, plan.classes
     arrays = [Array("start", terms.constant.astype(np.float64).sum(axis=0).astype(np.float32))]
@@ -152,6 +96,21 @@ def _float_sums(plan: TablePlan, finder: Finder, dialect: Dialect) -> tuple[list
     ]
     body = [*finder.declare, "unsigned i, c;", *finder.call, *copy, *loop("i", len(terms.terms), lines)]
     return [*arrays, Array("table", terms.rows.astype(np.float32).reshape(-1))], body
+
+
+def _naive_floats(plan: TablePlan, finder: Finder) -> tuple[list[Array], list[str]]:
+    """Write the sums of naive Bayes with gaps: the entry of a value, or of all values of a missing one."""
+    terms, classes, index = plan.terms, plan.classes, index_type(len(plan.terms.rows))
+    arrays = [Array("start", terms.constant.astype(np.float64).sum(axis=0).astype(np.float32))]
+    arrays.append(Array("table", terms.rows.astype(np.float32).reshape(-1)))
+    lines = [
+        f"{index} k = r;",
+        f"float all = table[(uint32_t)k * {classes}U + c];",
+        *block("while (++k < end)", [f"all = log_add(all, table[(uint32_t)k * {classes}U + c]);"]),
+        "sum[c] += all;",
+    ]
+    body = ["unsigned i, c;", *loop("c", classes, ["sum[c] = start[c];"])]
+    return arrays, body + loop("i", len(terms.terms), [*finder.fill, *loop("c", classes, lines)])
 
 
 @dataclass(frozen=True)
@@ -206,15 +165,22 @@ class _Adder:
         return [head, *loop("g", self.bank.planes, [f"{self.pointer}plane = plane{self.number}[g];", *lines])]
 
 
-def _packed(plan: TablePlan, finder: Finder, dialect: Dialect, how: _Arithmetic) -> tuple[list[Array], list[str]]:
+def _banks(plan: TablePlan, finder: Finder, how: _Arithmetic) -> list[Bank]:
+    terms = plan.terms
+    largest = np.maximum.reduceat(terms.rows.max(axis=1), [t.first for t in terms.terms]).tolist()
+    largest = [largest[i] for i in finder.order] if finder.order else largest
+    return table_banks(plan.classes, plan.bits, largest, start=int(how.start.max()), lanes=not how.levels)
+
+
+def _packed(
+    plan: TablePlan, finder: Finder, dialect: Dialect, how: _Arithmetic, banks: list[Bank]
+) -> tuple[list[Array], list[str]]:
     """Write one loop over the terms for each bank."""
     terms, count = plan.terms, len(plan.terms.terms)
     if not count:
         return [], [*(f"sum[{c}] = {v};" for c, v in enumerate(how.start.tolist())), "(void)x;"]
-    largest = np.maximum.reduceat(terms.rows.max(axis=1), [t.first for t in terms.terms]).tolist()
-    cut = table_banks(plan.classes, plan.bits, largest, start=int(how.start.max()), lanes=not how.levels)
-    pointers = [dialect.pointer(f"uint{bank.shape.width}_t") for bank in cut]
-    adders = [_Adder(i, bank, count, how, p) for i, (bank, p) in enumerate(zip(cut, pointers, strict=True))]
+    pointers = [dialect.pointer(f"uint{bank.shape.width}_t") for bank in banks]
+    adders = [_Adder(i, bank, count, how, p) for i, (bank, p) in enumerate(zip(banks, pointers, strict=True))]
     arrays, fill = [], list(finder.call)
     if how.levels:
         assert plan.values is not None
@@ -222,11 +188,11 @@ def _packed(plan: TablePlan, finder: Finder, dialect: Dialect, how: _Arithmetic)
     kind, declare = unsigned(len(terms.rows)), list(finder.declare)
     if not finder.functions:
         declare += [f"{kind} row[{count}];"]
-        fill = loop("i", count, [f"row[i] = ({kind})({finder.row});"])
+        fill = loop("i", count, finder.fill or [f"row[i] = ({kind})({finder.row});"])
     chunked = any(adder.chunked for adder in adders)
     if chunked:
         arrays.append(Array("start", narrow(how.start)))
-        fill += loop("i", plan.classes, ["sum[i] = start[i];"])
+        fill += loop("i", plan.classes, [f"sum[i] = {'(int32_t)' if how.kind == 'int32_t' else ''}start[i];"])
     counters = ["g"] if any(adder.several for adder in adders) else []
     counters += ["i"] if chunked or not finder.functions else []
     body = [*declare, f"const {kind} *r{', *end' if chunked else ''};"]
@@ -269,7 +235,8 @@ def _chunks(adder: _Adder) -> list[str]:
     empty = []
     for j in range(used):
         target, value = f"sum[i + {j}U]" if j else "sum[i]", f"(a{j} & 0x{(1 << shape.lane) - 1:X}U)"
-        empty += [f"{target} = ({how.kind})({target} + {value});", f"a{j} >>= {shape.lane};"]
+        before = f"(uint32_t){target}" if how.kind == "int32_t" else target
+        empty += [f"{target} = ({how.kind})({before} + {value});", f"a{j} >>= {shape.lane};"]
     classes = f"i = {adder.first}; i < {adder.first} + {adder.bank.codes}U; i += {used}U"
     lines += block(f"for ({classes})", empty)
     return adder.text(["r = row;", "do {", *indent(lines), f"}} while (r < {end});"])
