@@ -36,7 +36,7 @@ def test_help_tells_the_story_in_one_screen(tmp_path):
     assert shown.index("learned under a price") < shown.index("1. demo") < shown.index("3. Or query") < places[0]
     for name in NAMES:
         assert re.search(rf"^│ {name} ", shown, re.MULTILINE), name
-    assert "Exit codes: 0 done, 2 bad input, 130 interrupted" in shown
+    assert "Exit codes: 0 done, 2 bad input, 3 no model keeps the limits, 130 interrupted" in shown
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -39,6 +39,17 @@ def frame(rows: int = 700, seed: int = 0) -> pd.DataFrame:
     )
 
 
+def test_weights_are_scaled_as_in_memory() -> None:
+    table = frame().assign(weight=frame()["weight"] / 1000)
+    whole = read_dataset(table, target="y", weight="weight")
+    lazy = open_dask(dd.from_pandas(table, npartitions=5, sort=False), target="y", weight="weight")
+    assert lazy.weight_scale == pytest.approx(np.count_nonzero(table["weight"]) / table["weight"].sum())
+    assert lazy.variables == whole.variables
+    (counted,), (expected,) = (count_tables(data, [(0, 5)]) for data in (lazy, whole))
+    np.testing.assert_allclose(counted, expected)
+    assert counted.sum() > 100  # rows, not thousandths
+
+
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize(
     "discretization",

@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.naive_bayes import CategoricalNB
@@ -13,8 +14,9 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cases import exhaustive
-from tinybayes import BayesNetClassifier, TinybayesError
+from tinybayes import BayesNetClassifier, CircuitClassifier, QuantizedNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
+from tinybayes.errors import TinybayesWarning
 from tinybayes.estimators._base import class_codes
 from tinybayes.learn import HybridOptions
 
@@ -301,3 +303,44 @@ def test_class_codes_are_those_of_unique(y: np.ndarray) -> None:
     np.testing.assert_array_equal(classes, expected)
     assert classes.dtype == expected.dtype
     np.testing.assert_array_equal(codes, inverse)
+
+
+ESTIMATORS = [
+    BayesNetClassifier("naive"),
+    CircuitClassifier(max_edges=200),
+    QuantizedNetClassifier(hidden=2, epochs=1, random_state=0),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_tables_that_mean_something_else_are_refused_or_warned_of(estimator):
+    generator = np.random.default_rng(0)
+    X, y = pd.DataFrame({"a": generator.normal(size=60)}), np.arange(60) % 2
+    with pytest.raises(TinybayesError, match="y: expected classes, got 60 distinct values in 60 rows; cut it"):
+        estimator.fit(X, np.arange(60))
+    with pytest.raises(TinybayesError, match="column 'a': expected numbers with a decimal point"):
+        estimator.fit(X.assign(a=[f"{i % 9},5" for i in range(60)]), y)
+    with pytest.warns(TinybayesWarning, match="identifiers or times: 'x0'; ") as told:
+        estimator.fit(np.arange(60)[:, None], y)
+    assert [warning.filename for warning in told if warning.category is TinybayesWarning] == [__file__]
+    with pytest.warns(TinybayesWarning, match="only 6 rows of 2 classes"):
+        estimator.fit(X[:6], y[:6])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=lambda estimator: type(estimator).__name__)
+@pytest.mark.parametrize("total", [1.0, 1234.5])
+def test_scaled_weights_mean_the_same(estimator, total):
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
+    one, other = (clone(estimator).fit(X, y, sample_weight=w) for w in (weight, weight / weight.sum() * total))
+    assert one.model_.variables == other.model_.variables
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
+
+
+def test_equal_weights_of_any_size_mean_the_same_as_none():
+    X, y = load_iris(return_X_y=True)
+    plain = BayesNetClassifier().fit(X, y)
+    assert BayesNetClassifier().fit(X, y, sample_weight=np.full(len(y), 0.5 / len(y))).model_ == plain.model_
+    assert BayesNetClassifier().fit(X, y, sample_weight=np.full(len(y), 2)).model_ != plain.model_
+    cuts = MDLPDiscretizer().fit(X, y, sample_weight=np.full(len(y), 0.25)).n_bins_
+    np.testing.assert_array_equal(cuts, MDLPDiscretizer().fit(X, y).n_bins_)

@@ -25,11 +25,11 @@ def run(*arguments, cwd, code=0):
 
 
 def fails(*arguments, cwd, message):
-    """The command must end with code 2 and one clear line, and leave no file behind."""
+    """The command must end with code 2 and one clear line after its warnings, and leave no file behind."""
     before = sorted(cwd.iterdir())
     done = run(*arguments, cwd=cwd, code=2)
-    line = done.stderr.strip()
+    *warnings, line = done.stderr.strip().split("\n")
+    assert all(text.startswith("warning: ") for text in warnings)
     assert line.startswith("error: ")
-    assert "\n" not in line
     assert message in line
     assert sorted(cwd.iterdir()) == before

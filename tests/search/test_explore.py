@@ -16,11 +16,12 @@ from sklearn.datasets import load_digits, load_iris
 
 from cases import exhaustive
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
+from tinybayes.errors import TinybayesWarning
 from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
 from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
-from tinybayes.search.front import choose, pareto, ranks
+from tinybayes.search.front import choose, closest, pareto, ranks, shortfall
 from tinybayes.search.study import Run, Store
 from tinybayes.search.titles import TITLES
 from tinybayes.search.trials import carry_out
@@ -158,6 +159,70 @@ def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_g
     assert choose(runs, Budget(bits=500)).key == "b"
     assert choose(runs, Budget(error=0.06)).key == "b"
     assert choose(runs, Budget(bits=10)) is None
+    assert choose(runs, Budget(error=0.01)) is None
+    assert choose(runs, Budget(bits=500, error=0.03)) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "key", "said"),
+    [
+        (Budget(error=0.01), "c", "No model with at most 1 % error was found; the closest has 2 % on validation: C."),
+        (Budget(bits=500, error=0.03), "b", "at most 3 % error was found; the closest has 5 % on validation: B."),
+        (Budget(bits=10), "a", "within the budget; the closest takes 50 bits and 9 operations: A."),
+        (Budget(bits=150, operations=1), "b", "within the budget; the closest takes 200 bits and 2 operations: B."),
+    ],
+)
+def test_what_misses_the_limits_by_the_least_is_named(limits, key, said):
+    runs = [run_of("a", 0.1, 50, 9), run_of("b", 0.05, 200, 2), run_of("c", 0.02, 900, 1)]
+    assert choose(runs, limits) is None
+    nearest = closest([*runs, run_of("d", 0.0, 1, 1, saved=False)], limits)
+    assert nearest.key == key
+    assert said in shortfall(nearest, key.upper(), limits)
+    assert "No model that can be exported" in shortfall(closest([], limits), "", limits)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"error": 5}, "from 0 to 1, the share of wrong labels, got 5; 5 % is 0.05"),
+        ({"error": -0.1}, "from 0 to 1"),
+        ({"error": float("nan")}, "from 0 to 1"),
+        ({"operations": 0}, "budget, operations: expected at least 1"),
+        ({"bits": -1}, "budget, bits: expected at least 1"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(limits, said):
+    with pytest.raises(TinybayesError, match=said):
+        Budget(**limits)
+    assert Budget(error=0.0).error == 0
+    assert Budget(error=1).error == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"target": np.arange(150)}, "150 distinct values in 150 rows; cut it into classes"),
+        ({"target": np.linspace(0, 1, 150)}, "150 distinct values in 150 rows; cut it into classes"),
+        ({"target": [f"u{i}" for i in range(150)]}, "150 distinct values"),
+        ({"sepal_length": [f"{i % 7},5" for i in range(150)]}, "column 'sepal_length': .* decimal point"),
+    ],
+)
+def test_tables_that_mean_something_else_are_refused(columns, said):
+    with pytest.raises(TinybayesError, match=said):
+        make_views(iris().assign(**columns), "target")
+
+
+def test_identifiers_and_few_rows_are_told_once():
+    with pytest.warns(TinybayesWarning, match="identifiers or times: 'id'; ") as told:
+        make_views(iris().assign(id=np.arange(150)), "target")
+    assert len(told) == 1
+    with pytest.warns(TinybayesWarning, match="only 9 rows of 3 classes"):
+        make_views(iris().groupby("target", as_index=False).head(3), "target")
+    with (
+        pytest.warns(TinybayesWarning, match="only 6 rows of 3 classes"),
+        pytest.raises(TinybayesError, match="enough rows to set some aside, got 6 rows of 3 classes; add rows"),
+    ):
+        make_views(iris().groupby("target", as_index=False).head(2), "target")
 
 
 def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):

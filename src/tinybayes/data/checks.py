@@ -138,7 +138,9 @@ def _decimal_comma(texts: Sequence[str], where: str) -> TinybayesError:
 def weight_sums(weight: np.ndarray) -> np.ndarray:
     """Return the sum of row weights, how many are positive, and how many are no integers; sums of batches add up."""
     fractional = np.count_nonzero(weight != np.rint(weight))
-    return np.array([weight.sum(), np.count_nonzero(weight), fractional], dtype=float)
+    with np.errstate(over="ignore"):  # an infinite sum leaves the weights as they are
+        total = weight.sum()
+    return np.array([total, np.count_nonzero(weight), fractional], dtype=float)
 
 
 def weight_scale(sums: np.ndarray) -> float:

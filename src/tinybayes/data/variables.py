@@ -224,7 +224,8 @@ class Summary:
         if len(seen) > self.discretization.max_states:
             limit = f"at most {self.discretization.max_states:,} distinct values"
             remedy = "drop the column, discretise it, or raise max_states"
-            remedy = "choose a column of classes as the target" if seen is self.classes else remedy
+            classes = "choose a column of classes as the target, or cut it into classes"
+            remedy = classes if seen is self.classes else remedy
             raise error(limit, f"{len(seen):,}", where=f"column {name!r}", remedy=remedy)
 
     def sample(

@@ -1,5 +1,6 @@
 """The base of the estimators: tables are checked as scikit-learn does and turned into codes, and classes predicted."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -107,7 +108,9 @@ def options_of_estimator(estimator: BaseEstimator, learner: type[Options], **oth
 
 def class_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the class labels, and the code of each row's."""
-    check_classification_targets(y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes")  # `check_classes` refuses them, or warns
+        check_classification_targets(y)
     low, high = (int(y.min()), int(y.max())) if np.can_cast(y.dtype, np.int64) and y.dtype.kind != "b" else (0, len(y))
     if high - low < len(y):  # small integers need no sorting
         codes = y.astype(np.int64) - low
