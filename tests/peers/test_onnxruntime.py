@@ -8,6 +8,7 @@ from c_host import labels_and_codes, labels_and_scores
 from networks import STRUCTURES, classifier, every_state
 from tinybayes import BayesNetClassifier, Codebook, Fixed, Float, class_scores, export, quantize
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer import integer_log_joint
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -37,7 +38,7 @@ def test_compiled_c_and_onnx_agree(tmp_path, structure, form):
     if whole:
         np.testing.assert_array_equal(found, scores)
         np.testing.assert_array_equal(label, labels)
-        np.testing.assert_array_equal(found, integer_log_joint(net, X)[0])
+        np.testing.assert_array_equal(found, integer_log_joint(net, X, gaps=make_plan(net, gaps=True).features.gaps)[0])
     else:
         np.testing.assert_allclose(found, scores, atol=1e-4)
         np.testing.assert_allclose(found, class_scores(net, X), atol=1e-4)

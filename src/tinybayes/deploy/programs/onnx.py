@@ -172,11 +172,16 @@ def _summed_out(graph: Graph, plan: TablePlan, forest: tuple[Branch, ...], codes
     total = _start(graph, plan, kind)
     inbox: dict[int, dict[str, list[int]]] = defaultdict(dict)  # of each feature: messages, and its children in them
     wide = graph.add("Unsqueeze", codes, graph.axes(2, 3))
+    more = "" if plan.arithmetic is None else _log_table(graph, plan.arithmetic)
     for number, group in enumerate(_groups(forest)):
         below = _possible(graph, group, wide, kind, number)
         if inbox[group[0].feature]:
             below = graph.add("Add", below, _received(graph, [inbox[b.feature] for b in group]))
-        message = _message(graph, plan, _entries(graph, plan, group, number), below, group[0].states)
+        entries = _entries(graph, plan, group, number)
+        if plan.values is None:
+            message = _log_sum(graph, entries, below)
+        else:
+            message = _integer_log_sum(graph, plan.fraction, entries, below, group[0].states, more)
         if group[0].parent < 0:
             total = graph.add("Add", total, graph.total(message, 1, 2))
         else:
@@ -235,20 +240,22 @@ def _entries(graph: Graph, plan: TablePlan, group: list[Branch], number: int) ->
     return graph.add("Mul", wide, graph.constant("unit_64", -(2**plan.shift))) if isinstance(plan.form, Fixed) else wide
 
 
-def _message(graph: Graph, plan: TablePlan, entries: str, below: str, states: int) -> str:
-    """Sum probabilities over the states; integers one after another, since the order matters to the last bit."""
-    if plan.arithmetic is None:
-        terms = graph.add("Add", entries, below)
-        top = graph.add("ReduceMax", terms, axes=[0], keepdims=0)
-        top = graph.add("Max", top, graph.constant("finite", -1e30, np.float32))  # no difference of infinities
-        parts = graph.add("Exp", graph.add("Sub", terms, top))
-        return graph.add("Add", graph.add("Log", graph.total(parts, 0)), top)
-    more = _log_table(graph, plan.arithmetic)
+def _log_sum(graph: Graph, entries: str, below: str) -> str:
+    """Sum probabilities in floats over the states."""
+    terms = graph.add("Add", entries, below)
+    top = graph.add("ReduceMax", terms, axes=[0], keepdims=0)
+    top = graph.add("Max", top, graph.constant("finite", -1e30, np.float32))  # no difference of infinities
+    parts = graph.add("Exp", graph.add("Sub", terms, top))
+    return graph.add("Add", graph.add("Log", graph.total(parts, 0)), top)
+
+
+def _integer_log_sum(graph: Graph, fraction: int, entries: str, below: str, states: int, more: str) -> str:
+    """Sum probabilities in integers, one state after another, since the order matters to the last bit."""
     message = ""
     for state in range(states):
         index = graph.constant(f"state_{state}", state)
         term = graph.add("Add", *(graph.add("Gather", part, index, axis=0) for part in (entries, below)))
-        message = _log_add(graph, plan.fraction, message, term, more) if message else term
+        message = _log_add(graph, fraction, message, term, more) if message else term
     return message
 
 
@@ -259,7 +266,7 @@ def _log_table(graph: Graph, arithmetic: GapArithmetic) -> str:
     i = distances >> 8
     values = np.append(table[i] - ((table[i] - table[i + 1]) * (distances & 255) >> 8), 0)
     graph.constant("farthest", len(values) - 1)
-    return graph.constant("log_table", values)
+    return graph.cast(graph.constant("log_table", values, np.min_scalar_type(int(values.max())).type), np.int64)
 
 
 def _log_add(graph: Graph, fraction: int, a: str, b: str, more: str) -> str:
