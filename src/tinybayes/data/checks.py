@@ -18,7 +18,7 @@ MANY_CLASSES = 50  # numbers with more distinct values need this many rows a val
 ROWS_A_CLASS = 10
 FEW_ROWS = 20  # below it, nothing but the number of rows is looked at
 DISTINCT = 0.9  # share of distinct values from which values are names of rows
-HEAD = 1000  # rows that are looked at first; most columns are cleared by them
+HEAD = 200  # rows that are looked at first; most columns are cleared by them
 TIMES = [(1e9 * unit, 2.0**31 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds since 1970, from 2001 to 2038, to ns
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")
@@ -73,17 +73,19 @@ def check_features(frame: pd.DataFrame) -> None:
 def _is_suspicious(column: pd.Series) -> bool:
     """Return whether the values are names of rows or times; refuse a decimal comma."""
     kind = column.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "iuf":
+        return _names_rows(column.to_numpy())
     if pd.api.types.is_bool_dtype(kind) or pd.api.types.is_complex_dtype(kind):
         return False
-    if pd.api.types.is_numeric_dtype(kind):
-        return len(column) >= FEW_ROWS and _names_rows(column)
-    head = column.head(HEAD).dropna()
+    if pd.api.types.is_numeric_dtype(kind):  # of pandas' own types, with gaps
+        return _names_rows(column.to_numpy(dtype=float, na_value=np.nan))
+    known = column.dropna()
+    head = known.iloc[:HEAD]
     texts = _distinct_texts(head)
     if _has_decimal_comma(texts):
         raise _decimal_comma(texts, f"column {column.name!r}")
     if len(head) < FEW_ROWS or len(texts) < DISTINCT * len(head):
         return False
-    known = column.dropna()
     return len(_distinct_texts(known)) >= DISTINCT * len(known)
 
 
@@ -91,9 +93,9 @@ def _distinct_texts(column: pd.Series) -> list[str]:
     return list(dict.fromkeys(value for value in column.tolist() if isinstance(value, str)))
 
 
-def _names_rows(column: pd.Series) -> bool:
+def _names_rows(column: np.ndarray) -> bool:
     """Return whether numbers are times, rise or fall from row to row, or number the rows in any order."""
-    head = _numbers(column.head(HEAD))
+    head = _known(column[:HEAD])
     if len(head) < FEW_ROWS:
         return False
     timed = any(low <= head[0] < high for low, high in TIMES)
@@ -101,7 +103,7 @@ def _names_rows(column: pd.Series) -> bool:
     integral = bool((head == np.rint(head)).all())
     if not (timed or monotonic or (integral and len(np.unique(head)) == len(head))):
         return False
-    values = _numbers(column)
+    values = _known(column)
     if monotonic and _is_monotonic(values):
         return True
     low, high = float(values.min()), float(values.max())
@@ -111,10 +113,8 @@ def _names_rows(column: pd.Series) -> bool:
     return dense and len(np.unique(values)) == len(values) and bool((values == np.rint(values)).all())
 
 
-def _numbers(column: pd.Series) -> np.ndarray:
-    """Return the known values."""
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    return np.asarray(values[~np.isnan(values)])
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[~np.isnan(values)] if values.dtype.kind == "f" else values
 
 
 def _is_monotonic(values: np.ndarray) -> bool:
