@@ -116,6 +116,27 @@ def test_the_largest_sums_fit_in_32_bits(form):
         assert np.abs(sums).max() <= LARGEST
 
 
+def test_levels_leave_room_for_sums_over_many_features():
+    # 800 features of 20 states: summed out, they add up to 2,400 nats, as much as the largest levels of 500 tables.
+    book = Codebook((-5.0, -0.1))
+    net = gaps.random_forest(1, "naive", book, features=800, states=(20, 20), classes=2)
+    assert gap_arithmetic(net) is not None
+    same = BayesNet(net.variables, net.target, tuple(CPD(c.parents, np.ones_like(c.table), book) for c in net.cpds))
+    sums, fraction = integer_log_joint(same, np.full((1, 800), -1), gaps=True)
+    exact = 800 * np.log(20) - 0.1 * 801
+    assert np.abs(np.ldexp(sums[0].astype(float), -fraction) - exact).max() < 800 * 19 * gap_arithmetic(same).error
+    assert sums.max() <= LARGEST
+
+
+def test_products_of_the_interpolation_fit_in_32_bits():
+    # Sums of two tables fit, but not the product of the interpolation: 0.117 * 2**27 * 255.
+    small = {"features": 1, "states": (2, 2), "classes": 2}
+    assert gap_arithmetic(gaps.random_forest(1, "naive", Fixed(1, 27), **small)) is None
+    net = gaps.random_forest(1, "naive", Fixed(1, 26), **small)
+    assert gap_arithmetic(net) is not None
+    check(net)
+
+
 def test_formats_whose_sums_could_exceed_32_bits_are_summed_in_floats():
     for form in (Fixed(2, 27), Fixed(4, 26), Fixed(-960, 980)):
         net = gaps.random_forest(3, "tree", form, features=9, states=(3, 3))
