@@ -57,7 +57,8 @@ def test_equal_multipliers_are_no_table(multiplier, table):
 
 
 def test_states_of_a_feature_are_one_term():
-    found = terms(neural_net(bits=2, inputs="mixed", states=[4, 3, 2]))
+    net = neural_net(bits=2, inputs="mixed", states=[4, 3, 2])
+    found = terms(net, make_plan(net, gaps=True).stages[0])
     assert found == [Term(0, 0), Term(1, 1, 0, 3), Term(2, 4)]
     assert [term.rows for term in found] == [slice(0, 1), slice(1, 4), slice(4, 5)]
 

@@ -37,12 +37,15 @@ FAR = 17.0  # nats: exp(-17) is less than half a unit in the last place of 1
 # Polynomials of degree 5 and 8 from the highest power down: 2**-x, and log(1 + x), for x from 0 to 1. Fitted in the
 # Chebyshev nodes; together they are within 3e-7 of log(1 + exp(-d)).
 POWER = (-9.4755366e-4, 9.210875e-3, -5.5299606e-2, 2.401795e-1, -6.931432e-1, 9.9999994e-1)
-LOGARITHM = (-8.574676e-3, 4.4214193e-2, -1.0785368e-1, 1.7757024e-1, -2.4499612e-1, 3.3276176e-1, -4.999745e-1)
-LOGARITHM += (9.999998e-1, 0.0)
+LOGARITHM = (
+    *(-8.574676e-3, 4.4214193e-2, -1.0785368e-1, 1.7757024e-1, -2.4499612e-1),
+    *(3.3276176e-1, -4.999745e-1, 9.999998e-1, 0.0),
+)
 
 LOG_ADD = "The logarithm of a sum of probabilities, from their logarithms{how}."
 ENTRY = "The entry of a row of the tables for a class."
 CLEAR = "Volatile, so that no compiler calls memset here, which takes more code than the loop."
+MESSAGE = "The sum over consecutive values of a feature, together with what lies below each of them."
 ADD_UP = "The sums of a row with missing values, in the unit of scores; {which} wins."
 
 
@@ -266,31 +269,28 @@ def naive_gaps(plan: TablePlan) -> Function:
 
 
 def forest_gaps(plan: TablePlan, forest: Forest) -> tuple[tuple[Array, ...], tuple[Function, ...]]:
-    """Make the function that passes messages up, the one that clears slots, and their tables but `start`."""
-    kind, classes = plan.score, plan.classes
-    index = index_type(len(plan.terms.rows))
-    read = "entry_of({}, c)" if kind == "int32_t" else f"table[(uint32_t)({{}}) * {classes}U + c]"
+    """Make the function that passes messages up, those that it calls, and their tables but `start`."""
+    kind, classes, index = plan.score, plan.classes, index_type(len(plan.terms.rows))
     begin = f"(int32_t)((uint32_t)start[c] << {plan.shift})" if plan.shift else f"({kind})start[c]"
-    message = [
-        "unsigned v = low;",
-        f"{kind} all = {read.format('r + v')} + under[v];",
-        *block("while (++v < high)", [f"all = log_add(all, {read.format('r + v')} + under[v]);"]),
-        "over[u] += all;",
-        "r += k;",
-    ]
     term = [
         "const unsigned own = term[i].own, up = term[i].up, k = states[own];",
         f"{kind} *under = below + slot[own], *over = below;",
-        "unsigned low = 0, high = k, u = 0, end = 1;",
+        "unsigned count = k, ups = 1;",
         f"{index} r = term[i].first;",
-        *block("if (x[own] < k)", ["low = x[own];", "high = low + 1U;"]),
+        *block("if (x[own] < k)", ["r += x[own];", "under += x[own];", "count = 1;"]),
         *block(
             "if (up != own)",
-            ["over += slot[up];", "end = states[up];", *block("if (x[up] < end)", ["u = x[up];", "end = u + 1U;"])],
+            [
+                "over += slot[up];",
+                "ups = states[up];",
+                *block("if (x[up] < ups)", ["over += x[up];", f"r += {_cast(index)}k * x[up];", "ups = 1;"]),
+            ],
         ),
-        f"r += {_cast(index)}k * u;",
-        *block("for (; u < end; ++u)", message),
-        "clear(under, k);",
+        "do {",
+        "    *over++ += message(r, c, under, count);",
+        "    r += k;",
+        "} while (--ups);",
+        "clear(under, count);",
     ]
     body = (
         f"{kind} below[{forest.size}];",
@@ -298,10 +298,27 @@ def forest_gaps(plan: TablePlan, forest: Forest) -> tuple[tuple[Array, ...], tup
         f"clear(below, {forest.size}U);",
         *loop("c", classes, [f"below[0] = {begin};", *loop("i", len(forest.terms), term), "sum[c] = below[0];"]),
     )
-    slots = [forest.slots.get(feature, 0) for feature in range(len(plan.variables))]
-    clear_lines = (f"volatile {kind} *p = a;", "do {", "    *p++ = 0;", "} while (--count);")
-    clear = Function("clear", "void", (f"{kind} *a", "unsigned count"), clear_lines, CLEAR)
     doc = ADD_UP.format(which="the smallest" if isinstance(plan.form, Fixed) else "the largest")
-    parameters = (f"const {plan.features.state} *x", f"{kind} *sum")
-    add_up = Function("add_up_gaps", "void", parameters, body, doc)
-    return (Array("slot", narrow(slots)),), (clear, add_up)
+    add_up = Function("add_up_gaps", "void", (f"const {plan.features.state} *x", f"{kind} *sum"), body, doc)
+    slots = [forest.slots.get(feature, 0) for feature in range(len(plan.variables))]
+    return (Array("slot", narrow(slots)),), (*_messages(kind, classes, index), add_up)
+
+
+def _messages(kind: str, classes: int, index: str) -> tuple[Function, Function]:
+    """Make the functions that clear slots and add up a message; they have all registers for themselves."""
+    lines = (f"volatile {kind} *p = a;", "do {", "    *p++ = 0;", "} while (--count);")
+    clear = Function("clear", "void", (f"{kind} *a", "unsigned count"), lines, CLEAR, noinline=True)
+    entry = "entry_of(r, c)" if kind == "int32_t" else f"table[(uint32_t)r * {classes}U + c]"
+    body = (
+        f"const {kind} *first = under;",
+        f"{kind} all = 0;",
+        "do {",
+        f"    const {kind} one = {entry} + *under;",
+        "    all = under == first ? one : log_add(all, one);",
+        "    ++under;",
+        "    ++r;",
+        "} while (--count);",
+        "return all;",
+    )
+    parameters = (f"{index} r", "unsigned c", f"const {kind} *under", "unsigned count")
+    return clear, Function("message", kind, parameters, body, MESSAGE, noinline=True)

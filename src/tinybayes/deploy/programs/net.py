@@ -213,7 +213,7 @@ class _Layer:
         """Cut the units of a layer; the bounds are those of the terms, since a term adds at most one row."""
         largest = self.stage.codes.max(axis=1).astype(np.int64) * self.stage.peaks
         if self.number == 0 and not self.layer.convolution:
-            largest = np.array([largest[term.rows].max() for term in terms(self.plan.net)])
+            largest = np.array([largest[term.rows].max() for term in terms(self.plan.net, self.stage)])
         return net_banks(self.layer.units, self.layer.bits, largest, times=not self.stage.flags)
 
     def _entry(self) -> Entry:
@@ -301,8 +301,10 @@ class _Layer:
         ]
 
 
-def terms(net: NeuralNet) -> list[Term]:
+def terms(net: NeuralNet, stage: Stage) -> list[Term]:
     """Join columns of consecutive states of a feature, since a row has at most one of them."""
+    if _apart(net, stage):
+        return [Term(feature, i) for i, feature in enumerate(net.inputs.feature.tolist())]
     joined: list[Term] = []
     for i, (feature, state) in enumerate(zip(net.inputs.feature.tolist(), net.inputs.state.tolist(), strict=True)):
         last = joined[-1] if joined else Term(-1, 0)
@@ -313,22 +315,36 @@ def terms(net: NeuralNet) -> list[Term]:
     return joined
 
 
+def _apart(net: NeuralNet, stage: Stage) -> bool:
+    """Tell whether columns enter one by one: a value that is missing, or another state, may be more than zero."""
+    assert stage.shift is not None
+    return stage.gap is not None and bool(stage.shift.any() or stage.gap[net.inputs.state >= 0].any())
+
+
 def first_entry(net: NeuralNet, stage: Stage) -> Entry:
     """Choose how states enter a dense first layer."""
-    columns = terms(net)
+    columns = terms(net, stage)
     assert stage.scale is not None
     unscaled = bool((stage.scale == 1).all())
     arrays, x = _feature(net, [term.feature for term in columns])
     heads = (f"for (i = 0; i < {len(columns)}U; ++i)",)
     scale = () if unscaled else (Array("scale", narrow(stage.scale)),)
-    if not any(term.states for term in columns):
+    if _apart(net, stage) or not any(term.states for term in columns):
+        if stage.gap is not None:
+            more, column = _column(net, stage, x)
+            return Entry(heads, column, "i", (*arrays, *more))
         x = x if unscaled else f"(uint32_t)scale[i] * {x}"
         return Entry(heads, (f"const uint32_t x = {x};",), "i", (*arrays, *scale))
-    arrays += (Array("first", narrow([term.first for term in columns], limit=len(stage.codes))),)
     cards = [net.variables[term.feature].cardinality for term in columns]
-    if unscaled and all(term.states == k for term, k in zip(columns, cards, strict=True)):
+    whole = unscaled and all(term.states == k for term, k in zip(columns, cards, strict=True))
+    end = [len(stage.codes)] if whole and stage.gap is not None else []
+    arrays += (Array("first", narrow([*(term.first for term in columns), *end], limit=len(stage.codes))),)
+    if whole and stage.gap is not None:
+        row = f"const uint32_t r = (uint32_t)first[i] + {x}, x = r < first[i + 1U];"
+        return Entry(heads, (row,), "r", arrays)
+    if whole:
         return Entry(heads, (), f"((uint32_t)first[i] + {x})", arrays, total=len(columns))
-    states = (Array("states", narrow([t.states for t in columns])), Array("low", narrow([t.low for t in columns])))
+    arrays += (Array("states", narrow([t.states for t in columns])), Array("low", narrow([t.low for t in columns])))
     lines = [
         f"uint32_t r = first[i], x = {x};",
         "if (states[i]) { /* one of the states from low on, or none */",
@@ -337,7 +353,45 @@ def first_entry(net: NeuralNet, stage: Stage) -> Entry:
         "}",
         *([] if unscaled else ["x = x ? x * scale[r] : 0;"]),
     ]
-    return Entry(heads, tuple(lines), "r", (*arrays, *states, *scale))
+    if stage.gap is not None and not all(term.states for term in columns):
+        scaled = "x" if unscaled else "x * scale[r]"
+        arrays += (Array("known", narrow(cards)), Array("gap", narrow([stage.gap[term.first] for term in columns])))
+        lines[4:] = [
+            *([] if unscaled else ["    x = x ? scale[r] : 0;"]),
+            "} else {",
+            f"    x = x < known[i] ? {scaled} : gap[i];",
+            "}",
+        ]
+    return Entry(heads, tuple(lines), "r", (*arrays, *scale))
+
+
+def _column(net: NeuralNet, stage: Stage, x: str) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+    """Return tables and lines that set ``x`` to the number of the i-th column, that of a missing value included."""
+    inputs = net.inputs
+    assert stage.scale is not None
+    assert stage.shift is not None
+    assert stage.gap is not None
+    cards = np.array([v.cardinality for v in net.variables])[inputs.feature]
+    known, scale, shift, gap = (
+        _number(name, values)
+        for name, values in (("known", cards), ("scale", stage.scale), ("shift", stage.shift), ("gap", stage.gap))
+    )
+    arrays, value = (*known[1], *gap[1]), "v"
+    if (inputs.state >= 0).any():
+        arrays += (Array("state", narrow(inputs.state, signed=True)),)
+        value = "(state[i] < 0 ? v : state[i] == (int32_t)v)"
+    if (stage.scale != 1).any():
+        arrays, value = (*arrays, *scale[1]), f"{value} * {scale[0]}"
+    if stage.shift.any():
+        arrays, value = (*arrays, *shift[1]), f"{value} + {shift[0]}"
+    return arrays, (f"const uint32_t v = {x};", f"const uint32_t x = v < {known[0]} ? {value} : {gap[0]};")
+
+
+def _number(name: str, values: np.ndarray, *, signed: bool = False) -> tuple[str, tuple[Array, ...]]:
+    """Return an expression of the i-th of these numbers, and the table that it reads unless all are equal."""
+    if len(np.unique(values)) == 1:
+        return f"{int(values[0]) % 2**32}U", ()
+    return f"{'(uint32_t)' if signed else ''}{name}[i]", (Array(name, narrow(values, signed=signed)),)
 
 
 def _feature(net: NeuralNet, features: list[int]) -> tuple[tuple[Array, ...], str]:
@@ -354,7 +408,8 @@ def image_entry(net: NeuralNet, stage: Stage) -> Entry:
     assert stage.shift is not None
     rows, columns, _ = stage.shape
     value, size = _pixel(stage), (rows + 2) * (columns + 2)
-    arrays, x = _feature(net, inputs.feature.tolist())
+    arrays, code = _feature(net, inputs.feature.tolist())
+    x = code
     if (inputs.state >= 0).any():
         arrays += (Array("state", narrow(inputs.state, signed=True)),)
         x = f"(state[i] < 0 ? {x} : state[i] == (int32_t){x})"
@@ -362,11 +417,13 @@ def image_entry(net: NeuralNet, stage: Stage) -> Entry:
     for name, values, neutral in (("scale", stage.scale, 1), ("shift", stage.shift, 0)):
         if (values == neutral).all():
             continue
-        number = f"{int(values[0]) % 2**32}U"
-        if len(np.unique(values)) > 1:
-            arrays += (Array(name, narrow(values, signed=True)),)
-            number = f"(uint32_t){name}[i]"
+        number, table = _number(name, values, signed=True)
+        arrays += table
         z = f"{z} * {number}" if name == "scale" else f"{z} + {number}"
+    if stage.gap is not None:
+        known, table = _number("known", np.array([v.cardinality for v in net.variables])[inputs.feature])
+        arrays += table
+        z = f"({code} < {known} ? {z} : {stage.pad}U)"
     fill = [f"surround(z, {size}U, {stage.pad});"]
     if value != "uint8_t":
         fill = loop("i", size, [f"z[i] = {stage.pad}U;"])

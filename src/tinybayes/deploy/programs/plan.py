@@ -285,6 +285,7 @@ class Stage:
     pad: int = 0  # the ``z`` of a value of zero, which surrounds an image
     scale: np.ndarray | None = None  # of the first layer: how a column becomes ``z = scale * value + shift``
     shift: np.ndarray | None = None
+    gap: np.ndarray | None = None  # of the first layer: the ``z`` of a missing value, where values may be missing
 
     @property
     def top(self) -> int:
@@ -308,7 +309,7 @@ class NetPlan(_Plan):
     def stages(self) -> tuple[Stage, ...]:
         """The layers without negative numbers."""
         net = self.net
-        first = _first_image(net) if net.layers[0].convolution else _first(net)
+        first = (_first_image if net.layers[0].convolution else _first)(net, gaps=self.features.gaps)
         before = [layer.activation for layer in net.layers]
         return (first, *map(_hidden, net.layers[1:], net.shapes[1:], before))
 
@@ -366,26 +367,39 @@ def _column_peaks(net: NeuralNet) -> np.ndarray:
     return np.where(net.inputs.state >= 0, 1, top)
 
 
-def _first(net: NeuralNet) -> Stage:
-    """Fold centres into the bias, and signs of multipliers into the weights."""
+def _first(net: NeuralNet, *, gaps: bool) -> Stage:
+    """Fold centres into the bias, and signs of multipliers into the weights.
+
+    A missing value adds nothing: it enters as its centre, which the bias takes away. Where that is negative, the whole
+    column is lifted instead, so that a missing value is zero.
+    """
     layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
     codes = np.where(multiplier[:, None] < 0, 2**layer.bits - 1 - layer.codes, layer.codes).astype(np.uint8)
-    bias = layer.bias - net.inputs.center.astype(np.int64) @ layer.weights
-    factor = math.gcd(*multiplier.tolist()) or 1
-    scale = np.abs(multiplier) // factor
-    peaks = scale * _column_peaks(net)
-    return Stage(layer, net.shapes[0], codes, factor, bias, peaks, scale=scale, shift=np.zeros_like(scale))
+    center = net.inputs.center.astype(np.int64)
+    if not gaps:
+        bias = layer.bias - center @ layer.weights
+        factor = math.gcd(*multiplier.tolist()) or 1
+        scale = np.abs(multiplier) // factor
+        peaks = scale * _column_peaks(net)
+        return Stage(layer, net.shapes[0], codes, factor, bias, peaks, scale=scale, shift=np.zeros_like(scale))
+    factor = math.gcd(*multiplier.tolist(), *center.tolist()) or 1
+    middle = np.where(multiplier < 0, -center, center)  # with the sign that the weights have now
+    bias = layer.bias - np.where(middle > 0, center, 0) @ layer.weights
+    scale, shift, gap = np.abs(multiplier) // factor, np.maximum(-middle, 0) // factor, np.maximum(middle, 0) // factor
+    peaks = np.maximum(scale * _column_peaks(net) + shift, gap)
+    return Stage(layer, net.shapes[0], codes, factor, bias, peaks, scale=scale, shift=shift, gap=gap)
 
 
-def _first_image(net: NeuralNet) -> Stage:
-    """Lift all pixels, and the zeros around them, by as much as the darkest is below zero."""
+def _first_image(net: NeuralNet, *, gaps: bool) -> Stage:
+    """Lift all pixels, and the zeros around them and for missing ones, by as much as the darkest is below zero."""
     layer, multiplier = net.layers[0], net.inputs.multiplier.astype(np.int64)
     center, top = net.inputs.center.astype(np.int64), multiplier * _column_peaks(net)
     lift = max(0, int((center - np.minimum(top, 0)).max()))
     factor = math.gcd(lift, *multiplier.tolist(), *(lift - center).tolist()) or 1
     scale, shift, pad = multiplier // factor, (lift - center) // factor, lift // factor
     peak = max(pad, int((np.maximum(top, 0) // factor + shift).max()))
-    return _image(layer, net.shapes[0], factor, lift, pad, peak, scale=scale, shift=shift)
+    first = {"scale": scale, "shift": shift} | ({"gap": np.full_like(scale, pad)} if gaps else {})
+    return _image(layer, net.shapes[0], factor, lift, pad, peak, **first)
 
 
 def _hidden(layer: Layer, shape: tuple[int, ...], before: str) -> Stage:
