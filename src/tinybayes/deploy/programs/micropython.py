@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from tinybayes._kernels.gaps import PRECISE
 from tinybayes.deploy.bits import pack_bits
 from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.forest import branches
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
-from tinybayes.infer.integers import GapArithmetic
+from tinybayes.infer.integers import PRECISE, GapArithmetic
 from tinybayes.model import BayesNet, Fixed, Grid, NeuralNet
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import Layer
@@ -16,11 +15,13 @@ from tinybayes.model.neural_net import Layer
 CHUNK = 24  # bytes of a table in one line
 FRACTION = 2**126  # the largest denominator that is still a 32-bit float
 
-FUNCTIONS = '''
+ADD = '''
 def _add(sums, row):
     """Add a row of the table to the sums of all classes."""
 {add}
+'''
 
+FUNCTIONS = '''
 def scores(x):
     """Return the scores of all classes for a row of states; the largest wins."""
     sums = list(_START)
@@ -32,10 +33,6 @@ def scores(x):
 '''
 
 GAPS = '''
-def _add(sums, row):
-    """Add a row of the table to the sums of all classes."""
-{add}
-
 def _log_add(a, b):
     """Return log(exp(a) + exp(b)){how}."""
     if a < b:
@@ -282,7 +279,7 @@ def _body(plan: TablePlan) -> str:
         out += _tuple("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(plan, terms.entries)}\n"
         entry = _entry(plan, "_ENTRIES", "first") if terms.common else "+= 0"
         shared = SHARED.format(start=_number(plan.worth(terms.common_constant).sum()), entry=entry)
-    return out + "\n" + FUNCTIONS.format(add=_add(plan), shared=shared)
+    return out + "\n" + ADD.format(add=_add(plan)) + FUNCTIONS.format(shared=shared)
 
 
 def _gaps(plan: TablePlan) -> str:
@@ -293,19 +290,15 @@ def _gaps(plan: TablePlan) -> str:
     out += f"_TABLE = {_bytes(plan, plan.terms.rows)}\n"
     if rule is not None:
         out += "# log(1 + exp(-i / 4)).\n" + _tuple("_LOG", [str(v) for v in rule.table.tolist()])
-    return (
-        out
-        + "\n"
-        + GAPS.format(
-            add=_add(plan),
-            how="" if rule is None else ", interpolated in a table",
-            log_add=FLOAT_LOG if rule is None else TABLE_LOG.format(distance=_distance(rule)),
-            start=f"[s << {shift} for s in _START]" if shift else "list(_START)",
-            classes=plan.classes,
-            entry=_entry(plan, "_TABLE", "k", shift),
-            sums=f"[s << {shift} for s in sums]" if shift else "sums",
-        )
+    functions = GAPS.format(
+        how="" if rule is None else ", interpolated in a table",
+        log_add=FLOAT_LOG if rule is None else TABLE_LOG.format(distance=_distance(rule)),
+        start=f"[s << {shift} for s in _START]" if shift else "list(_START)",
+        classes=plan.classes,
+        entry=_entry(plan, "_TABLE", "k", shift),
+        sums=f"[s << {shift} for s in sums]" if shift else "sums",
     )
+    return out + "\n" + ADD.format(add=_add(plan)) + functions
 
 
 def _distance(rule: GapArithmetic) -> str:

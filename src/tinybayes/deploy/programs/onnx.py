@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes._kernels.gaps import PRECISE
 from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.forest import Branch, branches
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
 from tinybayes.errors import error
-from tinybayes.infer.integers import GapArithmetic
+from tinybayes.infer.integers import PRECISE, GapArithmetic
 from tinybayes.model import MISSING, BayesNet, Categories, Cuts, Fixed, Grid, Integers, NeuralNet, Variable
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import PEAK, Layer
