@@ -241,10 +241,12 @@ def to_micropython(
 ) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
-    The module of a network in one `Fixed` format or one `Codebook`, or of a neural net, imports nothing and computes
-    with integers only, the same as in `to_c`. Networks of floats are added up in the floats of the board, with
-    ``struct`` to read them. With `gaps` a code that is not a state, such as -1, is missing; without, rows must be
-    complete.
+    The module of a network in one `Fixed` format or one `Codebook`, or of a neural net, computes with integers only,
+    the same as in `to_c`. Networks of floats are added up in the floats of the board. A module imports ``struct`` to
+    read floats, if it has any, and ``math`` to sum out missing values in floats.
+
+    With `gaps` a code that is not a state, such as -1, is missing. Without, or where the features are no forest, rows
+    must be complete.
     """
     check_name(name)
     plan = make_plan(net, raw, gaps=gaps)

@@ -68,7 +68,7 @@ def to_onnx(
     The model ``NAME.onnx`` takes states, ``x`` of shape (rows, features) and type int64, and gives ``label`` (int64,
     the first of equally probable classes) and ``scores``: the 32-bit integers of `to_c`, or 32-bit floats whose error
     the model's description bounds. ``NAME_raw.onnx`` takes raw values, ``value``. With `gaps` a code that is not a
-    state, such as -1, is missing; without, rows must be complete.
+    state, such as -1, is missing. Without, or where the features are no forest, rows must be complete.
     """
     check_name(name)
     plan = make_plan(net, raw, gaps=gaps)
