@@ -22,6 +22,7 @@ from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.measure import measure, measure_program
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.encoding import make_features
+from tinybayes.deploy.programs.gaps import make_forest
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, integer_posterior
@@ -57,9 +58,11 @@ known:
 
 def float_scores(net, X):
     """Add 32-bit floats in the order of the generated code."""
-    terms = make_plan(net).terms
+    plan = make_plan(net, gaps=True)
+    terms, forest = plan.terms, make_forest(plan) if plan.features.gaps else None
+    firsts = [term.first for term in (terms if forest is None else forest).terms]
     sums = np.tile(terms.constant.astype(np.float64).sum(axis=0).astype(np.float32), (len(X), 1))
-    for term in terms.terms:
+    for term in sorted(terms.terms, key=lambda term: firsts.index(term.first)):
         row = term.first + sum(stride * X[:, feature].astype(np.int64) for feature, stride in term.steps)
         sums = sums + terms.rows[row]
     return sums.astype(np.float32)
@@ -69,7 +72,10 @@ def scores_of(net, X):
     """Return what Python says, in the type of the C code."""
     if isinstance(net, NeuralNet):
         return net_scores(net, X).astype(np.int32)
-    return float_scores(net, X) if make_plan(net).values is None else integer_log_joint(net, X)[0].astype(np.int32)
+    plan = make_plan(net, gaps=True)
+    if plan.values is None:
+        return float_scores(net, X)
+    return integer_log_joint(net, X, gaps=plan.features.gaps)[0].astype(np.int32)
 
 
 def same_bytes(net, X, boards):

@@ -1,5 +1,6 @@
 """Builds exported C with all warnings and sanitizers on this machine, and runs rows through it."""
 
+import re
 import shutil
 import subprocess
 
@@ -60,9 +61,14 @@ def compiler() -> str:
     return found
 
 
-def state_type(net, *, gaps=True) -> type:
+def state_type(net) -> type:
     """Return the type of a code; a missing one is a code, too, where the program handles gaps."""
-    return getattr(np, make_plan(net, gaps=gaps).features.state.removesuffix("_t"))
+    return getattr(np, make_plan(net, gaps=True).features.state.removesuffix("_t"))
+
+
+def declared_type(texts, name):
+    """Return the type of a code, as the header has it."""
+    return getattr(np, re.search(rf"{name}_predict\(const (\w+)_t x\[", texts[f"{name}.h"])[1])
 
 
 def build(directory, texts, main: str):
@@ -78,7 +84,7 @@ def build(directory, texts, main: str):
 
 def labels_and_scores(directory, texts, name, net, X, *, score="int32_t"):
     """Return what the compiled code says of rows of codes."""
-    state = state_type(net)
+    state = declared_type(texts, name)
     whole = score == "int32_t"
     main = MAIN.format(
         name=name,
@@ -101,7 +107,7 @@ def labels_and_scores(directory, texts, name, net, X, *, score="int32_t"):
 
 def labels_and_codes(directory, texts, name, net, values, kind):
     """Return what the compiled code makes of raw values."""
-    state = state_type(net)
+    state = declared_type(texts, name)
     main = RAW.format(name=name, kind=kind, state=f"{state.__name__}_t", features=len(net.variables))
     program = build(directory, texts, main)
     raw = values.astype(np.float32 if kind == "float" else np.int32).tobytes()

@@ -42,6 +42,9 @@ def export(
             metavar="float|int|none", help="The raw values that predict_raw takes; by default as in the table."
         ),
     ] = None,
+    complete: Annotated[
+        bool, typer.Option("--no-gaps", help="Leave out the code for missing values: rows must be complete.")
+    ] = False,
     query: Annotated[
         str | None, typer.Option(help="Of a circuit: the variable to ask for; by default the class.")
     ] = None,
@@ -62,7 +65,10 @@ def export(
     if output.exists() and not output.is_dir():
         raise error("a directory", str(output), where="--output", remedy="name another")
     classifier = read_classifier(model)
-    options = _circuit_options(classifier, query, arithmetic)
+    options: dict[str, Any] = {
+        **_circuit_options(classifier, query, arithmetic),
+        **({"gaps": False} if complete else {}),
+    }
     chosen = _name_of(model) if name is None else name
     files = make(classifier, to, name=chosen, raw=raw, note=_note(model), **options)
     boards = _measure(classifier, files, chosen, query, raw) if measured else []

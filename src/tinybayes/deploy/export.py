@@ -62,7 +62,8 @@ def export(
     note
         A line for the comment at the top, such as the measured error.
     options
-        Of one target only: ``query`` and ``arithmetic`` of circuits in C, ``checks`` of Verilog.
+        Of some targets only: ``query`` and ``arithmetic`` of circuits in C, ``checks`` of Verilog, and ``gaps`` of
+        classifiers in all but Verilog: False leaves out the code for missing values, and rows must be complete.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Exported C against Python: the same integers and labels for every structure and number format."""
+"""Exported C for complete rows against Python: the same integers and labels for every structure and format."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tinybayes.model import CPD, BayesNet, Cuts, Fixed, Float, Variable
 
 
 def agrees(directory, net, X):
-    texts = to_c(net, name="net")
+    texts = to_c(net, name="net", gaps=False)
     if make_plan(net).values is None:
         labels, scores = labels_and_scores(directory, texts, "net", net, X, score="float")
         exact = class_scores(net, X)

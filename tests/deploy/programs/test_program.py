@@ -71,6 +71,22 @@ def test_a_dialect_decides_how_functions_and_their_tables_are_written():
     assert Function("g", "int", (), (), noinline=True).head(C) == "static NET_NOINLINE int g()"
 
 
+def test_a_table_of_several_functions_is_written_once():
+    table = Array("t", np.array([(1, 2)], [("a", np.uint8), ("b", np.uint16)]))
+    reads = Function("g", "int", (), ("return t[0].a;",))
+    ignores = Function("h", "int", (), ("return 1;",))
+    assert table.shared(C) == table.text(C)
+    assert reads.text(C, (table,)) == "static int g()\n{\n    return t[0].a;\n}\n"
+    assert table.shared(CPP).splitlines()[:4] == [
+        "struct t_type { uint8_t a; uint16_t b; };",
+        "",
+        "inline const t_type (&t_table())[1]",
+        "{",
+    ]
+    assert reads.text(CPP, (table,)) == "inline int g()\n{\n    const auto &t = t_table();\n    return t[0].a;\n}\n"
+    assert ignores.text(CPP, (table,)) == "inline int h()\n{\n    return 1;\n}\n"
+
+
 def shape(program: Program) -> list[tuple[object, ...]]:
     """What the functions of a program are, but for how a dialect writes them."""
     plain = {"TABLE": "const", "net_": ""}
@@ -89,7 +105,9 @@ def shape(program: Program) -> list[tuple[object, ...]]:
     "net",
     [*(classifier(s, form) for s in STRUCTURES for form in (Fixed(3, 1), Float(32))), *kinds().values()],
 )
-def test_all_dialects_have_the_same_functions(net):
-    programs = [classifier_program(make_plan(net), dialect, "") for dialect in (C, ARDUINO, CPP)]
+@pytest.mark.parametrize("gaps", [False, True])
+def test_all_dialects_have_the_same_functions(net, gaps):
+    programs = [classifier_program(make_plan(net, gaps=gaps), dialect, "") for dialect in (C, ARDUINO, CPP)]
     assert shape(programs[0]) == shape(programs[1]) == shape(programs[2])
+    assert len({tuple((a.name, a.type, a.values.tobytes()) for a in program.tables) for program in programs}) == 1
     assert programs[0].enumerations == programs[1].enumerations == programs[2].enumerations

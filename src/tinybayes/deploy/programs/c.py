@@ -37,13 +37,17 @@ def to_c(
     comment at the top bounds the difference. The code of a neural net uses integers only, and its scores are those of
     `tinybayes.infer.neural_net.net_scores`, bit for bit.
 
+    With `gaps` a code that is not a state is missing, and the scores of a Bayesian network are in the finer unit of
+    ``integer_log_joint(..., gaps=True)``; networks other than naive Bayes and forests of features take complete rows
+    in any case. Without it rows must be complete, and the code is smaller.
+
     The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others:
     with the `arithmetic` ``"integer"`` bit for bit as `tinybayes.infer.integer_circuit.integer_posterior`, with
     ``"float"`` in 32-bit floats. The comment bounds the error.
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):
-        _refuse("a classifier", raw=raw)
+        _refuse("a classifier", raw=raw, gaps=None if gaps else "False")
         arithmetic = arithmetic or "integer"
         program = circuit_program(model, dialect, query=query, arithmetic=arithmetic, note=note)
     else:

@@ -23,12 +23,25 @@ def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
         functions += [*encode_functions(plan.features, dialect), _predict_raw(plan, dialect)]
     constants = _constants(plan)
     return Program(
-        facts=tuple(plan.facts(note)),
+        facts=_facts(plan, dialect, note),
         functions=tuple(functions),
         enumerations=_enumerations(plan, dialect, constants),
         constants=constants,
         tables=sums.tables,
     )
+
+
+def _facts(plan: Plan, dialect: Dialect, note: str) -> tuple[str, ...]:
+    """Return what the plan says of the model and, where values may be missing, how a row says so."""
+    *facts, last = plan.facts(note)
+    if plan.features.gaps:
+        missing, value = (
+            dialect.macro(word) if dialect.prefix else f"{dialect.name}::{word}"
+            for word in ("missing", "missing_value")
+        )
+        raw = {"float": "; so is a raw value that is not a number", "int": f"; so is the raw value {value}", "none": ""}
+        facts.append(f"A code that is not a state is missing, {missing} for instance{raw[plan.features.raw]}.")
+    return (*facts, last)
 
 
 def _constants(plan: Plan) -> tuple[Constant, ...]:

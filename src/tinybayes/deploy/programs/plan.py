@@ -35,6 +35,7 @@ from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
 _Table = tuple[np.ndarray, tuple[tuple[int, int], ...]]  # its rows, and the steps of its term
 MAX_STATES = 2**16
+LOG_ADD_ERROR = 4e-7  # nats: of an addition of probabilities in 32-bit floats, besides the rounding of its result
 MAX_ENTRIES = 2**26  # of a decision tree written out as a table
 
 
@@ -162,7 +163,8 @@ class TablePlan(_Plan):
     def unit(self) -> str:
         """What a score means."""
         if self.values is None:
-            return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones"
+            gaps = f", {upwards(self.gap_error)} where values are missing" if self.features.gaps else ""
+            return f"sums of 32-bit floats, within {upwards(self.float_error)} nats of the exact ones{gaps}"
         exact = "as stored" if isinstance(self.form, Fixed) else "to which the levels of the codebook were rounded"
         return f"log p(x, class) in units of 2**{-self.fraction} nats, {exact}"
 
@@ -172,13 +174,33 @@ class TablePlan(_Plan):
 
         Every partial sum is at most the sum of the magnitudes, and each addition and each entry rounds once.
         """
-        count = len(self.terms.terms) + len(self.terms.common) + 2
+        return self._additions * self._magnitude * 2.0**-23
+
+    @property
+    def gap_error(self) -> float:
+        """A bound like `float_error` for rows with missing values: k - 1 additions of probabilities for k states.
+
+        A sum of probabilities passes on an error of its terms undiminished at worst, and lifts a score by the logarithm
+        of the number of states.
+        """
+        states = np.array(self.terms.states)
+        largest = self._magnitude + float(np.log(states).sum())
+        additions = int((states - 1).sum())
+        return self._additions * largest * 2.0**-23 + additions * (LOG_ADD_ERROR + largest * 2.0**-24)
+
+    @property
+    def _additions(self) -> int:
+        return len(self.terms.terms) + len(self.terms.common) + 2
+
+    @property
+    def _magnitude(self) -> float:
+        """The largest sum of the magnitudes of finite entries."""
         finite = 0.0
         for _, rows in self.terms.tables():
             finite += float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
         for constant in (self.terms.constant, self.terms.common_constant):
             finite += float(np.abs(constant[np.isfinite(constant)]).sum())
-        return count * finite * 2.0**-23
+        return finite
 
     @property
     def fingerprint(self) -> str:
