@@ -1,6 +1,7 @@
 """Sums over missing values in integers, straight from the specification: an independent oracle for exported code."""
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -34,46 +35,49 @@ def log_add(a, b, fraction):
 
 
 def scores(net, X):
-    """Return the integer scores of rows in which -1 is missing; sums go down from the roots by recursion."""
+    """Return the integer scores of rows in which -1 is missing, by recursion from the roots down."""
+    return np.array(
+        [[_score(net, row, c) for c in range(net.target.cardinality)] for row in X.tolist()], dtype=np.int64
+    ).reshape(len(X), net.target.cardinality)
+
+
+def _score(net, row, c):
     fraction, shift = unit(net)
     levels = None if isinstance(net.cpds[0].format, Fixed) else integer_levels(net)[0]
-    above = len(net.variables)
-    states = [v.cardinality for v in net.variables]
-    children = {j: [i for i in range(above) if j in net.cpds[i].parents] for j in range(above)}
-    cpds = net.cpds
+    above, cpds = len(net.variables), net.cpds
+    states = [v.cardinality for v in net.nodes]
+    ups = [next((p for p in cpd.parents if p != above), None) for cpd in cpds[:above]]
 
     def entry(code):
         return -(int(code) << shift) if levels is None else int(levels[code])
 
-    def known(row, i):
-        return range(states[i]) if row[i] == MISSING else (row[i],)
-
-    def message(row, c, i, up):
-        """What feature i adds when its parent has the value `up` (none without parent)."""
+    @cache
+    def message(i, up):
+        """What feature i and all below it add when its parent has the value `up`."""
         total = None
-        for value in known(row, i):
-            index = {above: c, **{p: up for p in cpds[i].parents if p != above}}
+        for value in range(states[i]) if row[i] == MISSING else (row[i],):
             context = 0
             for p in cpds[i].parents:
-                context = context * (net.target.cardinality if p == above else states[p]) + index[p]
-            term = entry(cpds[i].table[context, value]) + sum(message(row, c, j, value) for j in children[i])
+                context = context * states[p] + (c if p == above else up)
+            term = entry(cpds[i].table[context, value]) + sum(message(j, value) for j in range(above) if ups[j] == i)
             total = term if total is None else log_add(total, term, fraction)
         return total
 
-    roots = [i for i in range(above) if not [p for p in cpds[i].parents if p != above]]
-    return np.array(
-        [
-            [
-                entry(cpds[above].table[0, c]) + sum(message(row, c, i, None) for i in roots)
-                for c in range(net.target.cardinality)
-            ]
-            for row in X.tolist()
-        ],
-        dtype=np.int64,
-    ).reshape(len(X), net.target.cardinality)
+    return entry(cpds[above].table[0, c]) + sum(message(i, None) for i in range(above) if ups[i] is None)
 
 
 def with_gaps(X, share, seed=0):
-    """Return rows in which a share of all entries is missing, after the complete ones."""
-    holes = np.random.default_rng(seed).random(X.shape) < share
-    return np.where(holes, MISSING, X)
+    """Return rows in which a share of all entries is missing."""
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, MISSING, X)
+
+
+def rows_with_gaps(X, seed=0):
+    """Return complete rows, and the same with a twentieth, half and all of the entries missing."""
+    return np.vstack([X, *(with_gaps(X, share, seed) for share in (0.05, 0.5, 1.0))])
+
+
+def codes_of(X, states, largest, seed=0):
+    """Return the rows with any code that is not a state where a value is missing."""
+    rng = np.random.default_rng(seed)
+    other = rng.integers(np.array(states), largest + 1, X.shape)
+    return np.where(X == MISSING, np.where(rng.random(X.shape) < 0.5, largest, other), X)

@@ -8,7 +8,10 @@ STRUCTURES = ("naive", "tree", "general", "trees")
 
 
 def classifier(structure, form, *, seed=0, features=5, classes=3, states=None, zeros=False):
-    """Draw a classifier; uneven cardinalities, one of them 1, and imbalanced classes."""
+    """Draw a classifier; uneven cardinalities, one of them 1, and imbalanced classes.
+
+    The structure is one of `STRUCTURES`, or "forest" for several trees of features.
+    """
     rng = np.random.default_rng(seed)
     cards = states or [1, *(int(k) for k in rng.integers(2, 6, features - 1))]
     rng.shuffle(cards)
@@ -16,8 +19,13 @@ def classifier(structure, form, *, seed=0, features=5, classes=3, states=None, z
     variables = tuple(Variable(f"f {i}", tuple(range(k))) for i, k in enumerate(cards))
     nodes, above = (*variables, target), len(cards)
     cpds = []
+    rank = rng.permutation(above).tolist() if structure == "forest" else []
     for i in range(above):
         parents: tuple[int, ...] = (above,)
+        if structure == "forest":  # several roots, parents anywhere, the class before or after them
+            earlier = [j for j in range(above) if rank[j] < rank[i]]
+            up = [int(rng.choice(earlier))] if earlier and rng.random() < 0.75 else []
+            parents = (*up, above) if i % 2 else (above, *up)
         if structure == "tree" and i:
             parents = (int(rng.integers(i)), above)
         if structure == "general":

@@ -28,6 +28,12 @@ class Case:
     name: str
     net: BayesNet | NeuralNet
     X: np.ndarray
+    codes: np.ndarray | None = None  # what the program gets, if it is not the type's own code for -1
+
+    @property
+    def given(self) -> np.ndarray:
+        """The rows in the type of the program; -1 becomes the missing code."""
+        return (self.X if self.codes is None else self.codes).astype(state_type(self.net))
 
     @property
     def whole(self) -> bool:
@@ -107,7 +113,7 @@ def read_answers(cases, lines):
 def _ran(directory, command, cases):
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    rows = b"".join(case.X.astype(state_type(case.net)).tobytes() for case in cases)
+    rows = b"".join(case.given.tobytes() for case in cases)
     done = subprocess.run(["./main"], cwd=directory, input=rows, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return read_answers(cases, done.stdout.decode().splitlines())
