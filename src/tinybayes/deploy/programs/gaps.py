@@ -130,9 +130,10 @@ def float_log_add(dialect: Dialect) -> tuple[Function, Function]:
 def packed_entry(plan: TablePlan, banks: Sequence[Bank]) -> Function:
     """Make the function that cuts one code out of the words of the banks."""
     slack = any(bank.shape.lane > bank.shape.each * bank.bits and bank.codes > bank.shape.each for bank in banks)
+    alone = max(bank.codes for bank in banks) == 1  # no word has several codes
     lines = ["uint32_t w;"]
     for i, bank in enumerate(banks):
-        own = _position(i, bank, slack)
+        own = [*_word(i, bank, alone), *(_shift(bank) if slack else [])]
         if len(banks) == 1:
             lines += own
         elif i == len(banks) - 1:
@@ -140,46 +141,45 @@ def packed_entry(plan: TablePlan, banks: Sequence[Bank]) -> Function:
         else:
             head = f"if (c < {bank.first + bank.count}U) {{"
             lines += [f"}} else {head}" if i else head, *indent(own)]
+    if plan.classes == 1:
+        lines.append("(void)c;")
     bits = plan.bits
-    code = "w"
-    if max(bank.codes for bank in banks) > 1:
-        code = f"(w >> {'c' if slack else f'{bits}U * c'} & 0x{(1 << bits) - 1:X}U)"
-    if plan.values is not None and not isinstance(plan.form, Fixed):
-        value = f"level[{code.removeprefix('(').removesuffix(')')}]"
+    code = "w" if alone else f"w >> {'c' if slack else f'{bits}U * c'} & 0x{(1 << bits) - 1:X}U"
+    if not isinstance(plan.form, Fixed):
+        value = f"level[{code}]"
     else:
-        value = f"(int32_t)({code} << {plan.shift})" if plan.shift else f"(int32_t){code}"
+        value = f"(int32_t)(({code}) << {plan.shift})" if plan.shift else f"(int32_t)({code})"
     parameters = (f"{index_type(len(plan.terms.rows))} r", "unsigned c")
     return Function("entry_of", "int32_t", parameters, (*lines, f"return {value};"), ENTRY)
 
 
-def _position(number: int, bank: Bank, in_bits: bool) -> list[str]:
+def _word(number: int, bank: Bank, alone: bool) -> list[str]:
     """Write lines that set ``w`` to the word of class ``c``, and then ``c`` to the position of its code in the word."""
-    room, lines, word = bank.shape.room, [], f"w = plane{number}[r];"
-    if bank.first:
-        lines.append(f"c -= {bank.first}U;")
-    if bank.planes > 1:
-        lines.append(f"const unsigned g = {_quotient('c', room, bank.count)};")
-        lines.append(f"c -= {room}U * g;")
-        word = f"w = plane{number}[g][r];"
-    return _with_bits([*lines, word], bank, in_bits)
+    room, local = bank.shape.room, f"c - {bank.first}U" if bank.first else "c"
+    if alone:
+        return [f"w = plane{number}[{local}][r];" if bank.planes > 1 else f"w = plane{number}[r];"]
+    lines = [f"c -= {bank.first}U;"] if bank.first else []
+    if bank.planes == 1:
+        return [*lines, f"w = plane{number}[r];"]
+    plane = f"const unsigned g = {_quotient('c', room, bank.count)};"
+    return [*lines, plane, f"w = plane{number}[g][r];", f"c -= {room}U * g;"]
 
 
-def _with_bits(lines: list[str], bank: Bank, in_bits: bool) -> list[str]:
-    if not in_bits:
-        return lines
+def _shift(bank: Bank) -> list[str]:
+    """Write the line that turns ``c`` from the position of a code into the bits below it."""
     shape = bank.shape
     gap = shape.lane - shape.each * bank.bits
     more = f" + {gap}U * {_quotient('c', shape.each, shape.room)}" if gap and bank.codes > shape.each else ""
-    return [*lines, f"c = {bank.bits}U * c{more};"]
+    return [f"c = {bank.bits}U * c{more};"]
 
 
 def _quotient(value: str, divisor: int, limit: int) -> str:
     """Write a division of numbers below `limit`: small cores have no instruction for it, but one to multiply."""
     if divisor & (divisor - 1) == 0:
-        return f"{value} / {divisor}U"
+        return f"({value} / {divisor}U)"
     by = 2**16 // divisor + 1
     if any(n * by >> 16 != n // divisor for n in range(limit)):
-        return f"{value} / {divisor}U"
+        return f"({value} / {divisor}U)"
     return f"(unsigned)((uint32_t){value} * {by}U >> 16)"
 
 
@@ -197,7 +197,7 @@ def gap_finder(plan: TablePlan, forest: Forest | None) -> Finder:
             one = block(f"if ({code} < end - r)", [f"r += {code};", "end = r + 1U;"])
             return Finder("", arrays, fill=(*bounds, *one))
         lines = (
-            f"{index} at = {_cast(index)}first[i] + {code};",
+            f"{index} at = ({index})first[i] + {code};",
             *block("if (at >= first[i + 1U])", ["at = first[i];", "complete = 0;"]),
             f"row[i] = ({unsigned(rows)})at;",
         )
@@ -210,7 +210,7 @@ def gap_finder(plan: TablePlan, forest: Forest | None) -> Finder:
     kind = type_name(row_type)
     lines = (
         "const unsigned own = term[i].own, up = term[i].up, k = states[own];",
-        f"{index} r = {_cast(index)}term[i].first + x[own];",
+        f"{index} r = ({index})term[i].first + x[own];",
         *block("if (x[own] >= k)", ["return 0;"]),
         *block("if (up != own)", [f"r += {_cast(index)}k * x[up];"]),
         f"row[i] = ({kind})r;",
@@ -238,10 +238,14 @@ def gap_functions(
     if forest is None:
         return (), (), (*functions, naive_gaps(plan))
     slots, messages = forest_gaps(plan, forest)
+    return (*slots, *_start(plan)), (), (*functions, *messages)
+
+
+def _start(plan: TablePlan) -> tuple[Array, ...]:
+    """Return what the sums of all classes begin with, if it is not zero."""
     start = plan.worth(plan.terms.constant).sum(axis=0)
     fixed = isinstance(plan.form, Fixed)
-    begin = Array("start", narrow(-start if fixed else start, signed=not fixed))
-    return (*slots, begin), (), (*functions, *messages)
+    return (Array("start", narrow(-start if fixed else start, signed=not fixed)),) if start.any() else ()
 
 
 def _cast(index: str) -> str:
@@ -272,6 +276,8 @@ def forest_gaps(plan: TablePlan, forest: Forest) -> tuple[tuple[Array, ...], tup
     """Make the function that passes messages up, those that it calls, and their tables but `start`."""
     kind, classes, index = plan.score, plan.classes, index_type(len(plan.terms.rows))
     begin = f"(int32_t)((uint32_t)start[c] << {plan.shift})" if plan.shift else f"({kind})start[c]"
+    if kind == "int32_t" and not _start(plan):
+        begin = "0"
     term = [
         "const unsigned own = term[i].own, up = term[i].up, k = states[own];",
         f"{kind} *under = below + slot[own], *over = below;",

@@ -344,25 +344,47 @@ def first_entry(net: NeuralNet, stage: Stage) -> Entry:
         return Entry(heads, (row,), "r", arrays)
     if whole:
         return Entry(heads, (), f"((uint32_t)first[i] + {x})", arrays, total=len(columns))
+    if stage.gap is not None:
+        more, rows = _mixed(stage, columns, cards, x)
+        return Entry(heads, rows, "r", (*arrays, *more, *scale))
     arrays += (Array("states", narrow([t.states for t in columns])), Array("low", narrow([t.low for t in columns])))
-    lines = [
+    lines = (
         f"uint32_t r = first[i], x = {x};",
         "if (states[i]) { /* one of the states from low on, or none */",
         "    r += x - low[i];",
         "    x = x - low[i] < states[i];",
         "}",
         *([] if unscaled else ["x = x ? x * scale[r] : 0;"]),
-    ]
-    if stage.gap is not None and not all(term.states for term in columns):
-        scaled = "x" if unscaled else "x * scale[r]"
-        arrays += (Array("known", narrow(cards)), Array("gap", narrow([stage.gap[term.first] for term in columns])))
-        lines[4:] = [
-            *([] if unscaled else ["    x = x ? scale[r] : 0;"]),
-            "} else {",
-            f"    x = x < known[i] ? {scaled} : gap[i];",
-            "}",
-        ]
-    return Entry(heads, tuple(lines), "r", (*arrays, *scale))
+    )
+    return Entry(heads, lines, "r", (*arrays, *scale))
+
+
+def _mixed(stage: Stage, columns: list[Term], cards: list[int], x: str) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+    """Return tables and lines of indicators and numbers in which values may be missing."""
+    assert stage.scale is not None
+    assert stage.gap is not None
+    gaps = stage.gap[[term.first for term in columns]]
+    states, low, known, gap = (
+        _number(name, np.array(values))
+        for name, values in (
+            ("states", [term.states for term in columns]),
+            ("low", [term.low for term in columns]),
+            ("known", cards),
+            ("gap", gaps),
+        )
+    )
+    unscaled = bool((stage.scale == 1).all())
+    indicator = (
+        f"r += x - {low[0]};",
+        f"x = x - {low[0]} < {states[0]};",
+        *([] if unscaled else ["x = x ? scale[r] : 0;"]),
+    )
+    head = f"uint32_t r = first[i], x = {x};"
+    if all(term.states for term in columns):
+        return (*states[1], *low[1]), (head, *indicator)
+    number = f"x = x < {known[0]} ? {'x' if unscaled else 'x * scale[r]'} : {gap[0]};"
+    lines = (head, f"if ({states[0]}) {{", *indent(indicator), "} else {", f"    {number}", "}")
+    return (*states[1], *low[1], *known[1], *gap[1]), lines
 
 
 def _column(net: NeuralNet, stage: Stage, x: str) -> tuple[tuple[Array, ...], tuple[str, ...]]:
@@ -379,7 +401,7 @@ def _column(net: NeuralNet, stage: Stage, x: str) -> tuple[tuple[Array, ...], tu
     arrays, value = (*known[1], *gap[1]), "v"
     if (inputs.state >= 0).any():
         arrays += (Array("state", narrow(inputs.state, signed=True)),)
-        value = "(state[i] < 0 ? v : state[i] == (int32_t)v)"
+        value = "(state[i] < 0 ? v : (uint32_t)(state[i] == (int32_t)v))"
     if (stage.scale != 1).any():
         arrays, value = (*arrays, *scale[1]), f"{value} * {scale[0]}"
     if stage.shift.any():
