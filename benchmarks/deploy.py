@@ -31,6 +31,7 @@ from tinybayes.deploy._boards.boards import BOARDS, KIB
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.measure import Measurement, measure_program
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
@@ -181,7 +182,7 @@ def ours(
         net = learn(recipe, train, quick, None if kept is None else kept / f"{data} {recipe.name}.tb")
         texts = to_c(net, name="net", raw="int")
         features, label = len(keep), "uint8_t"
-        scores, _ = integer_log_joint(net, test.X)
+        scores, _ = integer_log_joint(net, test.X, gaps=make_plan(net, gaps=True).features.gaps)
         probe = Probe("net.h", "net_predict", "uint8_t", features, label, "net_scores", "int32_t", scores.shape[1])
         codes = weigh(texts, probe, test.X)
         raw = codes

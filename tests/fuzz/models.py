@@ -116,24 +116,28 @@ def random_classifier(rng: np.random.Generator, most: int = 12) -> BayesNet:
         states[0] = 300
     zeros, form = bool(rng.random() < 0.2), random_format(rng)
     zeros = zeros and (isinstance(form, Float) or form.decode(np.zeros(1, np.uint8))[0] == -np.inf)
-    structure = str(rng.choice(STRUCTURES)) if features > 1 else "naive"
+    structure = str(rng.choice([*STRUCTURES, "forest"])) if features > 1 else "naive"
     return classifier(structure, form, seed=seed, classes=classes, states=states, zeros=zeros)
 
 
 def _network(name: str, rng: np.random.Generator) -> Case:
     net = random_classifier(rng)
-    X = every_state(net, rows=ROWS)
-    whole = make_plan(net).values is not None
+    plan = make_plan(net, gaps=True)
+    X, gaps = every_state(net, rows=ROWS), plan.features.gaps
+    if gaps:
+        X[rng.random(X.shape) < rng.choice([0.0, 0.05, 0.5])] = -1
+    whole = plan.values is not None
     files = to_c(net, name=name)
     kind, form = state_type(net), WHOLE | {"score": "int32_t"} if whole else REAL | {"score": "float"}
     block = _filled(CLASSIFIER, name, X, kind, net.target.cardinality, form)
 
     def agrees(labels: np.ndarray, scores: np.ndarray) -> bool:
         if whole:
-            return _equal(labels, scores, integer_log_joint(net, X)[0])
+            return _equal(labels, scores, integer_log_joint(net, X, gaps=gaps)[0])
         exact = class_scores(net, X)
         finite = np.isfinite(exact)
-        near = bool((np.abs(scores[finite] - exact[finite]) <= make_plan(net).float_error).all())
+        bound = plan.gap_error if gaps else plan.float_error
+        near = bool((np.abs(scores[finite] - exact[finite]) <= bound).all())
         return near and bool((np.isneginf(scores) == ~finite).all()) and _first_best(labels, scores)
 
     what = "networks in integers" if whole else "networks in floats"
@@ -152,18 +156,23 @@ def _raw_network(name: str, rng: np.random.Generator) -> Case:
     for column, cuts in enumerate(edges):
         near = rng.choice(cuts, ROWS).astype(np.float32)
         values[:, column] = np.where(rng.random(ROWS) < 0.4, near, values[:, column])
-    codes = np.column_stack([np.searchsorted(e, values[:, i].astype(float), side="right") for i, e in enumerate(edges)])
+    codes = np.column_stack([net.variables[i].encoding.codes(values[:, i].astype(float)) for i in range(count)])
+    plan = make_plan(net, "float", gaps=True)
+    gaps = plan.features.gaps
+    if gaps:
+        holes = rng.random(values.shape) < 0.05
+        values[holes], codes[holes] = np.nan, -1
     block = _filled(RAW, name, codes, state_type(net), count, WHOLE | {"score": "int32_t"})
 
     def agrees(labels: np.ndarray, found: np.ndarray) -> bool:
-        if not np.array_equal(found, codes):
+        if not np.array_equal(found, np.where(codes < 0, plan.features.missing, codes)):
             return False
         X = codes.astype(np.int32)
-        if make_plan(net).values is not None:
-            return _first_best(labels, integer_log_joint(net, X)[0])
+        if plan.values is not None:
+            return _first_best(labels, integer_log_joint(net, X, gaps=gaps)[0])
         exact = class_scores(net, X)
         taken = np.take_along_axis(exact, labels[:, None], axis=1)[:, 0]
-        return bool((taken >= exact.max(axis=1) - 2 * make_plan(net).float_error).all())
+        return bool((taken >= exact.max(axis=1) - 2 * (plan.gap_error if gaps else plan.float_error)).all())
 
     return Case("networks on measurements", files, block, values.tobytes(), ROWS, agrees)
 
@@ -218,6 +227,7 @@ def _net(name: str, rng: np.random.Generator) -> Case:
         image=image,
     )
     X = rows_of(net, rows=ROWS)
+    X[rng.random(X.shape) < rng.choice([0.0, 0.05, 0.5])] = -1
     files = to_c(net, name=name)
     block = _filled(CLASSIFIER, name, X, state_type(net), net.target.cardinality, WHOLE | {"score": "int32_t"})
 
