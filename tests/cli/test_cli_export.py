@@ -51,6 +51,13 @@ def test_json_tells_the_files_and_the_price(place, tmp_path):
     assert "Error" not in (tmp_path / "model.h").read_text()
 
 
+def test_the_code_for_missing_values_can_be_left_out(place, tmp_path):
+    for option, words in (((), "Missing values are summed out."), (("--no-gaps",), "Rows must be complete.")):
+        run("export", "7up.tb", *option, "-o", tmp_path, cwd=place)
+        assert words in (tmp_path / "model.h").read_text()
+        assert ("MODEL_MISSING" in (tmp_path / "model.h").read_text()) == (not option)
+
+
 def test_the_module_predicts_what_the_model_predicts(place, tmp_path):
     run("export", "7up.tb", "--to", "micropython", "--name", "small", "-o", tmp_path, cwd=place)
     X = np.load(place / "X.npy")
