@@ -1,0 +1,150 @@
+"""The price of programs against measurements on emulated boards: calibration, errors, and the table of docs/price.md.
+
+Run it as ``python benchmarks/price.py`` with Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
+Programs that were measured before, and whose C is the same, are not measured again. The coefficients are fitted to
+every second program of each family; errors are reported on the others.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from harness import provenance
+from price_page import write_page
+from price_programs import FAMILIES, draw, rows_of
+from scipy.optimize import nnls
+
+from tinybayes.deploy._price.coefficients import COEFFICIENTS
+from tinybayes.deploy._price.counts import Counts, count_program
+from tinybayes.deploy.measure import measure
+from tinybayes.deploy.price import price
+from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.encoding import make_features
+from tinybayes.deploy.programs.plan import make_plan
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "price.json"
+SHIPPED = ROOT / "src" / "tinybayes" / "deploy" / "_price" / "coefficients.py"
+BOARDS = {"cortex-m0+": "m0+", "cortex-m4": "m4"}
+FIGURES = ("flash", "instructions", "stack")
+ROWS = 24
+# What an operation takes, about, in bytes and in instructions: the fit stays close where programs do not tell.
+USUAL = (2.0, 1.0)
+GUESS = {
+    "address": (1, 0.5), "base": (6, 1), "call": (4, 3), "constant": (5, 1), "div": (6, 45), "float_add": (6, 70),
+    "float_compare": (6, 40), "float_convert": (6, 40), "float_mul": (6, 60), "frame": (4, 2), "function": (4, 2),
+    "library": (30, 30), "library_div": (250, 1), "library_float_add": (600, 1), "library_float_compare": (200, 1),
+    "library_float_convert": (200, 1), "library_float_mul": (400, 1), "local": (0.5, 0.2), "narrow": (1, 0.5),
+    "program": (8, 6), "saved": (1, 1), "shift": (2, 0.5), "spill12": (4, 1.5), "spill8": (4, 1.5),
+    "spilled12": (0.5, 0.5), "spilled8": (0.5, 0.5),
+}  # fmt: skip
+PULL = 0.02  # a coefficient of twice the guess counts as an error of 2 % in one program
+Figures = dict[str, Any]
+
+
+def measured(seed: int, known: Figures) -> Figures:
+    """Measure a program on all boards, unless the same code was measured before."""
+    model, options, words = draw(seed)
+    texts = to_c(model, name="net", **options)
+    digest = hashlib.sha256(texts["net.c"].encode()).hexdigest()[:16]
+    if known.get("code") == digest and set(BOARDS) <= set(known["cores"]):
+        return known
+    features = make_features(model.variables, options["raw"], gaps=options["gaps"])
+    codes = rows_of(model, ROWS, 1000 + seed)
+    cores: Figures = {}
+    for core, board in BOARDS.items():
+        (on_board,) = measure(texts, "net", features.values(codes), raw=True, boards=[board])
+        stack = on_board.stack
+        if options["gaps"]:  # the deepest calls are those for missing values
+            gaps = codes[:4].copy()
+            gaps[:, np.argmin([v.cardinality for v in model.variables])] = -1
+            (deep,) = measure(texts, "net", features.values(gaps), raw=True, boards=[board])
+            stack = max(stack, deep.stack)
+        figures = {"flash": on_board.flash, "ram": on_board.ram, "stack": stack}
+        cores[core] = {"measured": {**figures, "instructions": round(on_board.instructions, 1)}}
+    return {"seed": seed, "program": words, "code": digest, "cores": cores}
+
+
+def fit(counts: list[Counts], figures: list[Figures]) -> dict[str, dict[str, float]]:
+    """Fit the coefficients of a core; residuals are relative to the whole figure."""
+    return {
+        "bytes": _fit([c.written for c in counts], [f["flash"] for f in figures], [c.tables for c in counts], 0),
+        "instructions": _fit([c.run for c in counts], [f["instructions"] for f in figures], [0 for _ in counts], 1),
+        "stack": _fit([c.frames for c in counts], [f["stack"] for f in figures], [c.arrays for c in counts], 0),
+    }
+
+
+def _fit(counts: list[Any], totals: list[float], known: list[int], which: int) -> dict[str, float]:
+    kinds = sorted({kind for each in counts for kind in each})
+    relative = 1.0 / np.array(totals)
+    rows = np.array([[each.get(kind, 0.0) for kind in kinds] for each in counts]) * relative[:, None]
+    wanted = (np.array(totals) - np.array(known)) * relative
+    guess = np.array([GUESS.get(kind, USUAL)[which] for kind in kinds])
+    rows, wanted = np.vstack([rows, PULL * np.diag(1 / guess)]), np.append(wanted, np.full(len(kinds), PULL))
+    values, _ = nnls(rows, wanted)
+    return {kind: round(float(value), 3) for kind, value in zip(kinds, values, strict=True)}
+
+
+def errors(programs: list[Figures], core: str) -> Figures:
+    """Return quantiles of the relative errors of programs that were not fitted."""
+    out = {}
+    for figure in FIGURES:
+        pairs = [(p["cores"][core]["priced"][figure], p["cores"][core]["measured"][figure]) for p in programs]
+        error = np.array([abs(priced / real - 1) for priced, real in pairs])
+        quantiles = {"median": np.median(error), "q95": np.quantile(error, 0.95), "largest": error.max()}
+        out[figure] = {name: round(float(value), 4) for name, value in quantiles.items()}
+    return out
+
+
+def ship(coefficients: Figures) -> None:
+    """Write the coefficients into the package."""
+    lines = ['"""What an operation costs on a core, by kind. Written by benchmarks/price.py; do not edit."""', ""]
+    lines += ["COEFFICIENTS: dict[str, dict[str, dict[str, float]]] = {"]
+    for core, figures in coefficients.items():
+        lines += [f'    "{core}": {{']
+        for figure, values in figures.items():
+            entries = [f'            "{kind}": {value},' for kind, value in values.items()]
+            lines += [f'        "{figure}": {{', *entries, "        },"]
+        lines += ["    },"]
+    SHIPPED.write_text("\n".join([*lines, "}"]) + "\n")
+
+
+def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) -> None:
+    """Measure, calibrate, and write the results."""
+    document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}
+    known = {p["seed"]: p for p in document["programs"]}
+    programs = []
+    for seed in range(count):
+        programs.append(measured(seed, known.get(seed, {})))
+        if seed % 20 == 19:
+            kept = {**known, **{p["seed"]: p for p in programs}}
+            RESULTS.write_text(json.dumps({**document, "programs": list(kept.values())}, indent=1))
+            print(f"{seed + 1} programs")
+    counts = [count_program(make_plan(model, **options)) for model, options, _ in map(draw, range(count))]
+    for program in programs:  # every second one of each family
+        program["fitted"] = program["seed"] // len(FAMILIES) % 2 == 0
+    fitted = [p["seed"] for p in programs if p["fitted"]]
+    for core in BOARDS:
+        COEFFICIENTS[core] = fit([counts[i] for i in fitted], [programs[i]["cores"][core]["measured"] for i in fitted])
+        for program, each in zip(programs, counts, strict=True):
+            cost = price(each, core)
+            names = ("flash", "tables", "ram", "stack", "instructions")
+            program["cores"][core]["priced"] = {name: getattr(cost, name) for name in names}
+    ship(COEFFICIENTS)
+    others = [p for p in programs if not p["fitted"]]
+    document = {
+        "about": provenance(["numpy", "scipy"]),
+        "errors": {core: errors(others, core) for core in BOARDS},
+        "programs": programs,
+    }
+    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+    write_page(document, ROOT / "docs")
+    for core, figures in document["errors"].items():
+        print(core, figures)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,116 @@
+"""The price of a program without a compiler: flash, RAM, stack and instructions of ``predict_raw`` on a core.
+
+The program is made as for an export, read, and run in Python on a few rows. Tables are counted exactly. Code,
+instructions and stack are sums of the operations that are written or run, by kind, times coefficients that were fitted
+to measured programs (`benchmarks/price.py`); docs/price.md states the errors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinybayes.deploy._price.coefficients import COEFFICIENTS
+from tinybayes.deploy._price.counts import Counts, count_program
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.errors import error
+from tinybayes.model import BayesNet, NeuralNet
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core: the usual frequency of its clock, and the cycles that an instruction takes on average.
+
+    The cycles are an assumption, as loads and taken branches take two cycles: emulated boards count instructions, not
+    cycles. Memory without wait states is assumed, too.
+    """
+
+    clock: float  # Hz
+    cycles: float
+
+
+CORES = {"cortex-m0+": Core(48e6, 1.4), "cortex-m4": Core(64e6, 1.3)}
+
+
+@dataclass(frozen=True)
+class ProgramCost:
+    """What the program of a classifier costs on a core, from raw values to a label."""
+
+    core: str
+    flash: int  # bytes of tables and code
+    ram: int  # bytes of static variables; classifiers have none
+    stack: int  # bytes, the most that any row takes
+    instructions: float  # of a prediction for a complete row, on average
+    microseconds: float  # of these instructions
+    tables: int  # bytes of the flash that hold parameters, cut points and other tables, exactly
+    code: int  # the other bytes of the flash
+
+    def __str__(self) -> str:
+        return (
+            f"{self.flash:,} B of flash ({self.tables:,} tables, {self.code:,} code), {self.ram:,} B of RAM, "
+            f"{self.stack:,} B of stack, {self.instructions:,.0f} instructions, {self.microseconds:,.0f} us"
+        )
+
+
+def program_cost(
+    model: BayesNet | NeuralNet,
+    core: str = "cortex-m0+",
+    *,
+    clock: float | None = None,
+    raw: str | None = None,
+    gaps: bool = True,
+    rows: np.ndarray | None = None,
+) -> ProgramCost:
+    """Estimate what `tinybayes.deploy.measure.measure` measures for the exported C of a classifier.
+
+    Parameters
+    ----------
+    model
+        A Bayesian network with a class, or a neural net.
+    core
+        ``"cortex-m0+"`` or ``"cortex-m4"``, or only ``"m0+"`` or ``"m4"``.
+    clock
+        The frequency of the core in Hz; by default 48 MHz for the first and 64 MHz for the second.
+    raw, gaps
+        The options of the export. With ``raw="none"`` the price is that of ``predict``, which takes codes.
+    rows
+        Rows of codes that instructions are counted for; by default all states are equally likely.
+    """
+    name = find_core(core)
+    if clock is not None and not clock > 0:
+        raise error("a positive frequency in Hz", clock, where="clock")
+    return price(count_program(make_plan(model, raw, gaps=gaps), rows), name, clock)
+
+
+def find_core(name: str) -> str:
+    """Return the full name of a core."""
+    short = name.lower().removeprefix("cortex-")
+    if f"cortex-{short}" not in CORES:
+        raise error(f"one of {', '.join(CORES)}", repr(name), where="core", remedy="or measure the exported program")
+    return f"cortex-{short}"
+
+
+def price(counts: Counts, core: str, clock: float | None = None) -> ProgramCost:
+    """Price what was counted."""
+    fitted, made = COEFFICIENTS[core], CORES[core]
+    code = _words(_weighted(counts.written, fitted["bytes"]))
+    instructions = _weighted(counts.run, fitted["instructions"])
+    return ProgramCost(
+        core=core,
+        flash=-(-(counts.tables + code) // 4) * 4,
+        ram=0,
+        stack=_words(counts.arrays + _weighted(counts.frames, fitted["stack"])),
+        instructions=round(instructions, 1),
+        microseconds=round(instructions * made.cycles * 1e6 / (clock or made.clock), 2),
+        tables=counts.tables,
+        code=-(-(counts.tables + code) // 4) * 4 - counts.tables,
+    )
+
+
+def _weighted(counts: Mapping[str, float], coefficients: Mapping[str, float]) -> float:
+    return sum(count * coefficients.get(kind, 0.0) for kind, count in counts.items())
+
+
+def _words(size: float) -> int:
+    """Round bytes to words."""
+    return 4 * round(size / 4)
