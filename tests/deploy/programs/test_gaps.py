@@ -45,6 +45,7 @@ def networks():
         "many states": classifier("tree", fixed, states=[300, 4, 2, 1], classes=7, seed=2),
         "255 states": classifier("forest", fixed, states=[255, 3, 5], classes=2),
         "256 states": classifier("forest", fixed, states=[256, 3, 5], classes=2),
+        "65,536 states": classifier("naive", fixed, states=[2, 65_536, 3], classes=2),
         "many classes": classifier("tree", fixed, states=[2, 3, 2], classes=300),
         "chain": classifier("tree", Fixed(3, 2), states=[2] * 40, classes=3, seed=4),
         "one state": classifier("forest", fixed, states=[1, 3, 1, 1, 4, 1, 2], classes=4, seed=5),
@@ -66,6 +67,7 @@ def indicators_with_centres():
 def neural_nets():
     chosen = {key: net for key, net in kinds().items() if key not in ("many classes", "wide 8 bits", "wide")}
     chosen |= SPECIAL | {"indicators with centres": indicators_with_centres()}
+    chosen["65,536 states"] = neural_net((), bits=1, inputs="one-hot", states=[3, 65_536, 2], classes=2)
     return chosen | {
         f"{kind} {scaled} {bits}": neural_net((4,), bits=bits, inputs=kind, scaled=scaled, seed=bits, classes=3 + bits)
         for bits, (kind, scaled) in enumerate(
@@ -76,7 +78,8 @@ def neural_nets():
 
 def make_cases():
     cases = {}
-    for i, (key, net) in enumerate((networks() | neural_nets()).items()):
+    nets = networks() | {f"net {key}": net for key, net in neural_nets().items()}
+    for i, (key, net) in enumerate(nets.items()):
         complete = (rows_of if isinstance(net, NeuralNet) else every_state)(net, rows=12)
         X = gap_oracle.rows_with_gaps(complete[:40], seed=i)
         states = [v.cardinality for v in net.variables]
@@ -262,7 +265,7 @@ def test_gaps_cost_little_flash(structure, most):
 
 
 @pytest.mark.skipif(any(shutil.which(tool) is None for tool in PACKAGES), reason="no tools for microcontrollers")
-@pytest.mark.parametrize("key", ["naive fixed3.1", "forest fixed3.1", "forest codebook13", "mixed True 5"])
+@pytest.mark.parametrize("key", ["naive fixed3.1", "forest fixed3.1", "forest codebook13", "net mixed True 5"])
 def test_an_emulated_core_says_what_python_says(key):
     case = CASES[key]
     (board,) = measure(to_c(case.net, name="net"), "net", case.given, boards=["m0+"])

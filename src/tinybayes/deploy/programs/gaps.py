@@ -89,21 +89,22 @@ def integer_log_add(plan: TablePlan) -> Function:
     """Make the function that interpolates in a table of 33 entries."""
     rule = plan.arithmetic
     assert rule is not None
-    smallest = isinstance(plan.form, Fixed)
-    lines = [f"int32_t d = {'b - a' if smallest else 'a - b'};", *block("if (d < 0)", ["a = b;", "d = -d;"])]
+    smallest, parameters = isinstance(plan.form, Fixed), ("int32_t a", "int32_t b")
+    doc = LOG_ADD.format(how=f", in units of 2**{-rule.fraction} nats")
     if rule.fraction < 0:  # the whole table is zero
-        lines = [f"return a {'<' if smallest else '>'} b ? a : b;"]
-        return Function("log_add", "int32_t", ("int32_t a", "int32_t b"), tuple(lines), LOG_ADD.format(how=""))
-    lines += block(f"if (d >> {rule.fraction + 3})", ["return a; /* the other one is too small */"])
+        return Function("log_add", "int32_t", parameters, (f"return a {'<' if smallest else '>'} b ? a : b;",), doc)
     finer = rule.fraction - PRECISE
-    lines += [f"d {'>>' if finer > 0 else '<<'}= {abs(finer)};"] if finer else []
-    more = "near[d >> 8] - ((near[d >> 8] - near[(d >> 8) + 1]) * (d & 255) >> 8)"
-    lines += [f"return a {'-' if smallest else '+'} (int32_t)({more});"]
-    # Differences are taken in 32 bits: entries of 16 bits become int, those of 32 bits are signed.
-    near = rule.table.astype(np.uint16 if rule.table.max() < 2**16 else np.int32)
-    how = f", in units of 2**-{rule.fraction} nats"
-    parameters = ("int32_t a", "int32_t b")
-    return Function("log_add", "int32_t", parameters, tuple(lines), LOG_ADD.format(how=how), (Array("near", near),))
+    more = "log_table[d >> 8] - ((log_table[d >> 8] - log_table[(d >> 8) + 1]) * (d & 255) >> 8)"
+    lines = (
+        f"int32_t d = {'b - a' if smallest else 'a - b'};",
+        *block("if (d < 0)", ["a = b;", "d = -d;"]),
+        *block(f"if (d >> {rule.fraction + 3})", ["return a; /* the other one is too small */"]),
+        *([f"d {'>>' if finer > 0 else '<<'}= {abs(finer)};"] if finer else []),
+        f"return a {'-' if smallest else '+'} (int32_t)({more});",
+    )
+    # Entries of 16 bits become int or, where that has 16 bits, do not fall below zero; those of 32 bits are signed.
+    table = rule.table.astype(np.uint16 if rule.table.max() < 2**16 else np.int32)
+    return Function("log_add", "int32_t", parameters, lines, doc, (Array("log_table", table),))
 
 
 def float_log_add(dialect: Dialect) -> tuple[Function, Function]:
@@ -150,7 +151,7 @@ def packed_entry(plan: TablePlan, banks: Sequence[Bank]) -> Function:
     else:
         value = f"(int32_t)(({code}) << {plan.shift})" if plan.shift else f"(int32_t)({code})"
     parameters = (f"{index_type(len(plan.terms.rows))} r", "unsigned c")
-    return Function("entry_of", "int32_t", parameters, (*lines, f"return {value};"), ENTRY)
+    return Function("entry_of", "int32_t", parameters, (*lines, f"return {value};"), ENTRY, noinline=True)
 
 
 def _word(number: int, bank: Bank, alone: bool) -> list[str]:
@@ -197,8 +198,12 @@ def gap_finder(plan: TablePlan, forest: Forest | None) -> Finder:
             one = block(f"if ({code} < end - r)", [f"r += {code};", "end = r + 1U;"])
             return Finder("", arrays, fill=(*bounds, *one))
         lines = (
-            f"{index} at = ({index})first[i] + {code};",
-            *block("if (at >= first[i + 1U])", ["at = first[i];", "complete = 0;"]),
+            f"{index} at = first[i];",
+            f"if ({code} < ({index})first[i + 1U] - at) {{",
+            f"    at += {code};",
+            "} else {",
+            "    complete = 0;",
+            "}",
             f"row[i] = ({unsigned(rows)})at;",
         )
         return Finder("", arrays, (), ("unsigned complete = 1;",), fill=lines, complete="complete")

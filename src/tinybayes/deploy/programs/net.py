@@ -340,7 +340,7 @@ def first_entry(net: NeuralNet, stage: Stage) -> Entry:
     end = [len(stage.codes)] if whole and stage.gap is not None else []
     arrays += (Array("first", narrow([*(term.first for term in columns), *end], limit=len(stage.codes))),)
     if whole and stage.gap is not None:
-        row = f"const uint32_t r = (uint32_t)first[i] + {x}, x = r < first[i + 1U];"
+        row = f"const uint32_t v = {x}, r = first[i] + v, x = v < (uint32_t)first[i + 1U] - first[i];"
         return Entry(heads, (row,), "r", arrays)
     if whole:
         return Entry(heads, (), f"((uint32_t)first[i] + {x})", arrays, total=len(columns))
