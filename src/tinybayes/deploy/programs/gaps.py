@@ -197,7 +197,7 @@ def gap_finder(plan: TablePlan, forest: Forest | None) -> Finder:
             bounds = (f"{index} r = first[i], end = first[i + 1U];",)
             one = block(f"if ({code} < end - r)", [f"r += {code};", "end = r + 1U;"])
             return Finder("", arrays, fill=(*bounds, *one))
-        lines = (
+        fill = (
             f"{index} at = first[i];",
             f"if ({code} < ({index})first[i + 1U] - at) {{",
             f"    at += {code};",
@@ -206,7 +206,7 @@ def gap_finder(plan: TablePlan, forest: Forest | None) -> Finder:
             "}",
             f"row[i] = ({unsigned(rows)})at;",
         )
-        return Finder("", arrays, (), ("unsigned complete = 1;",), fill=lines, complete="complete")
+        return Finder("", arrays, (), ("unsigned complete = 1;",), fill=fill, complete="complete")
     row_type, feature_type = narrow([rows]).dtype, narrow([features]).dtype
     fields = [("first", row_type), ("own", feature_type), ("up", feature_type)]
     # The parent of a root is itself.
