@@ -1,6 +1,7 @@
 """The program of a classifier: its functions, and the names of features, classes and states."""
 
 from tinybayes.deploy.programs.encoder import encode_functions
+from tinybayes.deploy.programs.encoding import describe
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan
@@ -128,7 +129,8 @@ def _enumerations(plan: Plan, dialect: Dialect, constants: tuple[Constant, ...])
     enumerations = []
     if plan.variables:
         members = tuple(names.make(name, v.name) for v in plan.variables)
-        enumerations.append(Enumeration(f"{name}_feature", members, "Features, in the order of x."))
+        notes = tuple(describe(v, plan.features.raw) for v in plan.variables)
+        enumerations.append(Enumeration(f"{name}_feature", members, "Features, in the order of a row.", notes))
     members = tuple(names.make(name, target.name, s) for s in target.states)
     enumerations.append(Enumeration(f"{name}_class", members, f"Classes: {plain(target.name)}."))
     for i, variable in enumerate(plan.variables):

@@ -147,7 +147,7 @@ def float_keys(numbers: np.ndarray) -> np.ndarray:
 
 
 def describe(variable: Variable, raw: str) -> str:
-    """Say what a program takes for a feature."""
+    """Say what a raw value of a feature is; without raw values, what its code is."""
     encoding = variable.encoding
     if isinstance(encoding, Intervals) and raw != "none":
         return "a number" if raw == "float" else "an integer"

@@ -129,11 +129,15 @@ class Enumeration:
     name: str
     members: tuple[str, ...]
     doc: str
+    notes: tuple[str, ...] = ()  # a comment behind each member, or none at all
 
     def text(self) -> str:
         """Write the definition."""
-        lines = ",\n".join(f"    {member} = {i}" for i, member in enumerate(self.members))
-        return f"{comment(self.doc)}enum {self.name} {{\n{lines}\n}};\n\n"
+        lines = ""
+        for i, member in enumerate(self.members):
+            note = f" {comment(self.notes[i])}" if self.notes else "\n"
+            lines += f"    {member} = {i}{',' if i < len(self.members) - 1 else ''}{note}"
+        return f"{comment(self.doc)}enum {self.name} {{\n{lines}}};\n\n"
 
 
 @dataclass(frozen=True)
