@@ -7,6 +7,7 @@ every second program of each family; errors are reported on the others.
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from scipy.optimize import nnls
 from tinybayes.deploy._price.coefficients import COEFFICIENTS
 from tinybayes.deploy._price.counts import Counts, count_program
 from tinybayes.deploy.measure import measure
-from tinybayes.deploy.price import price
+from tinybayes.deploy.price import CORES, price
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.plan import make_plan
@@ -28,7 +29,6 @@ from tinybayes.deploy.programs.plan import make_plan
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "price.json"
 SHIPPED = ROOT / "src" / "tinybayes" / "deploy" / "_price" / "coefficients.py"
-BOARDS = {"cortex-m0+": "m0+", "cortex-m4": "m4"}
 FIGURES = ("flash", "instructions", "stack")
 ROWS = 24
 # What an operation takes, about, in bytes and in instructions: the fit stays close where programs do not tell.
@@ -49,13 +49,15 @@ def measured(seed: int, known: Figures) -> Figures:
     """Measure a program on all boards, unless the same code was measured before."""
     model, options, words = draw(seed)
     texts = to_c(model, name="net", **options)
-    digest = hashlib.sha256(texts["net.c"].encode()).hexdigest()[:16]
-    if known.get("code") == digest and set(BOARDS) <= set(known["cores"]):
+    code = re.sub(r"/\*.*?\*/", "", texts["net.c"], flags=re.DOTALL)  # comments do not matter
+    digest = hashlib.sha256(code.encode()).hexdigest()[:16]
+    cores: Figures = known["cores"] if known.get("code") == digest else {}
+    if set(CORES) <= set(cores):
         return known
     features = make_features(model.variables, options["raw"], gaps=options["gaps"])
     codes = rows_of(model, ROWS, 1000 + seed)
-    cores: Figures = {}
-    for core, board in BOARDS.items():
+    for core in set(CORES) - set(cores):
+        board = core.removeprefix("cortex-")
         (on_board,) = measure(texts, "net", features.values(codes), raw=True, boards=[board])
         stack = on_board.stack
         if options["gaps"]:  # the deepest calls are those for missing values
@@ -65,7 +67,7 @@ def measured(seed: int, known: Figures) -> Figures:
             stack = max(stack, deep.stack)
         figures = {"flash": on_board.flash, "ram": on_board.ram, "stack": stack}
         cores[core] = {"measured": {**figures, "instructions": round(on_board.instructions, 1)}}
-    return {"seed": seed, "program": words, "code": digest, "cores": cores}
+    return {"seed": seed, "program": words, "code": digest, "cores": {core: cores[core] for core in CORES}}
 
 
 def fit(counts: list[Counts], figures: list[Figures]) -> dict[str, dict[str, float]]:
@@ -112,6 +114,13 @@ def ship(coefficients: Figures) -> None:
     SHIPPED.write_text("\n".join([*lines, "}"]) + "\n")
 
 
+def _write(document: Figures) -> None:
+    """Write the results, one program a line."""
+    head = json.dumps({**document, "programs": []}, indent=1).removesuffix("[]\n}")
+    lines = ",\n".join("  " + json.dumps(program) for program in document["programs"])
+    RESULTS.write_text(f"{head}[\n{lines}\n ]\n}}\n")
+
+
 def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) -> None:
     """Measure, calibrate, and write the results."""
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}
@@ -121,13 +130,13 @@ def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) 
         programs.append(measured(seed, known.get(seed, {})))
         if seed % 20 == 19:
             kept = {**known, **{p["seed"]: p for p in programs}}
-            RESULTS.write_text(json.dumps({**document, "programs": list(kept.values())}, indent=1))
+            _write({**document, "programs": list(kept.values())})
             print(f"{seed + 1} programs")
     counts = [count_program(make_plan(model, **options)) for model, options, _ in map(draw, range(count))]
     for program in programs:  # every second one of each family
         program["fitted"] = program["seed"] // len(FAMILIES) % 2 == 0
     fitted = [p["seed"] for p in programs if p["fitted"]]
-    for core in BOARDS:
+    for core in CORES:
         COEFFICIENTS[core] = fit([counts[i] for i in fitted], [programs[i]["cores"][core]["measured"] for i in fitted])
         for program, each in zip(programs, counts, strict=True):
             cost = price(each, core)
@@ -137,10 +146,10 @@ def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) 
     others = [p for p in programs if not p["fitted"]]
     document = {
         "about": provenance(["numpy", "scipy"]),
-        "errors": {core: errors(others, core) for core in BOARDS},
+        "errors": {core: errors(others, core) for core in CORES},
         "programs": programs,
     }
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+    _write(document)
     write_page(document, ROOT / "docs")
     for core, figures in document["errors"].items():
         print(core, figures)

@@ -6,13 +6,12 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-mpl.use("svg")
+mpl.use("agg")
 mpl.rcParams["svg.hashsalt"] = "price"  # the same file for the same figures
 from matplotlib import pyplot as plt  # noqa: E402
 
 BEGIN, END = "<!-- price: written by benchmarks/price.py -->\n", "<!-- end -->\n"
 SHOWN = 40
-TITLES = {"cortex-m0+": "Cortex-M0+", "cortex-m4": "Cortex-M4"}
 Figures = dict[str, Any]
 
 
@@ -32,7 +31,7 @@ def _errors(errors: Figures, count: int) -> str:
     for core, figures in errors.items():
         for figure, e in figures.items():
             lines.append(
-                f"| {TITLES[core]}, {figure} | {e['median']:.1%} | {e['q95']:.1%} | {e['largest']:.0%} |".replace(
+                f"| {core.title()}, {figure} | {e['median']:.1%} | {e['q95']:.1%} | {e['largest']:.0%} |".replace(
                     "%", " %"
                 )
             )
@@ -61,7 +60,7 @@ def _plot(programs: list[Figures], path: Path) -> None:
     for panel, name, unit in zip(panels, ("flash", "instructions"), (" (bytes)", ""), strict=True):
         for core, marker in (("cortex-m0+", "o"), ("cortex-m4", "x")):
             pairs = [(p["cores"][core]["measured"][name], p["cores"][core]["priced"][name]) for p in programs]
-            panel.plot(*np.array(pairs).T, marker, markersize=4, alpha=0.7, fillstyle="none", label=TITLES[core])
+            panel.plot(*np.array(pairs).T, marker, markersize=4, alpha=0.7, fillstyle="none", label=core.title())
         ends = np.array(panel.get_xlim())
         ends[0] = min(p["cores"]["cortex-m4"]["measured"][name] for p in programs) * 0.8
         panel.plot(ends, ends, color="grey", linewidth=0.8)

@@ -31,7 +31,7 @@ def draw(seed: int) -> tuple[Model, dict[str, Any], str]:
     rng = np.random.default_rng(seed)
     family = FAMILIES[seed % len(FAMILIES)]
     integer = bool(rng.random() < 0.35)
-    style = str(rng.choice(STYLES))
+    style = str(rng.choice(("grid", "integers") if family == "convolution" else STYLES))
     options = {"raw": "int" if integer else "float", "gaps": bool(rng.random() < 0.5)}
     while True:
         classes = int(rng.choice([2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 26, 30]))
@@ -113,7 +113,6 @@ def _net(
     if family == "convolution":
         image = (int(rng.integers(4, 11)), int(rng.integers(4, 11)))
         count = image[0] * image[1]
-        style = str(rng.choice(["grid", "integers"]))
     variables = _variables(rng, style, integer, count)
     if family == "one-hot":
         columns = [(f, s) for f, v in enumerate(variables) for s in range(v.cardinality)]

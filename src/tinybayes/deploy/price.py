@@ -21,15 +21,20 @@ from tinybayes.model import BayesNet, NeuralNet
 class Core:
     """A core: the usual frequency of its clock, and the cycles that an instruction takes on average.
 
-    The cycles are an assumption, as loads and taken branches take two cycles: emulated boards count instructions, not
-    cycles. Memory without wait states is assumed, too.
+    The cycles are an assumption: emulated boards count instructions, not cycles. Loads and taken branches take two
+    cycles or more, an M7 issues up to two instructions at once, and memory is taken to have no wait states.
     """
 
     clock: float  # Hz
     cycles: float
 
 
-CORES = {"cortex-m0+": Core(48e6, 1.4), "cortex-m4": Core(64e6, 1.3)}
+CORES = {
+    "cortex-m0+": Core(48e6, 1.4),
+    "cortex-m3": Core(64e6, 1.3),
+    "cortex-m4": Core(64e6, 1.3),
+    "cortex-m7": Core(216e6, 1.0),
+}
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,9 @@ def program_cost(
     model
         A Bayesian network with a class, or a neural net.
     core
-        ``"cortex-m0+"`` or ``"cortex-m4"``, or only ``"m0+"`` or ``"m4"``.
+        ``"cortex-m0+"``, ``"cortex-m3"``, ``"cortex-m4"`` or ``"cortex-m7"``; or ``"m0+"``, for example.
     clock
-        The frequency of the core in Hz; by default 48 MHz for the first and 64 MHz for the second.
+        The frequency of the core in Hz; by default 48, 64, 64 or 216 MHz.
     raw, gaps
         The options of the export. With ``raw="none"`` the price is that of ``predict``, which takes codes.
     rows
@@ -93,24 +98,19 @@ def find_core(name: str) -> str:
 def price(counts: Counts, core: str, clock: float | None = None) -> ProgramCost:
     """Price what was counted."""
     fitted, made = COEFFICIENTS[core], CORES[core]
-    code = _words(_weighted(counts.written, fitted["bytes"]))
+    flash = -(-(counts.tables + round(_weighted(counts.written, fitted["bytes"]))) // 4) * 4  # ends with a word
     instructions = _weighted(counts.run, fitted["instructions"])
     return ProgramCost(
         core=core,
-        flash=-(-(counts.tables + code) // 4) * 4,
+        flash=flash,
         ram=0,
-        stack=_words(counts.arrays + _weighted(counts.frames, fitted["stack"])),
+        stack=4 * round((counts.arrays + _weighted(counts.frames, fitted["stack"])) / 4),
         instructions=round(instructions, 1),
         microseconds=round(instructions * made.cycles * 1e6 / (clock or made.clock), 2),
         tables=counts.tables,
-        code=-(-(counts.tables + code) // 4) * 4 - counts.tables,
+        code=flash - counts.tables,
     )
 
 
 def _weighted(counts: Mapping[str, float], coefficients: Mapping[str, float]) -> float:
     return sum(count * coefficients.get(kind, 0.0) for kind, count in counts.items())
-
-
-def _words(size: float) -> int:
-    """Round bytes to words."""
-    return 4 * round(size / 4)

@@ -47,25 +47,27 @@ class Expressions:
         self.known: dict[int, int | float] = {}  # the slots of constants, with their numbers
         self.arrays_of = {array.name: array for array in function.arrays}
         self.size = [1]  # the first slot of a frame is for the returned number
-        self.arrays = 0
-        self.pressure = 0
+        self.arrays = 0  # bytes of local arrays
+        self.pressure = 0  # the most variables that a loop uses
         self.blocks: list[int] = []
         self.block = -1  # the one that is made at present
         self.loops: list[Scope] = []
-        self.weight = 1.0
+        self.weight = 1.0  # 0 while nothing is tallied
         self.addressing = False  # whether an index is made of sums and products of counters, which loops may step
-        self.bases: set[str] = set()
-        self.wide: set[int | float] = set()
+        self.bases: set[str] = set()  # tables whose addresses are loaded
+        self.wide: set[int | float] = set()  # constants that do not fit in an instruction
         self.calls: set[str] = set()
         self.loaded: set[Node] = set()  # entries of memory that were read in this block, and not written since
 
     def new_block(self) -> int:
+        """Begin a block of the function; return its number."""
         self.machine.tallies.append(Counter())
         self.machine.hits.append(0)
         self.blocks.append(len(self.machine.hits) - 1)
         return self.blocks[-1]
 
     def tally(self, kind: str, count: float = 1.0) -> None:
+        """Count operations of the present block."""
         self.machine.tallies[self.block][kind] += count * self.weight  # type: ignore[assignment]
 
     def note(self, name: str) -> None:
@@ -75,24 +77,29 @@ class Expressions:
             scope.all.add(name)
 
     def spill(self, scope: Scope) -> None:
+        """Tally the names of a loop for which there are no registers."""
         for limit in REGISTERS:
             excess = max(0, min(len(scope.direct), len(scope.all) - limit))
             self.machine.tallies[scope.block][f"spill{limit}"] += excess
 
     def declare(self, declared: Declared) -> int:
+        """Give a variable a slot of the frame."""
         kind = "*" * declared.stars + declared.base
         self.scopes[-1][declared.name] = self.size[0], kind
         self.size[0] += 1
         return self.size[0] - 1
 
     def find(self, name: str) -> tuple[int, str] | None:
+        """Return the slot and the type of a variable."""
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def truth(self, node: Node) -> Run:
+        """Make a condition."""
         self.tally("branch")
         return self.expression(node).run
 
     def expression(self, node: Node) -> Value:
+        """Make an expression of any kind."""
         made: dict[str, Callable[[Node], Value]] = {
             "number": number_value,
             "variable": self.variable,
@@ -138,6 +145,8 @@ class Expressions:
 
     def step(self, node: Node) -> Value:
         change = 1 if node.text == "++" else -1
+        if node.parts[0].kind != "variable":
+            return self.step_memory(node, change)
         self.tally("alu")
         slot, kind = self._slot(node.parts[0])
         self.note(f"{node.parts[0].text}@{slot}")
@@ -155,6 +164,12 @@ class Expressions:
             return new if before else old
 
         return Value(kind, run)
+
+    def step_memory(self, node: Node, change: int) -> Value:
+        one = Node("number", "1")
+        value = self.assign(Node("assign", "+" if change > 0 else "-", (node.parts[0], one)))
+        back = 0 if node.kind == "before" else change
+        return Value(value.kind, lambda f: value.run(f) - back)
 
     def _slot(self, node: Node) -> tuple[int, str]:
         known = self.find(node.text) if node.kind == "variable" else None
@@ -422,6 +437,7 @@ class Expressions:
         self.calls.add(node.text)
         arguments = [self.expression(part) for part in node.parts]
         if code.inlined:
+            self.pressure = max(self.pressure, code.pressure)
             for name in code.names:
                 self.note(f"{code.name}.{name}")
         else:

@@ -38,7 +38,7 @@ class Maker(Expressions):
             tally["local"] += min(len(scope.all), REGISTERS[0])
             tally["frame"] += self.arrays > 0
         blocks, names, calls = tuple(self.blocks), frozenset(scope.all), frozenset(self.calls)
-        pressure = self.pressure or sum("@" in name for name in names)
+        pressure = self.pressure or sum("@" in name and "." not in name for name in names)
         return Code(self.name, blocks, slots, self.size, run, self.arrays, names, pressure, calls, inlined)
 
     def statements(self, node: Node, block: int) -> Run:
