@@ -37,6 +37,7 @@ from mutants import Mutant, mutants, sample  # noqa: E402
 
 BOARDS = ("deploy/_boards/", "deploy/measure.py")
 CODE = ("deploy/programs/", "deploy/export.py")
+PRICE = ("deploy/_price/", "deploy/price.py")
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ PARTS = {
         1 / 19,
         ["tests/deploy/files", "tests/deploy/programs/test_edges.py", "tests/fuzz/test_findings.py"],
         ("deploy/",),
-        BOARDS + CODE,
+        BOARDS + CODE + PRICE,
     ),
     "deploy: code": Part(1 / 19, ["tests/deploy/programs", "tests/cli/test_cli_export.py"], CODE),
+    "deploy: price": Part(1 / 19, ["tests/deploy/_price", "tests/deploy/test_price.py"], PRICE),
     "deploy: boards": Part(
         1 / 19,
         [
