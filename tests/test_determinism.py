@@ -182,6 +182,7 @@ def test_another_seed_gives_another_model(tmp_path):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent / "helpers"))
     if sys.argv[3] == "1" and hasattr(os, "sched_setaffinity"):  # one core, for libraries that ask how many there are
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     write(sys.argv[1], Path(sys.argv[2]))
