@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.search.explore import Execution, Exploration, State
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
-UNREACHED = 3  # the exit code of a search of which no model keeps the limits
+UNREACHED = 3  # the exit code of a search in which no model keeps the limits
 SHORT = 20.0  # seconds of a search that is too short to start processes for
 
 

@@ -6,7 +6,7 @@ from tinybayes.deploy.programs.plan import TablePlan
 
 
 class Branch(NamedTuple):
-    """A feature with its table, of which ``first + states * (code of the parent) + (own code)`` is the row."""
+    """A feature with its table; the row is ``first + states * (code of the parent) + (own code)``."""
 
     first: int
     feature: int

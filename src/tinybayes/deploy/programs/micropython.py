@@ -63,7 +63,7 @@ def _sum_out(x):
 
 
 def scores(x):
-    """Return the scores of all classes for a row of states, of which -1 is missing; the largest wins."""
+    """Return the scores of all classes for a row of states, -1 where one is missing; the largest wins."""
     sums = list(_START)
     for first, feature, states, parent, _ in reversed(_FOREST):  # parents first, so that their codes are checked
         if not 0 <= x[feature] < states:

@@ -337,7 +337,7 @@ def _gathered(graph: Graph, plan: TablePlan, name: str, codes: np.ndarray, rows:
 
 
 def encode_values(graph: Graph, features: Features) -> str:
-    """Turn raw values into codes: one branch for each kind of encoding, of which each feature takes its own."""
+    """Turn raw values into codes: one branch for each kind of encoding."""
     number: type = np.float32 if features.raw == "float" else np.int64
     value = "value" if number is np.float32 else graph.cast("value", number)
     branches = [
