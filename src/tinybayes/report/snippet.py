@@ -14,7 +14,7 @@ FUNCTION_LINES = 40  # that are kept for the function that predicts
 TABLE_LINES = 3  # of each array and enum that are kept
 EDGES = 20_000  # of circuits; code of larger ones is slow to write and shows nothing more
 # Lines of nothing but numbers, and those that number names in an enum.
-_LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?")
+_LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?(\s*/\*.*\*/)?")
 
 
 def c_snippet(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
