@@ -71,6 +71,7 @@ def test_quiet_leaves_answers_and_errors(place):
     fails("evaluate", "quiet.tb", "nowhere.csv", "--quiet", cwd=place, message="nowhere.csv")
 
 
+@pytest.mark.exhaustive
 def test_no_color_is_honoured(place):
     words = ("fit", "--help")
     assert COLOUR.search(process(*words, cwd=place, FORCE_COLOR="1", TERM="xterm-256color"))

@@ -224,10 +224,10 @@ def test_training_by_gradient_beats_the_closed_form_without_any_flag():
 @pytest.mark.parametrize(
     "options",
     [
-        {"structure": "subset", "n_candidates": 2},
         {"structure": "chow-liu", "structure_noise": 0.2, "sharing": 1.0},
-        {"structure": "naive", "bits": 3},
         *exhaustive(
+            {"structure": "subset", "n_candidates": 2},
+            {"structure": "naive", "bits": 3},
             {"structure": "order-free"},
             {"structure": "chow-liu", "bits": (3, 1)},
             {"structure": "naive", "n_configs": 3, "verbose": True},

@@ -216,8 +216,9 @@ def long_chain(n, flip):
     )
 
 
-@pytest.mark.parametrize(("count", "kinds"), [(20, 1), (200, 1), (200, 2), (600, 2)])
-def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeypatch, count, kinds):
+@pytest.mark.parametrize("case", [(200, 1), (200, 2), *exhaustive((20, 1), (600, 2))])
+def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeypatch, case):
+    count, kinds = case
     n, flip, rng = 3000, 0.1, np.random.default_rng(0)
     circuit = long_chain(n, flip)
     rows = (rng.integers(0, 2, (count, 1)) + (rng.random((count, n)) < flip).cumsum(axis=1)) % 2

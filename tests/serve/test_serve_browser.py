@@ -54,6 +54,7 @@ def choose(browser, node, state):
     answered(browser, lambda: Select(element).select_by_visible_text(state))
 
 
+@pytest.mark.exhaustive
 def test_a_model_is_asked(browser, served):
     address, place, front = served
     open_asking(browser, address)

@@ -121,6 +121,7 @@ def test_many_configurations_train_as_one_by_one():
             np.testing.assert_allclose(a.log_parameters, b.log_parameters, atol=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_a_batch_that_does_not_fit_is_split():
     data = easy(rows=100)
     runs = [
@@ -156,6 +157,7 @@ def test_zero_margin_weight_recovers_the_chow_liu_tree():
     assert strong <= edges
 
 
+@pytest.mark.exhaustive
 def test_structure_search_beats_naive_bayes_where_pairs_matter():
     data, other = easy(), easy(seed=1)
     runs = [

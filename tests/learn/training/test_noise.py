@@ -78,6 +78,7 @@ def test_without_noise_every_parent_is_kept():
     np.testing.assert_array_equal(used[:, :, 1], np.broadcast_to(run.candidates.parent[:, 1] >= 0, used.shape[:2]))
 
 
+@pytest.mark.exhaustive
 def test_a_search_learns_nothing_about_a_feature_that_lost_its_parent():
     data = easy(rows=60)
     found = candidates.subset(6, 3)

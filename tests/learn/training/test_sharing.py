@@ -43,7 +43,7 @@ def written_out(start, rows, space, choices, h, rate, sharing):
     return tables(parts)
 
 
-@pytest.mark.parametrize("k", [0, 3])
+@pytest.mark.parametrize("k", [3, *exhaustive(0)])
 @pytest.mark.parametrize("seed", [1, *exhaustive(0)])
 def test_steps_equal_those_of_the_two_parts_written_out(seed, k):
     with jax.enable_x64(True):
