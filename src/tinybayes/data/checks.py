@@ -19,6 +19,7 @@ ROWS_A_CLASS = 10
 FEW_ROWS = 20  # below it, nothing but the number of rows is looked at
 DISTINCT = 0.9  # share of distinct values from which values are names of rows
 HEAD = 200  # rows that are looked at first; most columns are cleared by them
+FIRST = 32  # rows of a matrix by which most of its columns are cleared at once
 TIMES = [(1e9 * unit, 2.0**31 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds since 1970, from 2001 to 2038, to ns
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")
@@ -60,14 +61,33 @@ def check_rows(rows: int, classes: int = 0) -> None:
         warn(f"only {rows:,} rows{of}: what is learned, and its error, is mostly chance; add rows")
 
 
-def check_features(frame: pd.DataFrame) -> None:
+def check_features(table: pd.DataFrame | np.ndarray) -> None:
     """Refuse numbers with a decimal comma, and warn of columns that look like identifiers or times."""
-    suspicious = [str(name) for name in frame.columns if _is_suspicious(frame[name])]
+    first = table.iloc[:FIRST].to_numpy() if isinstance(table, pd.DataFrame) else table[:FIRST]
+    left = np.flatnonzero(~_cleared(first)).tolist()
+    if not left:
+        return
+    frame = table if isinstance(table, pd.DataFrame) else as_frame(table)
+    suspicious = [str(frame.columns[i]) for i in left if _is_suspicious(frame.iloc[:, i])]
     if not suspicious:
         return
     shown = ", ".join(map(repr, suspicious[:5])) + (f" and {len(suspicious) - 5} more" if len(suspicious) > 5 else "")
     why = "the values do not come again in new rows, or follow the order of the table"
     warn(f"columns that look like identifiers or times: {shown}; {why}: drop what is not a measurement")
+
+
+def _cleared(first: np.ndarray) -> np.ndarray:
+    """Tell which columns have a number twice in the first rows, and none as large as a time."""
+    if first.dtype.kind not in "iuf":  # not a matrix of numbers: each column is looked at alone
+        return np.zeros(first.shape[1], dtype=bool)
+    ordered = np.sort(first, axis=0)
+    return (ordered[1:] == ordered[:-1]).any(axis=0) & ~(first >= TIMES[0][0]).any(axis=0)
+
+
+def as_frame(table: np.ndarray) -> pd.DataFrame:
+    """Return a matrix as a frame with the columns ``x0, x1, ...``."""
+    frame = pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])], copy=False)
+    return frame.infer_objects() if table.dtype == object else frame
 
 
 def _is_suspicious(column: pd.Series) -> bool:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from tinybayes.data.checks import check_classes, check_features, check_rows, repetitions
+from tinybayes.data.checks import as_frame, check_classes, check_features, check_rows, repetitions
 from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
@@ -135,12 +135,11 @@ def dataset(
     if sample_weight is not None:
         weight = repetitions(_check_sample_weight(sample_weight, table, ensure_non_negative=True))
     is_frame = isinstance(table, pd.DataFrame)
-    frame = table if is_frame else _as_frame(table)
-    _check(frame, classes, weight)
+    _check(table, classes, weight)
     variables = None if is_frame else matrix_variables(table, weight, discretization)
     target = None if classes is None else Variable("class", tuple(classes.tolist()))
     if variables is None:
-        of_class = None
+        frame, of_class = table if is_frame else as_frame(table), None
         if target is not None:
             target = Variable(_class_name(frame), target.states)
             of_class = pd.Series(codes, index=frame.index, name=target.name)
@@ -148,10 +147,10 @@ def dataset(
     return Dataset(variables, target, encode(table, variables), codes, weight)
 
 
-def _check(frame: pd.DataFrame, classes: np.ndarray | None, weight: np.ndarray | None) -> None:
+def _check(table: pd.DataFrame | np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None) -> None:
     """Refuse a table that does not mean what it says, or warn."""
-    check_features(frame)
-    rows = len(frame) if weight is None else max(len(frame), int(weight.sum()))  # a table of counts has many rows
+    check_features(table)
+    rows = len(table) if weight is None else max(len(table), int(weight.sum()))  # a table of counts has many rows
     if classes is None:
         check_rows(rows)
     else:
@@ -192,11 +191,6 @@ def states_table(codes: np.ndarray, variables: Sequence[Variable], *, as_frame: 
 def _state_dtype(variable: Variable) -> type:
     kinds = {type(state) for state in variable.states}
     return kinds.pop() if len(kinds) == 1 and not kinds & {str} else object
-
-
-def _as_frame(table: np.ndarray) -> pd.DataFrame:
-    frame = pd.DataFrame(table, columns=[f"x{i}" for i in range(table.shape[1])], copy=False)
-    return frame.infer_objects() if table.dtype == object else frame
 
 
 def _class_name(frame: pd.DataFrame) -> str:

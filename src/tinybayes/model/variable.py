@@ -1,11 +1,13 @@
 """A discrete variable: its name, its states, and how raw values are encoded."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tinybayes.errors import error
 from tinybayes.model.encoding import HIGHEST, LOWEST, Categories, Cuts, Encoding, Grid, Integers
 
 State = str | int | float | bool
+PLAIN = {str, int, bool}  # types whose values are all states
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,15 @@ class Variable:
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
             raise error("at least one state", "none", where=where)
-        for state in self.states:
+        kinds = set(map(type, self.states))
+        for state in () if kinds <= PLAIN else self.states:
             if not isinstance(state, str | int | float | bool) or state != state:
                 raise error("states that are strings, numbers or booleans", repr(state), where=where)
         if len(set(self.states)) != len(self.states):
             raise error("distinct states", f"duplicates in {list(self.states)[:10]}", where=where)
         if self.encoding is None:
-            object.__setattr__(self, "encoding", _natural(self.states))
+            object.__setattr__(self, "encoding", _natural(self.states) if kinds == {int} else Categories())
+            return
         encoding = self.encoding
         if not isinstance(encoding, Encoding):
             raise error("Cuts, Grid, Integers or Categories", repr(encoding), where=where)
@@ -71,10 +75,8 @@ class Variable:
         return cls(name, encoding.states(), encoding)
 
 
-def _natural(states: tuple[State, ...]) -> Encoding:
-    """Return the encoding of states that are the values themselves."""
-    low = states[0]
-    if type(low) is not int or any(type(s) is not int or s != low + i for i, s in enumerate(states)):
-        return Categories()
-    high = low + len(states) - 1
-    return Integers(low, high) if low >= LOWEST and high <= HIGHEST else Categories()
+def _natural(states: tuple[Any, ...]) -> Encoding:
+    """Return the encoding of integers that are states."""
+    low, high = states[0], states[-1]
+    consecutive = high - low == len(states) - 1 and states == tuple(range(low, high + 1))
+    return Integers(low, high) if consecutive and low >= LOWEST and high <= HIGHEST else Categories()
