@@ -1,11 +1,11 @@
 """Models as C99: one header and one source file that need nothing but <stdint.h>."""
 
 from tinybayes.deploy.programs.circuit import circuit_program
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
-from tinybayes.errors import error
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
@@ -41,26 +41,18 @@ def to_c(
     ``integer_log_joint(..., gaps=True)``; networks other than naive Bayes and forests of features take complete rows
     in any case. Without it rows must be complete, and the code is smaller.
 
-    The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others:
-    with the `arithmetic` ``"integer"`` bit for bit as `tinybayes.infer.integer_circuit.integer_posterior`, with
-    ``"float"`` in 32-bit floats. The comment bounds the error.
+    The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others,
+    as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as
+    `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment bounds the error.
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):
-        _refuse("a classifier", raw=raw, gaps=None if gaps else "False")
-        arithmetic = arithmetic or "integer"
-        program = circuit_program(model, dialect, query=query, arithmetic=arithmetic, note=note)
+        plan = make_circuit_plan(model, raw, gaps=gaps, query=query, arithmetic=arithmetic)
+        program = circuit_program(plan, dialect, note)
     else:
-        _refuse("a circuit", query=query, arithmetic=arithmetic)
+        refuse_circuit_options(query=query, arithmetic=arithmetic)
         program = classifier_program(make_plan(model, raw, gaps=gaps), dialect, note)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
-
-
-def _refuse(owner: str, **options: str | None) -> None:
-    """Raise when an option was given that belongs to models of another kind."""
-    for option, value in options.items():
-        if value is not None:
-            raise error(f"{owner} with this option", repr(value), where=option, remedy="leave it out")
 
 
 def header(program: Program, dialect: Dialect) -> str:

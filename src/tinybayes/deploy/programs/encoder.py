@@ -45,6 +45,8 @@ def encode_functions(features: Features, dialect: Dialect) -> tuple[Function, ..
     width = max(1, len(features.variables))
     parameters = (f"const {features.value} value[{width}]", f"{features.state} x[{width}]")
     counters = ["unsigned k;"] if lines else ["(void)value;", "(void)x;"]
+    if features.ignored is not None:
+        lines += [f"x[{features.ignored}] = {f'{features.missing}U' if features.gaps else '0'};"]
     encode = Function("encode", "void", parameters, (*counters, *lines), DOC, tuple(arrays), public=True)
     return (*_float_functions(features, dialect), encode)
 
@@ -58,7 +60,7 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     if features.has_keys:
         body = (*dialect.float_bits, size, *gap, f"return {SIGN.format('size')};")
         functions.append(Function("key", "int32_t", ("float value",), body, KEY))
-    if len(features.of_kind(Cuts)) < len(features.variables):
+    if features.of_kind(Grid, Integers, Categories):
         body = (*dialect.float_bits, size, *gap, *SHIFT.splitlines(), f"return {SIGN.format('m')};")
         functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
     return functions

@@ -28,6 +28,7 @@ class Features:
     variables: tuple[Variable, ...]
     raw: str = "none"  # the type of raw values: "float" (32 bits) or "int"; "none" where the program takes codes only
     gaps: bool = False  # whether values may be missing
+    ignored: int | None = None  # a feature whose value does not matter: the variable that a circuit answers for
 
     @property
     def state(self) -> str:
@@ -47,12 +48,13 @@ class Features:
     @property
     def has_keys(self) -> bool:
         """Whether raw values are compared with cut points as floats."""
-        return self.raw == "float" and any(isinstance(v.encoding, Cuts) for v in self.variables)
+        return self.raw == "float" and bool(self.of_kind(Cuts))
 
     @cached_property
     def cuts(self) -> tuple[np.ndarray | None, ...]:
         """The cut points of features that are compared with them, as integers: keys of floats, or integers."""
-        return tuple(self._keys(v) if isinstance(v.encoding, Cuts) else None for v in self.variables)
+        compared = set(self.of_kind(Cuts))
+        return tuple(self._keys(v) if i in compared else None for i, v in enumerate(self.variables))
 
     @property
     def short(self) -> bool:
@@ -76,12 +78,14 @@ class Features:
         return keys.astype(narrowest(int(keys.min(initial=0)), int(keys.max(initial=0)), KEYS)), place
 
     def of_kind(self, *kinds: type) -> list[int]:
-        """Return the features with an encoding of these kinds."""
-        return [i for i, v in enumerate(self.variables) if isinstance(v.encoding, kinds)]
+        """Return the features with an encoding of these kinds, without the ignored one."""
+        return [i for i, v in enumerate(self.variables) if isinstance(v.encoding, kinds) and i != self.ignored]
 
     def grids(self) -> Iterator[tuple[int, Grid]]:
         """Yield the features on a grid."""
-        yield from ((i, v.encoding) for i, v in enumerate(self.variables) if isinstance(v.encoding, Grid))
+        for i in self.of_kind(Grid):
+            if isinstance(grid := self.variables[i].encoding, Grid):
+                yield i, grid
 
     def lowest(self, feature: int) -> int:
         """Return the raw value whose code is 0, of a feature whose raw values are integers or codes."""
@@ -114,16 +118,19 @@ class Features:
         return float_keys(cuts)
 
 
-def make_features(variables: tuple[Variable, ...], raw: str | None, *, gaps: bool = False) -> Features:
+def make_features(
+    variables: tuple[Variable, ...], raw: str | None, *, gaps: bool = False, ignored: int | None = None
+) -> Features:
     """Describe the inputs of a program; without `raw` integers where all raw values are integers, else floats."""
-    intervals = [v.encoding for v in variables if isinstance(v.encoding, Intervals)]
+    read = [v for i, v in enumerate(variables) if i != ignored]
+    intervals = [v.encoding for v in read if isinstance(v.encoding, Intervals)]
     if raw is None:
         raw = "int" if all(encoding.integer for encoding in intervals) else "float"
     if raw not in RAW:
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
-    for variable in variables:
+    for variable in read:
         _check(variable, raw)
-    return Features(variables, raw, gaps)
+    return Features(variables, raw, gaps, ignored)
 
 
 def _check(variable: Variable, raw: str) -> None:
