@@ -87,27 +87,27 @@ static uint32_t depth(void)
     return (uint32_t)((uintptr_t)stack_top - (uintptr_t)p);
 }}
 
-static __attribute__((noinline)) uint32_t timed(uint32_t (*probe)(const {element} *), uint32_t rows)
+static __attribute__((noinline)) uint64_t timed(uint32_t (*probe)(const {element} *), uint32_t rows)
 {{
-    uint32_t r, k, begin;
+    uint32_t r, k, before, now;
+    uint64_t ticks = 0;
     TIMER[1] = 0xFFFFFFU;
     TIMER[2] = 0;
     TIMER[0] = 5;
     do {{
-        begin = TIMER[2]; /* 0 until the first tick */
-    }} while (!begin);
+        before = TIMER[2]; /* 0 until the first tick */
+    }} while (!before);
     for (r = 0; r < {repeat}U; ++r) {{
         const {element} *x = block;
         for (k = 0; k < rows; ++k) {{
             sink = probe(x);
             x += {width}U;
+            now = TIMER[2]; /* 24 bits, counting down: read after every call, it may wrap between two of them */
+            ticks += (before - now) & 0xFFFFFFU;
+            before = now;
         }}
     }}
-    k = begin - TIMER[2];
-    if (TIMER[0] & 0x10000U) {{
-        __asm volatile("udf #0");
-    }}
-    return k;
+    return ticks;
 }}
 
 static uint32_t open_file(const char *name, uint32_t length, uint32_t mode)
