@@ -1,15 +1,17 @@
-"""Classifiers as an Arduino library: a zip file that the Arduino IDE installs as it is."""
+"""Models as an Arduino library: a zip file that the Arduino IDE installs as it is."""
 
 import io
 import zipfile
 
 from tinybayes.deploy.programs.c import header, source
+from tinybayes.deploy.programs.circuit import circuit_program
+from tinybayes.deploy.programs.circuit_plan import CircuitPlan, make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name, plain
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, NeuralNet
+from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file: the same model gives the same bytes
 
@@ -30,16 +32,16 @@ SKETCH = """// {what}
 
 // {of_row}
 {kind} row[{width}] = {{{values}}};
-
+{memory}
 void setup() {{
     Serial.begin(115200);
 }}
 
 void loop() {{
     const unsigned long start = micros();
-    const unsigned label = {name}_{function}(row);
+    const unsigned label = {name}_{function}(row{working});
     const unsigned long end = micros();
-    Serial.print("class ");
+    Serial.print("{said} ");
     Serial.print(label);
     Serial.print(" in ");
     Serial.print(end - start);
@@ -69,9 +71,16 @@ OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,ren
 
 
 def to_arduino(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
+    net: BayesNet | Circuit | NeuralNet,
+    *,
+    name: str = "model",
+    raw: str | None = None,
+    note: str = "",
+    gaps: bool = True,
+    query: str | None = None,
+    arithmetic: str | None = None,
 ) -> dict[str, bytes]:
-    """Write a classifier as an Arduino library, with an example sketch; the code is that of `to_c`.
+    """Write a model as an Arduino library, with an example sketch; the code is that of `to_c`.
 
     A model that is too large for boards with an AVR refuses to compile for one, and the Arduino IDE warns before. The
     same model always gives the same bytes.
@@ -80,8 +89,14 @@ def to_arduino(
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    plan = make_plan(net, raw, gaps=gaps)
-    program = classifier_program(plan, dialect, note)
+    plan: Plan | CircuitPlan
+    if isinstance(net, Circuit):
+        plan = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
+        program = circuit_program(plan, dialect, note)
+    else:
+        refuse_circuit_options(query=query, arithmetic=arithmetic)
+        plan = make_plan(net, raw, gaps=gaps)
+        program = classifier_program(plan, dialect, note)
     large = _too_large(program)
     files = {
         "library.properties": PROPERTIES.format(
@@ -114,9 +129,10 @@ def _keywords(program: Program, dialect: Dialect) -> str:
     return "".join(functions + members)
 
 
-def _sketch(plan: Plan, name: str) -> str:
+def _sketch(plan: Plan | CircuitPlan, name: str) -> str:
     width, features = max(1, len(plan.variables)), plan.features
     row = "Measurements" if features.value else "The states of the features"
+    circuit = isinstance(plan, CircuitPlan)
     return SKETCH.format(
         what=f"Predicts {plain(plan.target.name)!r} of a row again and again.",
         name=name,
@@ -125,6 +141,9 @@ def _sketch(plan: Plan, name: str) -> str:
         width=width,
         values=", ".join(["0"] * width),
         function="predict_raw" if features.value else "predict",
+        memory=f"struct {name}_memory memory;\n" if circuit else "",
+        working=", &memory" if circuit else "",
+        said="state" if circuit else "class",
     )
 
 

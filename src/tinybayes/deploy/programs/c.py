@@ -43,7 +43,8 @@ def to_c(
 
     The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others,
     as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as
-    `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment bounds the error.
+    `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment
+    bounds the error.
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):

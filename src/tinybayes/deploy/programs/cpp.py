@@ -1,14 +1,16 @@
-"""Classifiers as C++11: one header in a namespace, with std::array, that needs no other file.
+"""Models as C++11: one header in a namespace, with std::array, that needs no other file.
 
 The tables are constants inside inline functions, so that all translation units of a program share one copy.
 """
 
 from tinybayes.deploy.programs.c import NOINLINE
+from tinybayes.deploy.programs.circuit_cpp import circuit_header
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.classifier import classifier_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
-from tinybayes.model import BayesNet, NeuralNet
+from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
 CLOSING = "Reentrant: no allocation, no writable statics."
@@ -45,10 +47,21 @@ inline Label predict_raw(const std::array<Value, features> &value)
 
 
 def to_cpp(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
+    net: BayesNet | Circuit | NeuralNet,
+    *,
+    name: str = "model",
+    raw: str | None = None,
+    note: str = "",
+    gaps: bool = True,
+    query: str | None = None,
+    arithmetic: str | None = None,
 ) -> dict[str, str]:
-    """Write a classifier as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
+    """Write a model as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
+    if isinstance(net, Circuit):
+        asked = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
+        return {f"{name}.hpp": circuit_header(asked, dialect, note)}
+    refuse_circuit_options(query=query, arithmetic=arithmetic)
     plan = make_plan(net, raw, gaps=gaps)
     program, guard, noinline = classifier_program(plan, dialect, note), dialect.macro("hpp"), dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"

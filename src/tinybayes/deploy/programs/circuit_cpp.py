@@ -1,0 +1,68 @@
+"""Circuits as C++11: one header in a namespace, with std::array and a type for the memory of a call."""
+
+from tinybayes.deploy.programs.circuit import circuit_program
+from tinybayes.deploy.programs.circuit_plan import CircuitPlan
+from tinybayes.deploy.programs.program import Dialect, Program, comment
+
+CLOSING = "Reentrant: no allocation, no writable statics; calls at the same time need a Memory each."
+FUNCTIONS = """// {predict}
+inline Label predict(const std::array<State, variables> &x, Memory &memory)
+{{
+    return detail::predict(x.data(), &memory);
+}}
+
+// {posterior}
+inline bool posterior(const std::array<State, variables> &x, Memory &memory, std::array<Posterior, states> &result)
+{{
+    return detail::posterior(x.data(), &memory, result.data()) != 0;
+}}
+
+"""
+FROM_RAW = """// {encode}
+inline std::array<State, variables> encode(const std::array<Value, variables> &value)
+{{
+    std::array<State, variables> x;
+    detail::encode(value.data(), x.data());
+    return x;
+}}
+
+// {predict_raw}
+inline Label predict_raw(const std::array<Value, variables> &value, Memory &memory)
+{{
+    return detail::predict_raw(value.data(), &memory);
+}}
+
+// {posterior_raw}
+inline bool posterior_raw(const std::array<Value, variables> &value, Memory &memory,
+                          std::array<Posterior, states> &result)
+{{
+    return detail::posterior_raw(value.data(), &memory, result.data()) != 0;
+}}
+
+"""
+
+
+def circuit_header(plan: CircuitPlan, dialect: Dialect, note: str) -> str:
+    """Write the header; its functions are those of C, so that both give the same bits."""
+    program, guard = circuit_program(plan, dialect, note), dialect.macro("hpp")
+    out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n#include <array>\n"
+    out += f"#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\nnamespace {dialect.name} {{\n\n"
+    out += _types(program, plan) + "".join(enumeration.text() for enumeration in program.enumerations)
+    out += f"{program.public_types}\nnamespace detail {{\n\n{program.types}\n"
+    out += "".join(f"{function.text(dialect)}\n" for function in program.functions) + "}\n\n"
+    docs = {function.name: function.doc for function in program.public}
+    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "")).format(**docs)
+    return f"{out}}}\n\n#endif\n"
+
+
+def _types(program: Program, plan: CircuitPlan) -> str:
+    widths = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32")
+    out = "// The types of the interface, and the fixed-width ones that the code uses.\n"
+    out += "".join(f"using std::{kind}_t;\n" for kind in widths)
+    out += f"using State = {plan.features.state};\nusing Label = {plan.label};\n"
+    out += f"using Posterior = {plan.numbers.score};\n"
+    out += f"using Value = {plan.features.value};\n\n" if plan.features.value else "\n"
+    for constant in program.constants:
+        doc = f"// {constant.doc}\n" if constant.doc else ""
+        out += f"{doc}constexpr {constant.kind} {constant.name} = {constant.value};\n"
+    return f"{out}\n"
