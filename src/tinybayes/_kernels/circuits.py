@@ -99,12 +99,11 @@ def _is_lost(plan, value):
 def _down_one(plan, top, value, slope, before, flow):
     """Write the derivatives of `top` times the root in the indicators, and the flow through each term.
 
-    The flow is the term's part of the root, times `top`; without entries it is not wanted. `before` is scratch for the
-    children of a term. All derivatives and flows are zero before; derivatives of other slots are zero afterwards.
+    The flow is the term's part of the root, times `top`; with None the code for it is not compiled. `before` is scratch
+    for the children of a term. All derivatives and flows are zero before; those of other slots are zero afterwards.
     """
     first_term, first_child, child, coefficient = plan.first_term, plan.first_child, plan.child, plan.coefficient
     target, home, states = plan.target, plan.home, plan.first_state[-1]
-    with_flow = len(flow) > 0
     slope[:states] = 0.0
     slope[home[-1]] = top
     for v in range(len(value) - 1, states - 1, -1):
@@ -116,13 +115,14 @@ def _down_one(plan, top, value, slope, before, flow):
             start, stop = first_child[t], first_child[t + 1]
             above = own * coefficient[t]
             if stop - start == 2:
-                left, right = value[child[start]], value[child[start + 1]]
-                slope[target[start]] += above * right
-                slope[target[start + 1]] += above * left
-                above = above * left * right
+                slope[target[start]] += above * value[child[start + 1]]
+                slope[target[start + 1]] += above * value[child[start]]
+                if flow is not None:
+                    above = above * value[child[start]] * value[child[start + 1]]
             elif stop - start == 1:
                 slope[target[start]] += above
-                above *= value[child[start]]
+                if flow is not None:
+                    above *= value[child[start]]
             else:
                 for e in range(start, stop):
                     before[e - start] = above
@@ -131,7 +131,7 @@ def _down_one(plan, top, value, slope, before, flow):
                 for e in range(stop - 1, start - 1, -1):
                     slope[target[e]] += before[e - start] * after
                     after *= value[child[e]]
-            if with_flow:
+            if flow is not None:
                 flow[t] = above
 
 
@@ -191,13 +191,12 @@ def _bound_block(plan, value, kept):
 
 @plain
 def _down_block(plan, value, slope, kept, share, flow):
-    """Do what `_down_one` does for a block of rows; add to `flow` each row's, times its share.
+    """Do what `_down_one` does for a block of rows; add to `flow`, unless it is None, each row's, times its share.
 
     `kept` is scratch, with room for two more than a term's children.
     """
     first_term, first_child, child, coefficient = plan.first_term, plan.first_child, plan.child, plan.coefficient
     target, home, states = plan.target, plan.home, plan.first_state[-1]
-    with_flow = len(flow) > 0
     slope[:states] = 0.0
     slope[home[-1]] = 1.0
     after = len(kept) - 1
@@ -206,10 +205,10 @@ def _down_block(plan, value, slope, kept, share, flow):
         for t in range(first_term[v], first_term[v + 1]):
             start, stop = first_child[t], first_child[t + 1]
             c = coefficient[t]
-            if stop - start == 2 and not with_flow:
+            if flow is None and stop - start == 2:
                 add_product(slope, target[start], slope, own, value, child[start + 1], c)
                 add_product(slope, target[start + 1], slope, own, value, child[start], c)
-            elif stop - start == 1 and not with_flow:
+            elif flow is None and stop - start == 1:
                 add_scaled(slope, target[start], slope, own, c)
             else:
                 set_row(kept, 0, c)
@@ -220,9 +219,10 @@ def _down_block(plan, value, slope, kept, share, flow):
                 for e in range(stop - 1, start - 1, -1):
                     add_product(slope, target[e], kept, e - start, kept, after, 1.0)
                     set_product(kept, after, kept, after, value, child[e])
-            for r in range(ROWS if with_flow else 0):
-                if share[r] != 0.0:  # without one the row may have left the range, and zero times infinity is nan
-                    flow[t] += share[r] * kept[stop - start, r]
+            if flow is not None:
+                for r in range(ROWS):
+                    if share[r] != 0.0:  # without one the row may have left the range, and zero times infinity is nan
+                        flow[t] += share[r] * kept[stop - start, r]
         set_row(slope, own, 0.0)
 
 
@@ -270,7 +270,7 @@ def one_row(plan, row, value, slope, posterior):
         return np.nan
     root = value[-1]
     if len(posterior) > 0:
-        _down_one(plan, 1.0, value, slope, np.empty(plan.most_children), slope[:0])
+        _down_one(plan, 1.0, value, slope, np.empty(plan.most_children), None)
         if not _posterior(plan, row, slope, root, posterior):
             return np.nan
     return np.log(root) - log_scale
@@ -317,7 +317,10 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
             if not np.isnan(logs[r]):
                 share[r] = weight[start + r] / root[r]
         own_flow[:] = 0.0
-        _down_block(plan, value, slope, kept, share, own_flow)
+        if len(flow):
+            _down_block(plan, value, slope, kept, share, own_flow)
+        else:
+            _down_block(plan, value, slope, kept, share, None)
         lost = _finish_block(plan, rows, value, slope, logs, posterior[start : start + ROWS], share)
         if lost and len(flow):  # again, without those rows
             own_flow[:] = 0.0
