@@ -140,10 +140,15 @@ def run_cpp(directory, cases):
 
 def unzip(directory, case):
     """Lay out the library of a case as the Arduino IDE does, and return its folder."""
-    (content,) = export(case.net, "arduino", name=case.name).values()
+    unzipped(directory, export(case.net, "arduino", name=case.name))
+    return directory / case.name
+
+
+def unzipped(directory, files):
+    """Unpack an exported library."""
+    (content,) = files.values()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(directory)
-    return directory / case.name
 
 
 def run_arduino(directory, cases):

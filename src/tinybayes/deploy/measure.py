@@ -118,7 +118,7 @@ def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], 
 def _probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
     """Read from the header how a model is called; functions around a circuit keep its memory."""
     header = texts.get(f"{name}.h", "")
-    circuit = rf"posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) posterior\[(\d+)\]\);"
+    circuit = rf"posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) result\[(\d+)\]\);"
     if declared := re.search(f"{name}_{circuit}", header):
         element, width, score, states = declared.groups()
         around = AROUND_CIRCUIT.format(name=name, element=element, score=score, states=states)

@@ -174,10 +174,10 @@ def _posterior(plan: CircuitPlan, dialect: Dialect) -> Function:
         "unsigned s;",
         "joint[0] = total;",
         *loop("s", states, each, start=1),
-        *loop("s", states, [f"posterior[s] = {numbers.zero} ? {numbers.nothing} : share(joint[s], total);"]),
+        *loop("s", states, [f"result[s] = {numbers.zero} ? {numbers.nothing} : share(joint[s], total);"]),
         f"return !({numbers.zero});",
     )
-    parameters = (*_inputs(plan, dialect), f"{numbers.score} posterior[{states}]")
+    parameters = (*_inputs(plan, dialect), f"{numbers.score} result[{states}]")
     return Function("posterior", "int", parameters, body, POSTERIOR, public=True)
 
 
@@ -186,7 +186,7 @@ def _from_raw(plan: CircuitPlan, dialect: Dialect) -> tuple[Function, Function]:
     count, prefix = len(plan.variables), dialect.prefix
     encoded = (f"{plan.features.state} x[{count}];", f"{prefix}encode(value, x);")
     inputs = (f"const {plan.features.value} value[{count}]", f"{_memory(dialect)} *memory")
-    result = f"{plan.numbers.score} posterior[{plan.states}]"
+    result = f"{plan.numbers.score} result[{plan.states}]"
     return (
         Function(
             "predict_raw",
@@ -200,7 +200,7 @@ def _from_raw(plan: CircuitPlan, dialect: Dialect) -> tuple[Function, Function]:
             "posterior_raw",
             "int",
             (*inputs, result),
-            (*encoded, f"return {prefix}posterior(x, memory, posterior);"),
+            (*encoded, f"return {prefix}posterior(x, memory, result);"),
             POSTERIOR_RAW,
             public=True,
         ),
