@@ -21,6 +21,7 @@ from tinybayes.deploy._boards.boards import BOARDS, PACKAGES, find_board
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.measure import measure, measure_program
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.gaps import make_forest
 from tinybayes.deploy.programs.plan import make_plan
@@ -159,20 +160,29 @@ def test_raw_values_are_encoded_on_the_board(kind):
 
 @emulated
 @pytest.mark.parametrize("arithmetic", ["integer", "float"])
-def test_circuits_are_measured(arithmetic):
+@pytest.mark.parametrize("raw", [False, True])
+def test_circuits_are_measured(arithmetic, raw):
     circuit = compile_circuit(classifier("tree", Fixed(3, 1), features=4, classes=3))
-    rows = np.column_stack([every_state(circuit, rows=30), np.full(30, 255)])
-    texts = to_c(circuit, name="net", arithmetic=arithmetic)
-    (found,) = measure(texts, "net", rows, boards=["m0+"])
-    known = np.where(rows == 255, -1, rows)
-    posterior, _ = integer_posterior(circuit, known, 4)
+    known = np.column_stack([every_state(circuit, rows=30), np.full(30, -1)])
+    known[:15][np.random.default_rng(0).random((15, 5)) < 0.4] = -1
+    texts = to_c(circuit, name="net", arithmetic=arithmetic, raw="float")
+    rows = make_features(circuit.nodes, "float").values(known) if raw else np.where(known < 0, 255, known)
+    (found,) = measure(texts, "net", rows, raw=raw, boards=["m0+"])
+    posterior, states = integer_posterior(circuit, known, 4)
     if arithmetic == "integer":
         np.testing.assert_array_equal(found.scores, posterior)
+        np.testing.assert_array_equal(found.labels, states)
     else:
         np.testing.assert_allclose(found.scores, posterior / 2**16, atol=2e-5)
-    assert found.labels.tolist() == [1] * 30
-    assert found.ram > 0  # the memory that the caller gives
+    memory = make_circuit_plan(circuit, arithmetic=arithmetic).memory_bytes
+    assert found.ram == memory  # the memory that the caller gives
     assert found.instructions > 100
+
+
+def test_a_circuit_without_raw_values_is_not_measured_through_them():
+    circuit = compile_circuit(classifier("tree", Fixed(3, 1), features=4, classes=3))
+    with pytest.raises(TinybayesError, match="expected a program that takes raw values"):
+        measure(to_c(circuit, name="net", raw="none"), "net", np.zeros((1, 5)), raw=True)
 
 
 @emulated

@@ -150,23 +150,18 @@ def _table(files: "Files") -> object:
 
 
 def _measure(model: "Classifier", files: "Files", name: str, query: str | None, raw: str | None) -> "list[Measurement]":
-    import numpy as np
-
     from tinybayes.deploy.measure import measure
+    from tinybayes.deploy.programs.circuit_plan import find_query
     from tinybayes.deploy.programs.encoding import make_features
     from tinybayes.deploy.programs.plan import rows_with_every_state
     from tinybayes.model import Circuit
 
     variables = model.nodes if isinstance(model, Circuit) else model.variables
     rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
-    takes_raw = not isinstance(model, Circuit) and raw != "none"
-    if takes_raw:
-        rows = make_features(variables, raw).values(rows)
-    if isinstance(model, Circuit):  # everything but the queried variable is known
-        names = [v.name for v in variables]
-        asked = names.index(query) if query is not None else len(names) - 1
-        rows[:, asked] = np.iinfo(np.uint8).max if max(v.cardinality for v in variables) < 2**8 else 2**16 - 1
-    return measure({file: str(content) for file, content in files.items()}, name, rows, raw=takes_raw)
+    if raw != "none":
+        asked = find_query(model, query) if isinstance(model, Circuit) else None
+        rows = make_features(variables, raw, ignored=asked).values(rows)
+    return measure({file: str(content) for file, content in files.items()}, name, rows, raw=raw != "none")
 
 
 def _figures(board: "Measurement") -> dict[str, Any]:

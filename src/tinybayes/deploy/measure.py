@@ -37,14 +37,13 @@ void measured_scores(const {value} *value, {score} *scores)
 AROUND_CIRCUIT = """#include "measured.h"
 #include "{name}.h"
 static struct {name}_memory memory;
-uint8_t measured_call(const {element} *x)
+{label} measured_call(const {element} *row)
 {{
-    {score} posterior[{states}];
-    return (uint8_t){name}_posterior(x, &memory, posterior);
+    return {name}_predict{raw}(row, &memory);
 }}
-void measured_scores(const {element} *x, {score} *scores)
+void measured_scores(const {element} *row, {score} *scores)
 {{
-    (void){name}_posterior(x, &memory, scores);
+    (void){name}_posterior{raw}(row, &memory, scores);
 }}
 """
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
@@ -75,8 +74,7 @@ def measure(
 ) -> list[Measurement]:
     """Build exported C for some cores, run rows through it on emulated boards, and measure.
 
-    For a circuit the posterior is measured: the scores are the posteriors, and a label tells whether the evidence is
-    possible. Its memory is a static variable of the program.
+    The scores of a circuit are its posteriors. Its memory is a static variable of the program.
 
     Parameters
     ----------
@@ -84,6 +82,7 @@ def measure(
         The result of ``export(model, to="c", name=name)``, and the name.
     rows
         Rows of codes; those of a circuit have a column for every variable, the code for unknown where it is not known.
+        The column of the variable that is asked for is ignored.
     raw
         Whether the rows hold raw values; then ``predict_raw`` is measured.
     boards
@@ -93,11 +92,31 @@ def measure(
     timeout
         Seconds that one run may take.
     """
-    files, probe = _raw_probe(texts, name) if raw else _probe(texts, name)
+    if f"struct {name}_memory" in texts.get(f"{name}.h", ""):
+        files, probe = _circuit_probe(texts, name, raw=raw)
+    else:
+        files, probe = _raw_probe(texts, name) if raw else _probe(texts, name)
     return [
         measure_program(files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout)
         for b in boards
     ]
+
+
+def _circuit_probe(texts: Mapping[str, str], name: str, *, raw: bool) -> tuple[Mapping[str, str], Probe]:
+    """Read from the header how a circuit is called; functions around it keep its memory."""
+    ending = "_raw" if raw else ""
+    inputs = rf"\(const (\w+) \w+\[(\d+)\], struct {name}_memory \*memory"
+    declared = re.search(rf"(\w+) {name}_predict{ending}{inputs}\);", texts[f"{name}.h"])
+    scores = re.search(rf"{name}_posterior{ending}{inputs}, (\w+) result\[(\d+)\]\);", texts[f"{name}.h"])
+    if declared is None or scores is None:
+        raise error("a program that takes raw values", "none", where="measure", remedy="leave --raw none out")
+    label, element, width = declared.groups()
+    score, states = scores.groups()[2:]
+    around = AROUND_CIRCUIT.format(name=name, label=label, element=element, score=score, raw=ending)
+    own = f"#include <stdint.h>\n{label} measured_call(const {element} *row);\n"
+    own += f"void measured_scores(const {element} *row, {score} *scores);\n"
+    call = Probe("measured.h", "measured_call", element, int(width), label, "measured_scores", score, int(states))
+    return {**texts, "measured.h": own, "measured.c": around}, call
 
 
 def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
@@ -116,18 +135,8 @@ def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], 
 
 
 def _probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
-    """Read from the header how a model is called; functions around a circuit keep its memory."""
+    """Read from the header how a classifier takes codes."""
     header = texts.get(f"{name}.h", "")
-    circuit = rf"posterior\(const (\w+) x\[(\d+)\], struct {name}_memory \*memory, (\w+) result\[(\d+)\]\);"
-    if declared := re.search(f"{name}_{circuit}", header):
-        element, width, score, states = declared.groups()
-        around = AROUND_CIRCUIT.format(name=name, element=element, score=score, states=states)
-        own = f"#include <stdint.h>\nuint8_t measured_call(const {element} *x);\n"
-        own += f"void measured_scores(const {element} *x, {score} *scores);\n"
-        call = Probe(
-            "measured.h", "measured_call", element, int(width), "uint8_t", "measured_scores", score, int(states)
-        )
-        return {**texts, "measured.h": own, "measured.c": around}, call
     declared = re.search(rf"(\w+) {name}_predict\(const (\w+) x\[(\d+)\]\);", header)
     scores = re.search(rf"{name}_scores\(const \w+ x\[\d+\], (\w+) scores\[(\d+)\]\);", header)
     if declared is None or scores is None:
