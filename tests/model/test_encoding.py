@@ -57,6 +57,14 @@ def test_a_finer_grid_would_be_too_fine():
     assert uniform_grid(-3e38, 3e38, 4).count in (3, 4)
 
 
+def test_grids_as_far_out_as_float32_goes():
+    """Python once rounded cut points of a grid that were no float32, and a device did not."""
+    assert Grid(-(2**30), 1, 4, integer=True).cuts.tolist() == [1 - 2**30, 2 - 2**30, 3 - 2**30]
+    for grid in (Grid(2.0**24 - 3, 1, 4), Grid(-(2.0**24), 1, 4), Grid(0, 2.0**127, 2), Grid(-(2.0**128), 2.0**127, 4)):
+        assert (single(grid.cuts) == grid.cuts).all()
+        assert grid.codes(np.array([grid.start, *grid.cuts])).tolist() == list(range(grid.count))
+
+
 def test_what_a_grid_is_made_of():
     grid = Grid(np.float32(-1), np.int64(2) / 4, np.int64(5))
     assert (grid.start, grid.step, grid.count, grid.first, grid.shift) == (-1.0, 0.5, 5, -2, -1)
@@ -101,6 +109,9 @@ def test_states_choose_their_encoding():
         (lambda: Grid(0.25, 0.5, 2), "multiple of the step"),
         (lambda: Grid(0, 1, 0), "intervals"),
         (lambda: Grid(0, 0.5, 2, integer=True), "at least 1"),
+        (lambda: Grid(-(2.0**24) - 1, 1, 4), "cut points that are float32"),
+        (lambda: Grid(2.0**24, 1, 2), "cut points that are float32"),
+        (lambda: Grid(0, 2.0**127, 3), "cut points that are float32"),
         (lambda: Integers(3, 2), "low <= high"),
         (lambda: Variable("a", (0, 1), Cuts([1, 2])), "3 states"),
         (lambda: Variable("a", (0, 2), Integers(0, 1)), "the states 0 to 1"),

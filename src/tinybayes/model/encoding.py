@@ -20,6 +20,7 @@ from tinybayes.errors import error
 
 MISSING = -1
 LOWEST, HIGHEST = -(2**31), 2**31 - 1  # of integers
+EXACT = 2**24  # integers up to this are float32
 
 
 class Intervals:
@@ -121,6 +122,11 @@ class Grid(Intervals):
             raise error("1 to 65,536 intervals", self.count, where="grid")
         if self.integer and step < 1:
             raise error("a step of at least 1 for integers", self.step, where="grid")
+        last = first + self.count - 1
+        cut = max(abs(first + 1), abs(last)) * step if self.count > 1 else 0.0
+        if not self.integer and (max(abs(first), abs(last)) > EXACT or cut >= 2.0**128):
+            expected = "cut points that are float32, at most 2**24 steps from zero"
+            raise error(expected, f"{self.count} intervals from {start:g}", where="grid", remedy="use larger steps")
         for name, value in (("start", start), ("step", step), ("count", int(self.count))):
             object.__setattr__(self, name, value)
 

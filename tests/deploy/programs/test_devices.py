@@ -112,7 +112,7 @@ def test_onnx_finds_the_states_of_measurements(net, kind):
 
 def test_numbers_out_of_reach(net):
     far = cut([[1e12]], Fixed(3, 1))
-    with pytest.raises(TinybayesError, match="expected cut points within 32-bit integers"):
+    with pytest.raises(TinybayesError, match=r"expected cut points of floats within 2\*\*24 for integers"):
         export(far, "micropython", raw="int")
     for target in ("c", "cpp", "arduino", "micropython", "onnx"):
         text = " ".join(map(str, export(net, target, raw="none").items()))

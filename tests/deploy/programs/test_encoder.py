@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from encoders import codes_in_c, codes_in_micropython, codes_in_onnx
+from raw_values import expected_codes
 from tinybayes.deploy.programs.encoding import float_keys, make_features
 from tinybayes.errors import TinybayesError
 from tinybayes.model import Cuts, Grid, Integers, Variable
@@ -11,21 +12,6 @@ from tinybayes.model.encoding import LOWEST, uniform_grid
 
 TARGETS = {"c": codes_in_c, "micropython": codes_in_micropython, "onnx": codes_in_onnx}
 SPECIAL = [0.0, -0.0, np.nan, 1e-45, -1e-45, 1e38, -1e38, 3.4e38, 0.1, 255, 256, 2.5, -2.5, 1e-39]
-
-
-def expected(variables, values):
-    """The codes in Python: states by their code, integers by their value."""
-    codes = []
-    for variable, column in zip(variables, values.T, strict=True):
-        encoding = variable.encoding
-        if variable.has_intervals:
-            codes.append(encoding.codes(column))
-            continue
-        low = encoding.low if isinstance(encoding, Integers) else 0
-        shifted = column - low
-        known = (shifted >= 0) & (shifted < variable.cardinality) & (np.floor(column) == column)
-        codes.append(np.where(known, np.where(known, shifted, 0), -1))
-    return np.array(codes, dtype=np.int64).T
 
 
 def variables_of(rng, number):
@@ -65,7 +51,7 @@ def test_floats_get_the_codes_of_python(tmp_path, target, seed):
     values = rows_around(variables, rng)
     features = make_features(variables, "float", gaps=True)
     codes = TARGETS[target](tmp_path, features, values)
-    np.testing.assert_array_equal(codes, expected(variables, values.astype(np.float64)))
+    np.testing.assert_array_equal(codes, expected_codes(variables, values.astype(np.float64)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -84,7 +70,7 @@ def test_integers_get_the_codes_of_python(tmp_path, target):
     values = rng.choice(np.array([*near, *range(-20, 40), LOWEST]), (400, len(variables)))
     features = make_features(variables, "int", gaps=True)
     codes = TARGETS[target](tmp_path, features, values)
-    np.testing.assert_array_equal(codes, expected(variables, np.where(values == LOWEST, np.nan, values)))
+    np.testing.assert_array_equal(codes, expected_codes(variables, np.where(values == LOWEST, np.nan, values)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -127,3 +113,25 @@ def test_raw_values_of_the_wrong_type_are_refused():
         make_features(fine, "int")
     with pytest.raises(TinybayesError, match="one of float, int, none"):
         make_features(fine, "double")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "good", "bad"),
+    [
+        (Integers(1 - 2**24, 3 - 2**24), "float", None),
+        (Integers(2**24 - 2, 2**24 - 1), "float", None),
+        (Integers(2**24 - 1, 2**24), "int", "float"),  # 2**24 + 1 becomes the float 2**24
+        (Integers(-(2**24), 1 - 2**24), "int", "float"),
+        (Integers(2**31 - 3, 2**31 - 1), "int", "float"),  # 3e9 as a float once was the state 2**31 - 1
+        (Integers(-(2**31), 1 - 2**31), "none", "int"),  # the lowest one is a missing value
+        (Cuts([2.0**24]), "int", None),
+        (Cuts([2.0**25]), "float", "int"),  # 2**25 - 1 becomes the float 2**25
+        (Grid(2.0**25, 4, 3), "float", "int"),
+    ],
+)
+def test_integers_and_floats_that_differ_beyond_single_precision(encoding, good, bad):
+    variables = (Variable.from_encoding("a", encoding),)
+    assert make_features(variables, good).raw == good
+    if bad:
+        with pytest.raises(TinybayesError, match=r"variable 'a': expected (integers|cut points)"):
+            make_features(variables, bad)

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_encoder import expected, rows_around, variables_of
+from test_encoder import rows_around, variables_of
 from test_net_c import SPECIAL
 
 import gap_oracle
 from c_host import SANITIZERS, labels_and_codes
 from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
+from raw_values import expected_codes
 from targets_host import Case, run_c, run_cpp
 from tinybayes.deploy._boards.boards import PACKAGES
 from tinybayes.deploy.export import export
@@ -163,7 +164,7 @@ def neural_over(states):
 def test_raw_rows_with_gaps(tmp_path, make, kind):
     net, raw = encoded(kind, make, seed=3)
     values = np.where(raw == -(2**31), np.nan, raw)
-    codes = expected(net.variables, values)
+    codes = expected_codes(net.variables, values)
     assert (codes < 0).any(axis=0).all()
     texts = to_c(net, name="net", raw=kind)
     labels, found = labels_and_codes(tmp_path, texts, "net", net, raw, "float" if kind == "float" else "int32_t")

@@ -14,11 +14,10 @@ import numpy as np
 from tinybayes.deploy.programs.program import narrowest, unsigned
 from tinybayes.errors import error
 from tinybayes.model import Cuts, Grid, Integers, Variable
-from tinybayes.model.encoding import LOWEST, Intervals
+from tinybayes.model.encoding import EXACT, LOWEST, Intervals
 
 RAW = ("float", "int", "none")
 KEYS = ("uint8", "int8", "uint16", "int16", "int32")  # all can be compared with 32-bit integers
-EXACT = 2**24  # integers up to this are float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +135,28 @@ def make_features(
 def _check(variable: Variable, raw: str) -> None:
     """Refuse raw values of a type that does not hold those of a feature."""
     encoding, where = variable.encoding, f"variable {variable.name!r}"
-    if raw == "int" and isinstance(encoding, Cuts) and (np.abs(encoding.cuts) >= -LOWEST).any():
-        remedy = "use --raw float, or scale the column"
-        raise error("cut points within 32-bit integers", encoding.points[:10], where=where, remedy=remedy)
+    if isinstance(encoding, Integers):
+        _check_integers(encoding, raw, where)
     if raw == "int" and isinstance(encoding, Grid) and encoding.step < 1:
         raise error("steps of integers", f"a step of {encoding.step:g}", where=where, remedy="use --raw float")
-    if raw == "float" and isinstance(encoding, Intervals) and encoding.integer:
-        largest = float(np.abs(encoding.cuts).max(initial=0.0))
-        if largest > EXACT:
-            raise error("integers up to 2**24 for floats", f"{largest:,.0f}", where=where, remedy="use --raw int")
+    if not isinstance(encoding, Intervals) or raw == "none":
+        return
+    # Beyond 2**24 an integer and its float32 may lie on different sides of a cut point.
+    largest = float(np.abs(encoding.cuts).max(initial=0.0))
+    if encoding.integer and raw == "float" and largest > EXACT:
+        raise error("integers up to 2**24 for floats", f"{largest:,.0f}", where=where, remedy="use --raw int")
+    if not encoding.integer and raw == "int" and largest > EXACT:
+        expected, remedy = "cut points of floats within 2**24 for integers", "use --raw float, or scale the column"
+        raise error(expected, f"{largest:g}", where=where, remedy=remedy)
+
+
+def _check_integers(encoding: Integers, raw: str, where: str) -> None:
+    """Refuse integers that a float32 does not hold, or that stand for a missing value."""
+    got = f"{encoding.low} to {encoding.high}"
+    if raw == "float" and not -EXACT < encoding.low <= encoding.high < EXACT:
+        raise error("integers within 2**24 for floats", got, where=where, remedy="use --raw int, or shift the column")
+    if raw == "int" and encoding.low == LOWEST:
+        raise error("integers above -2**31, a missing value", got, where=where, remedy="shift the column")
 
 
 def float_keys(numbers: np.ndarray) -> np.ndarray:
