@@ -1,88 +1,137 @@
 """Tables and sentences of `deploy.py`: every point, and for each of a peer which of ours is at least as good."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness import Figures
 
-AXES = ("error", "flash", "instructions")
-POINTS = ("model", "error %", "flash bytes", "instructions", "stack", "mismatches", "from codes: flash", "instructions")
-PAIRS = (
-    "peer's point",
-    "error %",
-    "flash bytes",
-    "instructions",
-    "dominated by",
-    "error %",
-    "flash bytes",
-    "instructions",
+CORES = {"m0+": "Cortex-M0+", "m4": "Cortex-M4"}
+PROGRAMS = ("no gap code", "gap code")
+BEGIN, END = "<!-- deploy: written by benchmarks/deploy.py -->\n", "<!-- end -->\n"
+PEERS = (
+    *("peer's model", "error %", "gaps filled: error %", "mismatches"),
+    *("M0+: flash", "RAM", "stack", "instructions", "no worse of ours"),
+    *("M4: flash", "instructions", "no worse of ours"),
 )
-LEFT = ("model", "peer's point", "dominated by")  # columns of words
+OURS = (
+    *("model", "error %", "parameters", "M0+: flash", "stack", "instructions", "M4: flash", "instructions"),
+    *("gap code: M0+ flash", "stack", "instructions", "M4 flash", "instructions"),
+    *("rows with gaps: error %", "M0+ instructions", "mismatches"),
+)
+WORDS = ("model", "peer's model", "no worse of ours", "data", "library")
+Axes = tuple[float, float, float]
 
 
-def at_least_as_good(one: Figures, other: Figures) -> bool:
-    """Tell whether a point dominates or touches another: no larger in error, flash and instructions."""
-    return all(one[axis] <= other[axis] for axis in AXES)
+def axes(run: Figures, core: str, program: str = "no gap code") -> Axes:
+    """Return error, flash and instructions of a point; `program` is one of ours."""
+    place = run[program] if run["ours"] else run
+    return place["error"], place[core]["flash"], place[core]["instructions"]
 
 
-def judge(runs: list[Figures]) -> None:
-    """Note for each peer's point the best of ours that dominates it, or what of ours comes next, and the reverse."""
-    runs = [run for run in runs if "failed" not in run]
-    for run in runs:
-        others = [r for r in runs if r["ours"] != run["ours"] and r["data"] == run["data"]]
-        better = min((r for r in others if at_least_as_good(r, run)), key=lambda r: r["error"], default=None)
-        run["dominated_by"] = better["model"] if better else None
-        if not run["ours"]:
-            as_right = [r for r in others if r["error"] <= run["error"]]
-            closest = min(as_right, key=lambda r: r["instructions"], default=None)
-            run["closest"] = closest["model"] if closest else None
+def dominates(one: Axes, other: Axes) -> bool:
+    """Tell whether a point is no worse than another on all axes."""
+    return all(a <= b for a, b in zip(one, other, strict=True))
 
 
-def cells(run: Figures) -> list[str]:
-    """Write one point."""
-    if "failed" in run:
-        return [run["model"], f"failed: {run['failed']}", *[""] * 6]
-    own = run.get("codes")
-    from_codes = [f"{own['flash']:,}", f"{own['instructions']:,.0f}"] if own else ["", ""]
-    return [run["model"], *_numbers(run), f"{run['stack']:,}", f"{run['mismatches']:,}", *from_codes]
+def points(result: Figures, data: str) -> tuple[list[Figures], list[Figures]]:
+    """Return our points and the peers'."""
+    runs = [run for run in result["runs"] if run["data"] == data and "failed" not in run]
+    return [r for r in runs if r["ours"]], [r for r in runs if not r["ours"]]
 
 
-def sections(result: Figures) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
-    """Yield tables: title, headings, rows."""
-    for name, about in result["data"].items():
-        mine, theirs = _points(result, name)
-        of = {run["model"]: run for run in mine}
-        yield (
-            f"{name}: the peers' points, and ours that are at least as good in all three",
-            PAIRS,
-            [[run["model"], *_numbers(run), *_opposite(run, of)] for run in theirs],
-        )
-        rows = [cells(run) for run in result["runs"] if run["data"] == name]
-        yield f"{name}: all points, {about['train']:,} + {about['test']:,} rows", POINTS, rows
+def no_worse(run: Figures, mine: list[Figures], core: str, program: str = "no gap code") -> Figures | None:
+    """Return the most accurate of our points that dominate a peer's."""
+    better = [r for r in mine if dominates(axes(r, core, program), axes(run, core))]
+    return min(better, key=lambda r: axes(r, core, program), default=None)
+
+
+def summary(result: Figures, data: str, core: str) -> Figures:
+    """Count how the comparison went on one data set and core."""
+    mine, theirs = points(result, data)
+    left = [r for r in theirs if no_worse(r, mine, core) is None]
+    return {
+        "peers": len(theirs),
+        "dominated": len(theirs) - len(left),
+        "dominated with gap code": sum(no_worse(r, mine, core, "gap code") is not None for r in theirs),
+        "left": [r["model"] for r in left],
+        "ours": len(mine),
+        "beaten": [r["model"] for r in mine if any(dominates(axes(p, core), axes(r, core)) for p in theirs)],
+    }
+
+
+def mismatches(result: Figures, data: str) -> tuple[int, int, int, int]:
+    """Return our mismatches over all programs, boards and rows; the peers with some, all of them, and the most."""
+    mine, theirs = points(result, data)
+    wrong = [r["mismatches"] for r in theirs]
+    own = sum(r[part]["mismatches"] for r in mine for part in (*PROGRAMS, "gaps"))
+    return own, sum(w > 0 for w in wrong), len(wrong), max(wrong, default=0)
 
 
 def findings(result: Figures) -> Iterator[str]:
     """Say in sentences how the comparison went."""
-    for name in result["data"]:
-        mine, theirs = _points(result, name)
-        wrong = sum(r["mismatches"] for r in mine)
-        yield f"{name}: {wrong} mismatches between Python and C in our {len(mine)} models; " + (
-            f"{sum(r['mismatches'] > 0 for r in theirs)} of the peers' {len(theirs)} have some, "
-            f"at most {max((r['mismatches'] for r in theirs), default=0):,} rows"
+    for data in result["data"]:
+        own, some, peers, most = mismatches(result, data)
+        mine, _ = points(result, data)
+        yield (
+            f"{data}: {own} mismatches between Python and C in our {len(mine)} models, with and without gap code, "
+            f"and for rows with gaps; {some} of the peers' {peers} models have some, at most {most:,} rows"
         )
-        left = [f"{r['model']} ({' / '.join(_numbers(r))})" for r in theirs if not r["dominated_by"]]
-        yield f"{name}: our points dominate {len(theirs) - len(left)} of the peers' {len(theirs)}" + (
-            f"; not, with error % / bytes / instructions, {'; '.join(left)}" if left else ""
-        )
-        beaten = [r["model"].removeprefix("tinybayes ") for r in mine if r["dominated_by"]]
-        yield f"{name}: a peer's point dominates {len(beaten)} of our {len(mine)}" + (
-            f": {'; '.join(beaten)}" if beaten else ""
-        )
+        for core, title in CORES.items():
+            s = summary(result, data, core)
+            yield (
+                f"{data}, {title}: ours are no worse in error, flash and instructions than {s['dominated']} of the "
+                f"peers' {s['peers']} ({s['dominated with gap code']} if ours carry gap code)"
+                + (f"; not than {'; '.join(s['left'])}" if s["left"] else "")
+                + f". A peer's is no worse than {len(s['beaten'])} of our {s['ours']}"
+                + (f": {'; '.join(s['beaten'])}" if s["beaten"] else "")
+            )
+
+
+def sections(result: Figures) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
+    """Yield tables: title, headings, rows."""
+    for data, about in result["data"].items():
+        mine, theirs = points(result, data)
+        words = f"{about['train']:,} + {about['test']:,} rows, {about['numbers']} numbers, "
+        words += f"{about['categories']} categories, {about['classes']} classes"
+        yield f"{data}: ours ({words})", OURS, [own_cells(run) for run in mine]
+        rows = [peer_cells(run, mine) for run in theirs]
+        failed = [r for r in result["runs"] if r["data"] == data and "failed" in r]
+        rows += [[r["model"], f"failed: {r['failed']}", *[""] * (len(PEERS) - 2)] for r in failed]
+        yield f"{data}: the peers' models", PEERS, rows
+
+
+def own_cells(run: Figures) -> list[str]:
+    """Write one of our points."""
+    plain, full, gaps = run["no gap code"], run["gap code"], run["gaps"]
+    wrong = sum(part["mismatches"] for part in (plain, full, gaps))
+    return [
+        run["model"].removeprefix("tinybayes: "),
+        percent(plain["error"]),
+        f"{-(-run['bits'] // 8):,}",
+        *numbers(plain["m0+"], "flash", "stack", "instructions"),
+        *numbers(plain["m4"], "flash", "instructions"),
+        *numbers(full["m0+"], "flash", "stack", "instructions"),
+        *numbers(full["m4"], "flash", "instructions"),
+        percent(gaps["error"]),
+        *numbers(gaps["m0+"], "instructions"),
+        f"{wrong:,}",
+    ]
+
+
+def peer_cells(run: Figures, mine: list[Figures]) -> list[str]:
+    """Write one point of a peer, and which of ours is no worse."""
+    cells = [run["model"], percent(run["error"]), percent(run["error with gaps filled"]), f"{run['mismatches']:,}"]
+    for core, figures in (("m0+", ("flash", "ram", "stack", "instructions")), ("m4", ("flash", "instructions"))):
+        found = no_worse(run, mine, core)
+        cells += numbers(run[core], *figures)
+        cells.append("**none**" if found is None else found["model"].removeprefix("tinybayes: "))
+    return cells
 
 
 def markdown(result: Figures) -> str:
     """Write everything."""
     lines = [
-        "# Exported classifiers on a Cortex-M0+",
+        "# Exported classifiers on microcontrollers",
         "",
         "Written by `benchmarks/deploy.py` from `deploy.json`; `benchmarks/README.md` says how to read it.",
         "",
@@ -91,35 +140,79 @@ def markdown(result: Figures) -> str:
         *(f"- {line}" for line in findings(result)),
     ]
     for title, headings, rows in sections(result):
-        lines += ["", f"## {title}", "", "| " + " | ".join(headings) + " |"]
-        lines += ["|" + "|".join("---" if heading in LEFT else "---:" for heading in headings) + "|"]
-        lines += ["| " + " | ".join(row) + " |" for row in rows]
+        lines += ["", f"## {title}", "", *table(headings, rows)]
     return "\n".join(lines) + "\n"
+
+
+def counts(result: Figures) -> Iterator[str]:
+    """Yield a table of how often ours are no worse."""
+    headings = ("data", "our models", "peers' models", "no worse of ours: M0+", "with gap code", "M4", "with gap code")
+    rows = []
+    for data in result["data"]:
+        both = [summary(result, data, core) for core in CORES]
+        cells = [f"{s[key]}" for s in both for key in ("dominated", "dominated with gap code")]
+        rows.append([data, f"{both[0]['ours']}", f"{both[0]['peers']}", *cells])
+    yield from table(headings, rows, words=("data",))
+
+
+def most_accurate(result: Figures) -> Iterator[str]:
+    """Yield a table of the model of each library with the lowest validation error."""
+    headings = ("data", "model", "error %", "M0+: flash", "instructions", "M4: flash", "instructions", "mismatches")
+    rows = []
+    for data in result["data"]:
+        mine, theirs = points(result, data)
+        by_library: dict[str, list[Figures]] = {}
+        for run in (*mine, *theirs):
+            by_library.setdefault(run["model"].split(":")[0], []).append(run)
+        for runs in by_library.values():
+            best = min(runs, key=lambda r: (r["validation_error"], _place(r)["m0+"]["flash"]))
+            place = _place(best)
+            cells = [c for core in CORES for c in numbers(place[core], "flash", "instructions")]
+            rows.append([data, best["model"], percent(place["error"]), *cells, f"{place['mismatches']:,}"])
+    yield from table(headings, rows, words=("data", "model"))
+
+
+def _place(run: Figures) -> Figures:
+    return run["no gap code"] if run["ours"] else run
+
+
+def write_page(result: Figures, page: Path) -> None:
+    """Replace the written part of a page of the docs."""
+    before, rest = page.read_text().split(BEGIN)
+    after = rest.split(END, 1)[1]
+    page.write_text(f"{before}{BEGIN}{chr(10).join([*origin(result), '', *counts(result)])}\n{END}{after}")
+
+
+def origin(result: Figures) -> Iterator[str]:
+    """Say by one command how all figures were made."""
+    runs = [about["provenance"] for about in result["data"].values()]
+    minutes = sum(run["minutes"] for run in runs)
+    yield (
+        f"`{runs[0]['command']}`, seed 0, {runs[0]['date'][:10]}, commit {runs[0]['commit']}, {runs[0]['cpu']}, "
+        f"{runs[0]['cores']} cores, {minutes:.0f} minutes:"
+    )
 
 
 def _origin(name: str, about: Figures) -> Iterator[str]:
     """Say where the points of a data set come from."""
     run = about["provenance"]
     versions = ", ".join(f"{package} {number}" for package, number in run["packages"].items() if number)
-    yield f"- {name}: {about['source']}"
-    yield f"  - {run['date']}, `{run['command']}`, commit {run['commit']}, Python {run['python']}, {versions}"
+    yield f"- {name}: {about['source']}; search of {about['seconds']:g} s, seed 0"
+    yield (
+        f"  - {run['date']}, `{run['command']}`, commit {run['commit']}, {run['minutes']} minutes on {run['cores']} "
+        f"cores of {run['cpu']}, Python {run['python']}, {versions}"
+    )
 
 
-def _points(result: Figures, data: str) -> tuple[list[Figures], list[Figures]]:
-    """Return our points and the peers'."""
-    runs = [run for run in result["runs"] if run["data"] == data and "failed" not in run]
-    return [r for r in runs if r["ours"]], [r for r in runs if not r["ours"]]
+def numbers(place: Figures, *keys: str) -> list[str]:
+    return [f"{place[key]:,.0f}" for key in keys]
 
 
-def _numbers(run: Figures) -> list[str]:
-    return [f"{100 * run['error']:.2f}", f"{run['flash']:,}", f"{run['instructions']:,.0f}"]
+def percent(share: float) -> str:
+    return f"{100 * share:.2f}"
 
 
-def _opposite(run: Figures, mine: dict[str, Figures]) -> list[str]:
-    """Write what of ours stands against a peer's point."""
-    found = run["dominated_by"] or run["closest"]
-    if found is None:
-        return ["**nothing**; none of ours has so few errors", "", "", ""]
-    name = found.removeprefix("tinybayes ")
-    told = name if run["dominated_by"] else f"**nothing**; of ours with no more errors the quickest is {name}"
-    return [told, *_numbers(mine[found])]
+def table(headings: tuple[str, ...], rows: list[list[str]], words: tuple[str, ...] = WORDS) -> Iterator[str]:
+    yield "| " + " | ".join(headings) + " |"
+    yield "|" + "|".join("---" if heading in words else "---:" for heading in headings) + "|"
+    yield from ("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,147 @@
+"""Our models of `deploy.py`: found by a short search on the training rows, exported, measured from raw rows."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from deploy_tables import LABEL, Table
+from harness import Figures
+
+from tinybayes import explore
+from tinybayes.cost import model_cost
+from tinybayes.data.encode import as_texts, encode_column, encode_frame
+from tinybayes.deploy import load
+from tinybayes.deploy.measure import Measurement, measure
+from tinybayes.deploy.programs.c import to_c
+from tinybayes.deploy.programs.encoding import Features, make_features
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.infer.integers import integer_log_joint
+from tinybayes.infer.neural_net import net_scores
+from tinybayes.infer.scores import predict_codes
+from tinybayes.model import BayesNet, Categories, Float, NeuralNet
+from tinybayes.model.encoding import LOWEST
+from tinybayes.search.explore import Execution
+from tinybayes.search.families import FAMILIES
+
+OTHERS = ("conv", "circuit", "tree", "forest")  # images only; another interface; not exported
+POINTS = 8  # models of a front that are measured
+BOARDS = ("m0+", "m4")
+Model = BayesNet | NeuralNet
+
+
+def search(name: str, table: Table, folder: Path, seconds: float) -> list[Figures]:
+    """Search, unless the folder holds a search that ended; return the front by bits."""
+    file = folder / name / "front.json"
+    if not file.exists():
+        families = [f for f in FAMILIES if f not in OTHERS or (f == "conv" and name == "digits")]
+        explore(
+            table.train,
+            LABEL,
+            test=table.test,
+            output=folder / name,
+            seconds=seconds,
+            families=",".join(families),
+            seed=0,
+            execution=Execution(workers=2),
+        )
+    models = [m for m in json.loads(file.read_text())["models"] if m["on_front"] and m["file"]]
+    return sorted(models, key=lambda m: m["bits"])
+
+
+def spread(front: list[Figures], count: int) -> list[Figures]:
+    """Choose points of a front by size and validation error: the smallest, the best, and others evenly between."""
+    best = min(range(len(front)), key=lambda i: (front[i]["validation_error"], i))
+    front = front[: best + 1]  # larger ones with fewer operations and more errors are left out
+    places = np.unique(np.linspace(0, len(front) - 1, min(count, len(front))).round().astype(int))
+    return [front[i] for i in places]
+
+
+def ours(name: str, table: Table, folder: Path, seconds: float, pool: Executor, points: int = POINTS) -> Iterator:
+    """Search, then start the measurements; yield for each model a function that waits for its figures."""
+    names: set[str] = set()
+    for entry in spread(search(name, table, folder, seconds), points):
+        title = f"tinybayes: {entry['label'].rsplit(',', 1)[0]}, {entry['bytes']:,} B"
+        title += f" ({entry['id'][:4]})" if title in names else ""
+        names.add(title)
+        model = load(folder / name / entry["file"])
+        assert isinstance(model, BayesNet | NeuralNet)
+        about = {"model": title, "ours": True, "validation_error": entry["validation_error"]}
+        about |= {"bits": int(model_cost(model).bits), "settings": entry["settings"]}
+        started = start(model, table, pool)
+        yield lambda about=about, model=model, started=started: about | finish(model, table, started)
+
+
+def start(model: Model, table: Table, pool: Executor) -> dict[tuple[str, str], Future[list[Measurement]]]:
+    """Start all measurements of a model: with gap code, without, and rows with gaps, on each board."""
+    started = {}
+    for part, (gaps, frame) in parts(model, table).items():
+        rows = raw_rows(frame, make_features(model.variables, None))
+        texts = to_c(model, name="net", gaps=gaps)
+        for board in BOARDS:
+            started[part, board] = pool.submit(measure, texts, "net", rows, raw=True, boards=[board], timeout=600.0)
+    return started
+
+
+def parts(model: Model, table: Table) -> dict[str, tuple[bool, pd.DataFrame]]:
+    """Return whether the program takes gaps, and the rows; a category that training rows lack is a gap."""
+    complete = (encode_frame(table.test, model.variables) >= 0).all(axis=1)
+    return {
+        "no gap code": (False, table.test[complete]),
+        "gap code": (True, table.test),
+        "gaps": (True, table.with_gaps()),
+    }
+
+
+def finish(model: Model, table: Table, started: dict[tuple[str, str], Future[list[Measurement]]]) -> Figures:
+    """Compare the answers of the boards with Python's, and write down what was measured."""
+    figures: Figures = {}
+    for part, (gaps, frame) in parts(model, table).items():
+        codes = encode_frame(frame, model.variables)
+        y, python = encode_column(frame[LABEL], model.target), predict_codes(model, codes)
+        scores = _scores(model, codes, gaps)
+        mismatches, boards = 0, {}
+        for board in BOARDS:
+            (found,) = started[part, board].result()
+            mismatches += int((found.labels != python).sum())
+            if scores is not None:
+                mismatches += int((found.scores != scores).any(axis=1).sum())
+            boards[board] = cost(found)
+            error = float(np.mean(found.labels != y))
+        figures[part] = {"rows": len(frame), "error": error, "mismatches": mismatches, **boards}
+    return figures
+
+
+def _scores(model: Model, codes: np.ndarray, gaps: bool) -> np.ndarray | None:
+    """Return Python's scores where they are integers."""
+    if isinstance(model, NeuralNet):
+        return net_scores(model, codes)
+    if any(isinstance(cpd.format, Float) for cpd in model.cpds):
+        return None
+    return integer_log_joint(model, codes, gaps=gaps and make_plan(model, gaps=True).features.gaps)[0]
+
+
+def cost(found: Measurement) -> Figures:
+    return {
+        "flash": found.flash,
+        "ram": found.ram,
+        "stack": found.stack,
+        "instructions": round(found.instructions, 1),
+    }
+
+
+def raw_rows(frame: pd.DataFrame, features: Features) -> np.ndarray:
+    """Return rows as `predict_raw` takes them: numbers, the codes of categories, and the value of a gap."""
+    columns = []
+    for variable in features.variables:
+        column = frame[variable.name]
+        if isinstance(variable.encoding, Categories):
+            code = {str(state): code for code, state in enumerate(variable.states)}
+            values = [np.nan if text is None else code.get(text, np.nan) for text in as_texts(column)]
+            columns.append(np.array(values, dtype=float))
+        else:
+            columns.append(column.to_numpy(float))
+    rows = np.array(columns).T
+    return np.where(np.isnan(rows), LOWEST, rows) if features.raw == "int" else rows.astype(np.float32)
