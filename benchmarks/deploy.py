@@ -39,6 +39,7 @@ PILOT = 32  # rows that tell how slow it is
 
 def main(
     data: Annotated[list[str] | None, typer.Option(help="Data sets; by default all of them.")] = None,
+    only: Annotated[str | None, typer.Option(help="ours or peers: the other points of the last run stay.")] = None,
     seconds: Annotated[float, typer.Option(help="Of each of our searches.")] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
     models: Annotated[Path | None, typer.Option(help="Folder that keeps our searches for the next run.")] = None,
@@ -47,19 +48,20 @@ def main(
         bool, typer.Option("--page-only", help="Measure nothing: write the pages from the last run.")
     ] = False,
 ) -> None:
-    """Measure our exported classifiers and those of the peers, in one run."""
+    """Measure our exported classifiers and those of the peers."""
     warnings.simplefilter("ignore")
     folder = output or (Path(tempfile.gettempdir()) if quick else HERE / "results")
     file = folder / "deploy.json"
-    result: Figures = {"data": {}, "runs": []}
-    if file.exists() and (data or page_only):
-        result = json.loads(file.read_text())  # the other data sets stay: points of different ones are not compared
     with tempfile.TemporaryDirectory() as unkept, ThreadPoolExecutor(os.cpu_count()) as pool:
+        kept = models or Path(unkept)
         for name in () if page_only else data or DATA:
-            about, runs = measure_all(name, models or Path(unkept), 5.0 if quick else seconds, quick, pool)
-            result["runs"] = [run for run in result["runs"] if run["data"] != name] + runs
-            result["data"][name] = about
-            file.write_text(json.dumps(result, indent=1) + "\n")  # what is measured is kept
+            table = load(name)
+            if only != "peers":
+                started = ours(name, table, kept, 5.0 if quick else seconds, pool, 2 if quick else 8)
+                measure_all(file, name, table, "ours", started, {"seconds": seconds})
+            if only != "ours":
+                measure_all(file, name, table, "peers", peers(table, quick, pool), {})
+    result = json.loads(file.read_text())
     for line in findings(result):
         print(line)
     (folder / "deploy.md").write_text(markdown(result))
@@ -67,17 +69,19 @@ def main(
         write_page(result, HERE.parent / "docs" / "export.md")
 
 
-def measure_all(name: str, folder: Path, seconds: float, quick: bool, pool: Executor) -> tuple[Figures, list[Figures]]:
-    """Learn and measure everything on one data set."""
-    began, table, runs = time.monotonic(), load(name), []
-    about = {**table.about(), "seconds": seconds, "provenance": provenance(PACKAGES)}
-    waiting = [*ours(name, table, folder, seconds, pool, 2 if quick else 8), *peers(table, quick, pool)]
-    for finish in waiting:
-        run = {"data": name, **finish()}
-        runs.append(run)
-        print(json.dumps({k: v for k, v in run.items() if k != "settings"}), flush=True)
-    about["provenance"] |= {"load_after": os.getloadavg()[0], "minutes": round((time.monotonic() - began) / 60, 1)}
-    return about, runs
+def measure_all(
+    file: Path, name: str, table: Table, side: str, started: Iterator[Callable[[], Figures]], more: Figures
+) -> None:
+    """Measure our models or the peers' on one data set, and replace their points in the file."""
+    began, about = time.monotonic(), provenance(PACKAGES) | more
+    runs = [{"data": name, **finish()} for finish in list(started)]
+    about |= {"load_after": os.getloadavg()[0], "minutes": round((time.monotonic() - began) / 60, 1)}
+    result = json.loads(file.read_text()) if file.exists() else {"data": {}, "runs": []}
+    known = result["data"].get(name, {})
+    result["data"][name] = {**known, **table.about(), side: about}
+    result["runs"] = [r for r in result["runs"] if r["data"] != name or r["ours"] != (side == "ours")] + runs
+    file.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"{name}: {len(runs)} models, {side}, {about['minutes']} minutes", flush=True)
 
 
 def peers(table: Table, quick: bool, pool: Executor) -> Iterator[Callable[[], Figures]]:

@@ -33,6 +33,11 @@ def dominates(one: Axes, other: Axes) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True))
 
 
+def complete(result: Figures) -> list[str]:
+    """Return the data sets with points of both sides, in the order of their names."""
+    return sorted(name for name, about in result["data"].items() if "ours" in about and "peers" in about)
+
+
 def points(result: Figures, data: str) -> tuple[list[Figures], list[Figures]]:
     """Return our points and the peers'."""
     runs = [run for run in result["runs"] if run["data"] == data and "failed" not in run]
@@ -69,7 +74,7 @@ def mismatches(result: Figures, data: str) -> tuple[int, int, int, int]:
 
 def findings(result: Figures) -> Iterator[str]:
     """Say in sentences how the comparison went."""
-    for data in result["data"]:
+    for data in complete(result):
         own, some, peers, most = mismatches(result, data)
         mine, _ = points(result, data)
         yield (
@@ -89,7 +94,7 @@ def findings(result: Figures) -> Iterator[str]:
 
 def sections(result: Figures) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
     """Yield tables: title, headings, rows."""
-    for data, about in result["data"].items():
+    for data, about in sorted(result["data"].items()):
         mine, theirs = points(result, data)
         words = f"{about['train']:,} + {about['test']:,} rows, {about['numbers']} numbers, "
         words += f"{about['categories']} categories, {about['classes']} classes"
@@ -135,7 +140,7 @@ def markdown(result: Figures) -> str:
         "",
         "Written by `benchmarks/deploy.py` from `deploy.json`; `benchmarks/README.md` says how to read it.",
         "",
-        *(line for name, about in result["data"].items() for line in _origin(name, about)),
+        *(line for name, about in sorted(result["data"].items()) for line in _origin(name, about)),
         "",
         *(f"- {line}" for line in findings(result)),
     ]
@@ -145,21 +150,21 @@ def markdown(result: Figures) -> str:
 
 
 def counts(result: Figures) -> Iterator[str]:
-    """Yield a table of how often ours are no worse."""
-    headings = ("data", "our models", "peers' models", "no worse of ours: M0+", "with gap code", "M4", "with gap code")
+    """Yield a table of how often ours are no worse, and in brackets how many of ours a peer's is no worse than."""
+    kinds = [f"{core}: {words}" for core in ("M0+", "M4") for words in ("dominated", "with gap code")]
     rows = []
-    for data in result["data"]:
+    for data in complete(result):
         both = [summary(result, data, core) for core in CORES]
-        cells = [f"{s[key]}" for s in both for key in ("dominated", "dominated with gap code")]
+        cells = [c for s in both for c in (f"{s['dominated']} ({len(s['beaten'])})", f"{s['dominated with gap code']}")]
         rows.append([data, f"{both[0]['ours']}", f"{both[0]['peers']}", *cells])
-    yield from table(headings, rows, words=("data",))
+    yield from table(("data", "our models", "peers' models", *kinds), rows, words=("data",))
 
 
 def most_accurate(result: Figures) -> Iterator[str]:
     """Yield a table of the model of each library with the lowest validation error."""
     headings = ("data", "model", "error %", "M0+: flash", "instructions", "M4: flash", "instructions", "mismatches")
     rows = []
-    for data in result["data"]:
+    for data in complete(result):
         mine, theirs = points(result, data)
         by_library: dict[str, list[Figures]] = {}
         for run in (*mine, *theirs):
@@ -179,29 +184,38 @@ def _place(run: Figures) -> Figures:
 def write_page(result: Figures, page: Path) -> None:
     """Replace the written part of a page of the docs."""
     before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END, 1)[1]
-    page.write_text(f"{before}{BEGIN}{chr(10).join([*origin(result), '', *counts(result)])}\n{END}{after}")
+    page.write_text(before + written(result) + rest.split(END, 1)[1])
+
+
+def written(result: Figures) -> str:
+    """Return the part of the page that is written here."""
+    return BEGIN + "\n".join([*origin(result), "", *counts(result)]) + "\n" + END
 
 
 def origin(result: Figures) -> Iterator[str]:
-    """Say by one command how all figures were made."""
-    runs = [about["provenance"] for about in result["data"].values()]
-    minutes = sum(run["minutes"] for run in runs)
-    yield (
-        f"`{runs[0]['command']}`, seed 0, {runs[0]['date'][:10]}, commit {runs[0]['commit']}, {runs[0]['cpu']}, "
-        f"{runs[0]['cores']} cores, {minutes:.0f} minutes:"
-    )
+    """Say how the figures were made."""
+    for side, words in (("ours", "Ours"), ("peers", "The peers'")):
+        runs = [about[side] for about in result["data"].values() if side in about]
+        commits = ", ".join(dict.fromkeys(str(run["commit"]) for run in runs))
+        found = f"{words}: `{runs[0]['command']}`, seed 0, {runs[0]['date'][:10]}, commit {commits}, "
+        yield (
+            found + f"{runs[0]['cores']} cores of {runs[0]['cpu']}, {sum(run['minutes'] for run in runs):.0f} minutes."
+        )
 
 
 def _origin(name: str, about: Figures) -> Iterator[str]:
     """Say where the points of a data set come from."""
-    run = about["provenance"]
-    versions = ", ".join(f"{package} {number}" for package, number in run["packages"].items() if number)
-    yield f"- {name}: {about['source']}; search of {about['seconds']:g} s, seed 0"
-    yield (
-        f"  - {run['date']}, `{run['command']}`, commit {run['commit']}, {run['minutes']} minutes on {run['cores']} "
-        f"cores of {run['cpu']}, Python {run['python']}, {versions}"
-    )
+    yield f"- {name}: {about['source']}"
+    for side in ("ours", "peers"):
+        if side in about:
+            run = about[side]
+            versions = ", ".join(f"{package} {number}" for package, number in run["packages"].items() if number)
+            search = f", searches of {run['seconds']:g} s with seed 0" if "seconds" in run else ""
+            yield (
+                f"  - {side}: {run['date']}, `{run['command']}`{search}, commit {run['commit']}, {run['minutes']} "
+                f"minutes on {run['cores']} cores of {run['cpu']}, load {run['load_before']:.1f} to {run['load_after']:.1f}, "
+                f"Python {run['python']}, {versions}"
+            )
 
 
 def numbers(place: Figures, *keys: str) -> list[str]:
