@@ -15,6 +15,7 @@ from tinybayes.deploy.programs.program import (
     Program,
     block,
     comment,
+    indent,
     loop,
     narrow,
 )
@@ -31,8 +32,7 @@ UNKNOWN_VALUE = "The raw value of a variable that was not observed."
 
 def circuit_program(plan: CircuitPlan, dialect: Dialect, note: str) -> Program:
     """Make the program of a circuit: ``predict``, ``posterior`` and, for raw values, ``encode`` and more."""
-    functions = [_operand_value(plan, dialect), _evaluate(plan, dialect), _predict(plan, dialect)]
-    functions += [_posterior(plan, dialect)]
+    functions = [_evaluate(plan, dialect), _predict(plan, dialect), _posterior(plan, dialect)]
     if plan.features.value:
         functions += [*encode_functions(plan.features, dialect), *_from_raw(plan, dialect)]
     constants = _constants(plan)
@@ -101,55 +101,69 @@ def _parameters(plan: CircuitPlan) -> tuple[Array, ...]:
     return Array("parameter_m", pairs[:, 0].astype(np.uint32)), Array("parameter_e", pairs[:, 1].astype(np.int16))
 
 
-def _operand_value(plan: CircuitPlan, dialect: Dialect) -> Function:
-    circuit, numbers, kind = plan.circuit, plan.numbers, plan.features.state
-    count, indicators = len(plan.steps.parameters), plan.steps.indicators
-    owner = np.repeat(np.arange(len(plan.variables)), np.diff(circuit.first_state))
-    codes = (np.arange(indicators) - circuit.first_state[owner]).astype(kind.removesuffix("_t"))
-    variable = Array("variable", narrow(owner, limit=len(plan.variables)))
+def _evaluate(plan: CircuitPlan, dialect: Dialect) -> Function:
+    """Make the function that runs all steps: a product starts from one, a sum from zero.
+
+    An indicator that changes nothing is passed over, and a product ends when it is zero: no bit changes by that.
+    """
+    steps, numbers, kind = plan.steps, plan.numbers, plan.features.state
+    product = ["r = multiply(r, s);", *block(f"if ({numbers.zero.format(r='r')})", ["break;"])]
+    join = [*_operand(plan, dialect), "if (product) {", *indent(product), "} else {", "    r = add(r, s);", "}"]
+    step = [
+        "const int product = is_product[n];",
+        *numbers.start,
+        *block("for (i = begin[n]; i < begin[n + 1]; ++i)", join),
+        "k = slot[n];",
+        *numbers.write,
+    ]
+    body = ("number r;", "uint32_t n, i, k;", *loop("n", len(steps.slot), step), "return r;")
+    inputs = (f"const {kind} *x", f"{kind} state", f"{_memory(dialect)} *memory")
+    doc = "The probability of the evidence together with a state of the query."
+    return Function("evaluate", "number", inputs, body, doc, _tables(plan))
+
+
+def _operand(plan: CircuitPlan, dialect: Dialect) -> list[str]:
+    """Write the lines that set ``s`` to an operand: a parameter, an indicator, or the result of an earlier step."""
+    count, indicators, numbers = len(plan.steps.parameters), plan.steps.indicators, plan.numbers
     missing = dialect.macro("unknown") if dialect.prefix else "unknown"
     unknown = f"seen == {missing} || " if plan.features.gaps else ""
+    less = f" - {count}U" if count else ""
     indicator = [
-        f"const {kind} seen = variable[k] == {plan.query}U ? state : x[variable[k]];",
-        f"const int holds = {unknown}seen == code[k];",
-        *numbers.truth,
-        "return r;",
+        f"const unsigned v = variable[k{less}];",
+        f"const {plan.features.state} seen = v == {plan.query}U ? state : x[v];",
+        f"const int holds = {unknown}seen == code[k{less}];",
+        *block("if (holds == product)", ["continue; /* times one, or plus zero */"]),
+        *block("if (product)", [*numbers.nought, "break;"]),
+        *numbers.one,
     ]
-    parameter = [*block(f"if (k < {count}U)", [*numbers.fixed, "return r;"]), f"k -= {count}U;"] if count else []
-    body = (
-        "number r;",
+    parameter = [f"if (k < {count}U) {{", *indent(numbers.fixed)] if count else []
+    return [
+        "number s;",
+        "k = operand[i];",
         *parameter,
-        *block(f"if (k < {indicators}U)", indicator),
-        f"k -= {indicators}U;",
-        *numbers.read,
-        "return r;",
-    )
-    doc = "The value of an operand: a parameter, an indicator, or the result of an earlier step."
-    inputs = ("uint32_t k", f"const {kind} *x", f"{kind} state", f"const {_memory(dialect)} *memory")
-    return Function("operand_value", "number", inputs, body, doc, (*_parameters(plan), variable, Array("code", codes)))
+        f"{'} else ' if count else ''}if (k < {count + indicators}U) {{",
+        *indent(indicator),
+        "} else {",
+        f"    k -= {count + indicators}U;",
+        *indent(numbers.read),
+        "}",
+    ]
 
 
-def _evaluate(plan: CircuitPlan, dialect: Dialect) -> Function:
-    steps, kind = plan.steps, plan.features.state
-    arrays = (
+def _tables(plan: CircuitPlan) -> tuple[Array, ...]:
+    """Make the tables of the parameters, the indicators and the steps."""
+    first, steps = plan.circuit.first_state, plan.steps
+    owner = np.repeat(np.arange(len(plan.variables)), np.diff(first))
+    codes = (np.arange(steps.indicators) - first[owner]).astype(plan.features.state.removesuffix("_t"))
+    return (
+        *_parameters(plan),
+        Array("variable", narrow(owner, limit=len(plan.variables))),
+        Array("code", codes),
         Array("begin", narrow(steps.begin)),
         Array("operand", narrow(steps.operand)),
         Array("is_product", steps.product.astype(np.uint8)),
         Array("slot", narrow(steps.slot, limit=steps.slots)),
     )
-    operand = "const number s = operand_value(operand[i], x, state, memory);"
-    join = [operand, "r = is_product[n] ? multiply(r, s) : add(r, s);"]
-    step = [
-        "number r = operand_value(operand[begin[n]], x, state, memory);",
-        *block("for (i = begin[n] + 1U; i < begin[n + 1]; ++i)", join),
-        "k = slot[n];",
-        *plan.numbers.write,
-    ]
-    result = f"return operand_value({steps.root}U, x, state, memory);"
-    body = ("uint32_t n, i, k;", *loop("n", len(steps.slot), step), result)
-    inputs = (f"const {kind} *x", f"{kind} state", f"{_memory(dialect)} *memory")
-    doc = "The probability of the evidence together with a state of the query."
-    return Function("evaluate", "number", inputs, body, doc, arrays)
 
 
 def _predict(plan: CircuitPlan, dialect: Dialect) -> Function:
@@ -168,14 +182,15 @@ def _predict(plan: CircuitPlan, dialect: Dialect) -> Function:
 
 def _posterior(plan: CircuitPlan, dialect: Dialect) -> Function:
     states, numbers = plan.states, plan.numbers
+    zero = numbers.zero.format(r="total")
     each = [f"joint[s] = evaluate(x, ({plan.features.state})s, memory);", "total = add(total, joint[s]);"]
     body = (
         f"number joint[{states}], total = evaluate(x, 0, memory);",
         "unsigned s;",
         "joint[0] = total;",
         *loop("s", states, each, start=1),
-        *loop("s", states, [f"result[s] = {numbers.zero} ? {numbers.nothing} : share(joint[s], total);"]),
-        f"return !({numbers.zero});",
+        *loop("s", states, [f"result[s] = {zero} ? {numbers.nothing} : share(joint[s], total);"]),
+        f"return !({zero});",
     )
     parameters = (*_inputs(plan, dialect), f"{numbers.score} result[{states}]")
     return Function("posterior", "int", parameters, body, POSTERIOR, public=True)

@@ -57,11 +57,13 @@ class Arithmetic:
     types: str  # the definition of ``number``
     members: str  # of the memory, with a gap for the number of slots
     bodies: tuple[str, str, str, str]  # of the functions multiply, add, above and share
-    fixed: tuple[str, ...]  # lines that set ``r`` from a parameter
-    truth: tuple[str, ...]  # lines that set ``r`` from an indicator that ``holds``
-    read: tuple[str, ...]  # lines that read ``r`` from the memory
-    write: tuple[str, ...]  # lines that write it there
-    zero: str  # the condition that ``total`` is zero
+    fixed: tuple[str, ...]  # lines that set ``s`` to the parameter ``k``
+    start: tuple[str, ...]  # lines that set ``r`` to one for a ``product``, else to zero
+    nought: tuple[str, ...]  # lines that set ``r`` to zero
+    one: tuple[str, ...]  # lines that set ``s`` to one
+    read: tuple[str, ...]  # lines that read ``s`` from the slot ``k`` of the memory
+    write: tuple[str, ...]  # lines that write ``r`` there
+    zero: str  # the condition that ``{r}`` is zero
     nothing: str  # a posterior of zero
 
     def functions(self) -> tuple[Function, ...]:
@@ -83,11 +85,13 @@ ARITHMETIC = {
         + "typedef struct {\n    uint32_t m;\n    int16_t e;\n} number;\n",
         members="    uint32_t m[{0}];\n    int16_t e[{0}];\n",
         bodies=(MULTIPLY, ADD, ABOVE, SHARE),
-        fixed=("r.m = parameter_m[k];", "r.e = parameter_e[k];"),
-        truth=("r.m = holds ? 0x80000000U : 0U;", "r.e = (int16_t)(holds ? -31 : 0);"),
-        read=("r.m = memory->m[k];", "r.e = memory->e[k];"),
+        fixed=("s.m = parameter_m[k];", "s.e = parameter_e[k];"),
+        start=("r.m = product ? 0x80000000U : 0U;", "r.e = (int16_t)(product ? -31 : 0);"),
+        nought=("r.m = 0U;", "r.e = 0;"),
+        one=("s.m = 0x80000000U;", "s.e = -31;"),
+        read=("s.m = memory->m[k];", "s.e = memory->e[k];"),
         write=("memory->m[k] = r.m;", "memory->e[k] = r.e;"),
-        zero="total.m == 0",
+        zero="{r}.m == 0",
         nothing="0U",
     ),
     "float": Arithmetic(
@@ -99,11 +103,13 @@ ARITHMETIC = {
         types="typedef float number;\n",
         members="    float value[{0}];\n",
         bodies=("return a * b;", "return a + b;", "return a > b;", "return a / total;"),
-        fixed=("r = parameter[k];",),
-        truth=("r = holds ? 1.0F : 0.0F;",),
-        read=("r = memory->value[k];",),
+        fixed=("s = parameter[k];",),
+        start=("r = product ? 1.0F : 0.0F;",),
+        nought=("r = 0.0F;",),
+        one=("s = 1.0F;",),
+        read=("s = memory->value[k];",),
         write=("memory->value[k] = r;",),
-        zero="!(total > 0.0F)",
+        zero="!({r} > 0.0F)",
         nothing="0.0F",
     ),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes.model import Circuit
-from tinybayes.model.circuit import PARAMETER, PRODUCT
+from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ def make_steps(circuit: Circuit) -> Steps:
     slots, begin, operand, slot = 0, [0], [], []
     for n in np.flatnonzero(inner).tolist():
         below = circuit.children[circuit.offsets[n] : circuit.offsets[n + 1]].tolist()
+        if circuit.kind[n] == PRODUCT:  # indicators first: they are zero or one, so that no bit depends on their place
+            below.sort(key=lambda child: circuit.kind[child] != INDICATOR)
         operand += position[below].tolist()
         begin.append(len(operand))
         for child in sorted({c for c in below if inner[c] and last[c] == n}):
