@@ -11,10 +11,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "compress": "quantize tie",
-    "cost": "model_cost",
     "data": "Discretization open_dataset read_dataset",
     "deploy": "load save",
     "deploy.export": "export",
+    "deploy.price": "model_cost",
     "errors": "TinybayesError",
     "estimators": "BayesNetClassifier CircuitClassifier CircuitDensity QuantizedNetClassifier",
     "infer": "ask class_scores compile_circuit estimate_width evaluate explain log_likelihood marginals predict_codes",
@@ -24,7 +24,7 @@ _HOMES = {
     "search.explore": "explore",
 }
 _HOME_OF = {name: f"tinybayes.{home}" for home, names in _HOMES.items() for name in names.split()}
-_ROOMS = {home.split(".")[0] for home in _HOMES}
+_ROOMS = {"cost", *(home.split(".")[0] for home in _HOMES)}
 
 __all__ = sorted([*_HOME_OF, "datasets"])
 

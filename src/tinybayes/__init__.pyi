@@ -12,7 +12,6 @@ from tinybayes import model as model
 from tinybayes import search as search
 from tinybayes.compress import quantize as quantize
 from tinybayes.compress import tie as tie
-from tinybayes.cost import model_cost as model_cost
 from tinybayes.data import Discretization as Discretization
 from tinybayes.data import named
 from tinybayes.data import open_dataset as open_dataset
@@ -20,6 +19,7 @@ from tinybayes.data import read_dataset as read_dataset
 from tinybayes.deploy import load as load
 from tinybayes.deploy import save as save
 from tinybayes.deploy.export import export as export
+from tinybayes.deploy.price import model_cost as model_cost
 from tinybayes.errors import TinybayesError as TinybayesError
 from tinybayes.estimators import BayesNetClassifier as BayesNetClassifier
 from tinybayes.estimators import CircuitClassifier as CircuitClassifier

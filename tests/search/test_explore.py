@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 
 from cases import exhaustive
+from prices import made_up_price
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
+from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesWarning
 from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
@@ -98,8 +100,10 @@ def test_every_family_learns_and_is_priced(views, family):
     assert outcome.test_error is not None
     assert (outcome.model is not None) == family.deployable
     if outcome.model is not None:
-        assert outcome.cost == model_cost(outcome.model)
-        assert family.smallest_bits(views) <= outcome.cost.bits
+        assert (outcome.price.bits, outcome.price.operations) == bits_and_operations(outcome.model)
+        assert family.smallest_bits(views) <= outcome.price.bits
+        least = family.smallest_flash(views, "cortex-m0+")
+        assert outcome.price.tables_only or least <= outcome.price.flash
     assert family.shown_as(settings[0]) in FAMILIES
     assert describe(settings[0])
 
@@ -110,14 +114,13 @@ def test_settings_are_cut_down_to_the_budget(name):
     more = {"inputs": "standard"} if name == "dense" else {}
     drawn = {"family": name, "bits": 8, "share": 1.0, "size": 3, "layers": 2, "activation": "relu", "seed": 0}
     drawn |= {"learning_rate": 0.01, "label_smoothing": 0.0, **more}
-    cut = FAMILIES[name].fitted(drawn, digits, Budget(20_000, 60_000))
-    outcome = carry_out(digits, [cut], Effort(30))[0]
-    assert outcome.cost.bits <= 20_000
-    assert outcome.cost.operations <= 60_000
-    assert outcome.cost.bits > 5_000
-    price = FAMILIES[name].price(cut["hidden"], 8, digits, scaled=bool(more))
-    assert price[1] == outcome.cost.operations
-    assert price[0] >= outcome.cost.bits
+    cut = FAMILIES[name].fitted(drawn, digits, Budget(bits=20_000, operations=60_000))
+    price = carry_out(digits, [cut], Effort(30))[0].price
+    assert 5_000 < price.bits <= 20_000
+    assert price.operations <= 60_000
+    cost = FAMILIES[name].cost(cut["hidden"], cut["bits"], digits, scaled=bool(more))
+    assert cost.operations == price.operations
+    assert cost.bits >= price.bits
 
 
 def test_linear_networks_give_up_bits_to_fit_the_budget():
@@ -125,32 +128,38 @@ def test_linear_networks_give_up_bits_to_fit_the_budget():
     drawn = {"family": "dense", "bits": 8, "share": 1.0, "size": 3, "layers": 0, "activation": "sign", "seed": 0}
     drawn |= {"learning_rate": 0.02, "label_smoothing": 0.0, "inputs": "shared"}
     family = FAMILIES["dense"]
-    cut = family.fitted(drawn, digits, Budget(2500))
+    cut = family.fitted(drawn, digits, Budget(bits=2500))
     assert (cut["hidden"], cut["bits"]) == ([], 3)
     assert describe(cut) == "dense linear, 3 bits"
     assert family.shape(cut) == family.shape(cut | {"size": 1, "activation": "relu"})
     outcome = carry_out(digits, [cut], Effort(500))[0]
-    assert outcome.cost.bits <= 2500
+    assert outcome.price.bits <= 2500
     assert outcome.error < 0.15
-    assert family.fitted(drawn, digits, Budget(500)) is None
+    assert family.fitted(drawn, digits, Budget(bits=500)) is None
 
 
 @pytest.mark.parametrize("family", SAMPLED, ids=lambda family: family.name)
 def test_first_guesses_can_be_drawn_and_fit(family):
     digits = make_views(load_digits(as_frame=True).frame, "target")
-    for limits in (Budget(), Budget(32_000), Budget(9_000, 9_000)):
+    for limits in (Budget(), Budget(bits=32_000), Budget(bits=9_000, operations=9_000), Budget(flash=3_000)):
         guess = family.first_guess(digits, limits)
         space = family.space(digits)
         assert set(guess) <= set(space)
         assert all(space[name]._contains(space[name].to_internal_repr(value)) for name, value in guess.items())
     wide = family.first_guess(digits, Budget())
     if "size" in wide:
-        assert wide["size"] > family.first_guess(digits, Budget(9_000))["size"]
+        assert wide["size"] > family.first_guess(digits, Budget(bits=9_000))["size"]
+        assert wide["size"] > family.first_guess(digits, Budget(flash=2_000))["size"]
 
 
-def run_of(key, error, bits, operations=1, saved=True, loss=0.0):
-    cost = {"bits": bits, "operations": operations}
-    return Run(key, {"family": "naive"}, 0, error, loss, cost, 0.0, [], saved)
+def bits_and_operations(model):
+    cost = model_cost(model)
+    return cost.bits, cost.operations
+
+
+def run_of(key, error, bits, operations=1, saved=True, loss=0.0, **more):
+    price = made_up_price(bits=bits, operations=operations, **{"flash": bits, "tables": bits} | more)
+    return Run(key, {"family": "naive"}, 0, error, loss, price, 0.0, [], saved)
 
 
 def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_good_enough():
@@ -168,8 +177,10 @@ def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_g
     [
         (Budget(error=0.01), "c", "No model with at most 1 % error was found; the closest has 2 % on validation: C."),
         (Budget(bits=500, error=0.03), "b", "at most 3 % error was found; the closest has 5 % on validation: B."),
-        (Budget(bits=10), "a", "within the budget; the closest takes 50 bits and 9 operations: A."),
-        (Budget(bits=150, operations=1), "b", "within the budget; the closest takes 200 bits and 2 operations: B."),
+        (Budget(bits=10), "a", "within the budget; the closest takes 50 bits of parameters: A."),
+        (Budget(bits=150, operations=1), "b", "takes 200 bits of parameters and 2 operations: B."),
+        (Budget(flash=10), "a", "within the budget; the closest takes about 50 bytes of flash: A."),
+        (Budget(ram=10, microseconds=0.1), "c", "takes about 16 bytes of RAM and 1 us: C."),
     ],
 )
 def test_what_misses_the_limits_by_the_least_is_named(limits, key, said):
@@ -227,10 +238,10 @@ def test_identifiers_and_few_rows_are_told_once():
 
 def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     found = explore(
-        iris(), "target", output=tmp_path, seconds=8, budget="500B", families="closed-form,tied,tree,dense", seed=3
+        iris(), "target", output=tmp_path, seconds=8, budget="1kB", families="closed-form,tied,tree,dense", seed=3
     )
     assert found.chosen is not None
-    assert found.chosen["bits"] <= 4000
+    assert found.chosen["flash"] <= 1000
     document = json.loads((tmp_path / "front.json").read_text())
     kept = [m for m in document["models"] if m["file"] is not None]
     networks = [m for m in kept if m["family"] in ("naive", "tan", "subset", "tied")]
@@ -246,6 +257,10 @@ def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
             continue
         model = load(tmp_path / entry["file"])
         assert model_cost(model).bits == entry["bits"]
+        program = program_cost(model)
+        assert (program.flash, program.ram, program.stack) == tuple(entry[name] for name in ("flash", "ram", "stack"))
+        assert entry["instructions"] == pytest.approx(program.instructions)
+        assert entry["microseconds"] == pytest.approx(program.microseconds, abs=0.02)
         test = make_views(iris(), "target", seed=3).by_name[entry["settings"].get("view", "fine")].test
         assert evaluate(model, test).error == pytest.approx(entry["test_error"])
 
@@ -332,6 +347,7 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
     ("options", "said"),
     [
         ({"budget": Budget(bits=10)}, "a budget of at least"),
+        ({"budget": "100B"}, "about [0-9]+ bytes of flash, the smallest program on cortex-m0\\+"),
         ({"budget": "four"}, "a size such as 4kB"),
         ({"families": "naive,deep"}, "some of dense, conv"),
         ({"families": "conv"}, "images"),
@@ -364,10 +380,19 @@ def test_ten_thousand_classes_are_refused(tmp_path):
         explore(frame, "id", output=tmp_path)
 
 
-def test_another_table_in_the_same_directory_is_refused(tmp_path):
+def test_another_table_or_core_in_the_same_directory_is_refused(tmp_path):
     explore(iris(), "target", output=tmp_path, families="tree", seconds=5)
     with pytest.raises(TinybayesError, match="another directory"):
         explore(iris().iloc[:-1], "target", output=tmp_path, families="tree", seconds=5)
+    other = Budget(core="m4")
+    with pytest.raises(TinybayesError, match="priced for cortex-m4, got one that priced programs for cortex-m0"):
+        explore(iris(), "target", output=tmp_path, families="tree", seconds=5, budget=other)
+
+
+def test_runs_without_the_price_of_a_program_are_refused(tmp_path):
+    Store(tmp_path, None, {"table": "t"}, Budget(), 0)  # as before programs were priced
+    with pytest.raises(TinybayesError, match="got one of an older version, without their price; give another"):
+        Store(tmp_path, None, {"table": "t", "core": "cortex-m0+"}, Budget(), 0)
 
 
 def test_rows_with_gaps_and_text(tmp_path):

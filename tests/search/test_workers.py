@@ -27,7 +27,7 @@ def carried_out(crew):
         while left:
             left = gather(left, lambda _, work, done=done: done.append(work))
         try:
-            return [(outcome.error, outcome.cost) for outcome in done[0].result()]
+            return [(outcome.error, outcome.price) for outcome in done[0].result()]
         except RuntimeError:
             continue
     raise AssertionError("the work was never done")

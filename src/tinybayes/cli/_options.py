@@ -56,6 +56,8 @@ Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may
 Weight = Annotated[str | None, typer.Option(help="A column of row weights.")]
 Seed = Annotated[int, typer.Option(help="For everything drawn at random.", callback=_seed)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of tables.")]
+Core = Annotated[str, typer.Option(help="The core that the program is priced for: cortex-m0+, -m3, -m4 or -m7.")]
+Clock = Annotated[str | None, typer.Option(metavar="FREQUENCY", help="Of the core: 48MHz; its usual one by default.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print answers and errors only.")]
 
 

@@ -7,7 +7,7 @@ import typer
 
 from tinybayes.cli._console import print_json, say, watched_live
 from tinybayes.cli._options import Json, Seed
-from tinybayes.cli.explore import announcement, default_workers, end, parse_time, search_progress, tell
+from tinybayes.cli.explore import announcement, budget_from, default_workers, end, parse_time, search_progress, tell
 
 
 def demo(
@@ -15,7 +15,7 @@ def demo(
         "demo"
     ),
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 60s, 5m.")] = "60s",
-    budget: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the chosen model.")] = "4kB",
+    budget: Annotated[str, typer.Option(metavar="SIZE", help="Flash of the program of the chosen model.")] = "4kB",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -24,7 +24,6 @@ def demo(
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.export import export, write_files
     from tinybayes.report.html import write_report
-    from tinybayes.search.budget import Budget, parse_size
     from tinybayes.search.explore import Execution, explore
 
     frame, classes = datasets.load_raw("digits")
@@ -38,7 +37,7 @@ def demo(
             frame,
             "digit",
             output=output,
-            budget=Budget(parse_size(budget, "--budget")),
+            budget=budget_from(budget=budget),
             seconds=parse_time(time),
             seed=seed,
             execution=Execution(workers=default_workers(parse_time(time), most=4), command=command),

@@ -6,16 +6,17 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tinybayes.cli._console import print_json, say, show, suggest, watched_live
-from tinybayes.cli._options import Drop, Json, Seed, TableFile, Target, image_shape_of, options_from
+from tinybayes.cli._options import Clock, Core, Drop, Json, Seed, TableFile, Target, image_shape_of, options_from
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
     from tinybayes.report.progress import Reporter
+    from tinybayes.search.budget import Budget
     from tinybayes.search.explore import Execution, Exploration, State
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -29,9 +30,16 @@ def explore(
     target: Target,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory of the search.")],
     budget: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory of the parameters: 4kB, 512B, 2KiB, 32kbit.")
+        str | None, typer.Option(metavar="SIZE", help="Flash of the whole program: 4kB, 512B, 2KiB, 32kbit.")
     ] = None,
-    max_ops: Annotated[int | None, typer.Option(help="Operations of a prediction.")] = None,
+    max_ram: Annotated[str | None, typer.Option(metavar="SIZE", help="RAM of the program, stack included.")] = None,
+    max_latency: Annotated[str | None, typer.Option(metavar="TIME", help="Of a prediction: 300us, 5ms.")] = None,
+    core: Core = "cortex-m0+",
+    clock: Clock = None,
+    budget_parameters: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of the parameters alone, the price of the papers.")
+    ] = None,
+    max_ops: Annotated[int | None, typer.Option(help="Operations of a prediction, as the papers count them.")] = None,
     max_error: Annotated[
         float | None, typer.Option(help="Choose the smallest model with at most this error: 0.05 is 5 %.")
     ] = None,
@@ -57,11 +65,19 @@ def explore(
     Ctrl-C ends the search and makes the front of the finished runs; the same command resumes a search.
     """
     from tinybayes.report.html import write_report
-    from tinybayes.search.budget import Budget, check_error, parse_size
     from tinybayes.search.explore import explore as run
 
-    check_error(max_error, "--max-error")
-    seconds, bits = parse_time(time), None if budget is None else parse_size(budget, "--budget")
+    limits = budget_from(
+        budget=budget,
+        max_ram=max_ram,
+        max_latency=max_latency,
+        core=core,
+        clock=clock,
+        budget_parameters=budget_parameters,
+        max_ops=max_ops,
+        max_error=max_error,
+    )
+    seconds = parse_time(time)
     workers, command = execution.workers or default_workers(seconds), shlex.join(["tinybayes", *sys.argv[1:]])
     if not as_json:
         say(announcement(time))
@@ -71,7 +87,7 @@ def explore(
             target,
             output=output,
             test=test,
-            budget=Budget(bits, max_ops, max_error),
+            budget=limits,
             seconds=seconds,
             families=families,
             image_shape=image_shape_of(image),
@@ -87,6 +103,33 @@ def explore(
     else:
         tell(result)
     end(result)
+
+
+def budget_from(
+    *,
+    budget: str | None,
+    core: str = "cortex-m0+",
+    clock: str | None = None,
+    max_ram: str | None = None,
+    max_latency: str | None = None,
+    budget_parameters: str | None = None,
+    max_ops: int | None = None,
+    max_error: float | None = None,
+) -> "Budget":
+    """Return the budget that the options state."""
+    from tinybayes.search.budget import Budget, check_error, parse_bytes, parse_clock, parse_latency, parse_size
+
+    check_error(max_error, "--max-error")
+    return Budget(
+        flash=None if budget is None else parse_bytes(budget, "--budget"),
+        ram=None if max_ram is None else parse_bytes(max_ram, "--max-ram"),
+        microseconds=None if max_latency is None else parse_latency(max_latency, "--max-latency"),
+        core=core,
+        clock=None if clock is None else parse_clock(clock, "--clock"),
+        bits=None if budget_parameters is None else parse_size(budget_parameters, "--budget-parameters"),
+        operations=max_ops,
+        error=max_error,
+    )
 
 
 def end(result: "Exploration") -> None:
@@ -116,31 +159,43 @@ def tell(result: "Exploration") -> None:
     if chosen is not None:
         share, rows = chosen["test_error"], result.document["data"]["test_rows"]
         tested = "" if share is None else f", {100 * share:.1f} % error on {rows:,} test rows"
-        say(f"Chosen: {chosen['label']}, {chosen['operations']:,} operations{tested}.")
+        say(f"Chosen: {chosen['label'].rsplit(', ', 1)[0]}{tested}.")
+        say(f"Its program on {result.document['budget']['core']}: {program_words(chosen)}.")
         say(suggest("export", result.directory, "--to", "c", "-o", "firmware", "--name", "model"))
         say(f"That takes the chosen model; the others of the front are in {result.directory / 'models'}.")
     say(f"See {result.directory / 'report.html'} in a browser. The same command goes on searching.")
 
 
+def program_words(model: dict[str, Any]) -> str:
+    """Return what the program of a model of the front takes."""
+    parameters = f"{model['bytes']:,} B of parameters"
+    if model["tables_only"]:
+        return f"not priced; it has {parameters}"
+    flash = f"{model['flash']:,} B of flash ({parameters}), {model['ram']:,} B of RAM, {model['stack']:,} B of stack"
+    return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us"
+
+
 def front_table(result: "Exploration") -> object:
-    """Return the front as a table, by size, with the chosen model in green."""
+    """Return the front as a table, by flash, with the chosen model in green."""
     from rich.table import Table
 
-    table = Table(title="The front: no other model found is better in error, size and operations")
-    for name in ("model", "validation", "test", "bytes", "operations"):
+    core = result.document["budget"]["core"]
+    table = Table(title=f"The front: no other model found is better in error, flash and instructions ({core})")
+    for name in ("model", "validation", "test", "flash, B", "instructions", "parameters, B"):
         table.add_column(name, justify="left" if name == "model" else "right")
     shown = result.front
     if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
-        shown = sorted([*shown, result.chosen], key=lambda model: model["bytes"])  # as good as one of them, by a hair
+        shown = sorted([*shown, result.chosen], key=lambda model: model["flash"])  # as good as one of them, by a hair
     for model in shown:
         mark = "[bold green]" if result.chosen is not None and model["id"] == result.chosen["id"] else ""
         tested = "" if model["test_error"] is None else f"{100 * model['test_error']:.2f} %"
         table.add_row(
-            f"{mark}{model['label'].rsplit(', ', 1)[0]}{'' if model['file'] else ' (baseline)'}",
+            f"{mark}{model['label'].rsplit(', ', 1)[0]}{' (tables only)' if model['tables_only'] else ''}",
             f"{100 * model['validation_error']:.2f} %",
             tested,
+            f"{model['flash']:,}",
+            "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
             f"{model['bytes']:,}",
-            f"{model['operations']:,}",
         )
     return table
 
@@ -153,7 +208,7 @@ def search_progress(shown: bool) -> "Reporter[State]":
     def text(state: "State") -> tuple[float, float, str]:
         line, best = f"{state.phase}: {state.runs} runs, {state.seconds_left:.0f} s left", state.best
         if best is not None:
-            line += f"; best {100 * best.error:.2f} %: {describe(best.setting)}, {best.bits / 8000:.1f} kB"
+            line += f"; best {100 * best.error:.2f} %: {describe(best.setting)}, {best.price.flash / 1000:.1f} kB"
         return state.seconds, state.seconds + state.seconds_left, line
 
     return drawn(shown, "search", text, bar=True)

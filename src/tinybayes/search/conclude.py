@@ -20,6 +20,7 @@ from tinybayes.search.budget import Budget
 from tinybayes.search.families import family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
+from tinybayes.search.price import ENOUGH, Price, price_of
 from tinybayes.search.study import Run
 from tinybayes.search.trials import Outcome, quality
 from tinybayes.search.views import Views
@@ -54,8 +55,8 @@ class Exploration:
 
     @property
     def front(self) -> list[dict[str, Any]]:
-        """The models of the front, by bits."""
-        return sorted((m for m in self.models if m["on_front"]), key=lambda m: m["bits"])
+        """The models of the front, by flash."""
+        return sorted((m for m in self.models if m["on_front"]), key=lambda m: m["flash"])
 
 
 def conclude(
@@ -75,8 +76,10 @@ def conclude(
     (directory / "models").mkdir(exist_ok=True)
     for (run, outcome), front in zip(finals, marked, strict=True):
         kept = bool(front) or run is chosen or run is nearest
+        if outcome is not None and budget.allows(run.price) and not budget.allows(outcome.price):
+            outcome = None  # retrained on more rows it became larger; that of the search keeps the limits
         ended = _finished(run, outcome, views, directory) if kept else None
-        models.append(_entry(run, ended, bool(front), directory, views))
+        models.append(_entry(run, ended, bool(front), directory, views, budget))
     key = None if chosen is None else chosen.key
     document = {**heading, "chosen": key, "failures": list(failures), "models": models}
     _write(directory, document)
@@ -124,17 +127,20 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
     tested = quality(posteriors_of(model), views.by_name[view_of(run.setting)].test)[0]
-    return Outcome(run.setting, model, run.error, run.loss, model_cost(model), test_error=tested)
+    price = price_of(model, model_cost(model), run.price.core, rows=ENOUGH)
+    return Outcome(run.setting, model, run.error, run.loss, price, test_error=tested)
 
 
-def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views) -> dict[str, Any]:
+def _entry(
+    run: Run, outcome: Outcome | None, front: bool, directory: Path, views: Views, budget: Budget
+) -> dict[str, Any]:
     """Return the entry of a run in ``front.json``, and save its model."""
     from tinybayes.deploy import save
 
     if outcome is None:
-        return described(run, run.cost, front)
+        return described(run, run.price, front, budget)
     tested = outcome.test_error
-    entry = described(run, outcome.cost.to_dict(), front) | {"test_error": tested}
+    entry = described(run, outcome.price, front, budget) | {"test_error": tested}
     if outcome.model is not None:
         entry["file"] = f"models/{run.key}.tb"
         metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
@@ -144,18 +150,18 @@ def _entry(run: Run, outcome: Outcome | None, front: bool, directory: Path, view
     return entry
 
 
-def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
+def described(run: Run, price: Price, front: bool, budget: Budget) -> dict[str, Any]:
     """Return the entry of a run in ``front.json`` before its test error is known."""
     family = family_of(run.setting)
     return {
         "id": run.key,
         "family": family.shown_as(run.setting),
-        "label": f"{family.describe(run.setting)}, {_size(cost['bytes'])}",
+        "label": f"{family.describe(run.setting)}, {_size(price.flash)}{' of tables' if price.tables_only else ''}",
         "settings": run.setting,
         "steps": run.rung,
         "validation_error": run.error,
         "test_error": None,
-        **{name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")},
+        **prices_of(price, budget),
         "on_front": front,
         "file": None,
         "boards": None,
@@ -164,16 +170,26 @@ def described(run: Run, cost: dict[str, int], front: bool) -> dict[str, Any]:
     }
 
 
+def prices_of(price: Price, budget: Budget) -> dict[str, Any]:
+    """Return the figures of a price that ``front.json`` has; of tables alone, those of a program are not known."""
+    names = ("bits", "bytes", "operations", "multiplications", "parameters", "flash", "tables_only")
+    figures = {name: getattr(price, name) for name in names}
+    program = {name: getattr(price, name) for name in ("ram", "stack", "instructions")}
+    program["microseconds"] = round(price.microseconds(budget.clock), 2)
+    return figures | (dict.fromkeys(program) if price.tables_only else program)
+
+
 def _size(count: int) -> str:
     return f"{count:,} B" if count < 1000 else f"{count / 1000:.1f} kB"
 
 
 def _write(directory: Path, document: dict[str, Any]) -> None:
-    columns = ("id", "family", "label", "validation_error", "test_error", "bits", "operations", "file")
+    columns = ["id", "family", "label", "validation_error", "test_error", "bits", "operations"]
+    columns += ["flash", "ram", "stack", "instructions", "microseconds", "tables_only", "file"]
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()
-    writer.writerows(sorted((m for m in document["models"] if m["on_front"]), key=lambda m: m["bits"]))
+    writer.writerows(sorted((m for m in document["models"] if m["on_front"]), key=lambda m: m["flash"]))
     try:
         with atomic_path(directory / "front.csv") as temporary:
             temporary.write_text(text.getvalue())

@@ -15,7 +15,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import Family, Listed, Sampled, Setting, describe, family_of
 from tinybayes.search.families.family import Effort
-from tinybayes.search.front import finalists, ranks
+from tinybayes.search.front import finalists, most_accurate, ranks
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
@@ -90,7 +90,7 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                effort = Effort(STEPS[batch.rung], self.patience)
+                effort = Effort(STEPS[batch.rung], self.patience, core=self.budget.core)
                 running.append((batch, self.crew.submit(batch.settings, effort)))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
             if not running or time.monotonic() > ends + 0.1 * self.seconds:
@@ -149,8 +149,8 @@ class Search:
 
     def _order(self, runs: list[Run]) -> np.ndarray:
         """Order runs: those within the budget first, then by fronts, then by error."""
-        over = np.array([not self.budget.allows(r.bits, r.operations) for r in runs])
-        points = np.array([[r.error, np.log2(r.bits + 1), np.log2(r.operations + 1)] for r in runs])
+        over = np.array([not self.budget.allows(r.price) for r in runs])
+        points = np.array([[r.error, np.log2(r.price.flash + 1), np.log2(r.price.instructions + 1)] for r in runs])
         rank = np.zeros(len(runs)) if self.budget.limited else ranks(points)  # within a budget the error counts
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
@@ -261,7 +261,8 @@ class Search:
             if isinstance(family_of(settings[0]), Sampled) and rung < 2:
                 # As many as were compiled for, unless that takes longer.
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            running.append((group, self.crew.submit(settings, Effort(STEPS[rung], self.patience, final=True))))
+            effort = Effort(STEPS[rung], self.patience, final=True, core=self.budget.core)
+            running.append((group, self.crew.submit(settings, effort)))
             while len(running) >= self.crew.count and not stopped():
                 running = gather(running, finish, until=time.monotonic() + 0.5)
                 self._tell(RETRAINING)
@@ -275,8 +276,7 @@ class Search:
             return
         runs = list(self.store.runs.values())
         if len(runs) != self.looked_at:
-            allowed = [r for r in runs if self.budget.allows(r.bits, r.operations)]
-            self.best = min(allowed, key=lambda r: (r.error, r.loss, r.bits), default=None)
+            self.best = most_accurate([r for r in runs if self.budget.allows(r.price)])
             self.looked_at = len(runs)
         gone = time.monotonic() - self.began
         state = State(len(runs), gone, max(0.0, self.seconds - gone), self.best, phase)

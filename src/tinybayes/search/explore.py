@@ -81,8 +81,8 @@ def explore(
     test
         Rows for the test error; without them a fifth of the table is set aside.
     budget
-        The limits of the chosen model: its memory, such as ``"4kB"``, or a `Budget` of bits, operations and error. The
-        front also has models above it.
+        The limits of the chosen model: the flash of its whole program, such as ``"4kB"``, or a `Budget`, which also
+        limits RAM, time, parameters, operations and error. The front also has models above it.
     seconds
         Of the whole search.
     families
@@ -104,7 +104,7 @@ def explore(
     chosen = parse_families(families, views)
     _check_budget(budget, chosen, views)
     directory = _made(Path(output))
-    meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed}
+    meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed, "core": budget.core}
     store = Store(directory, execution.storage, meaning, budget, seed)
     crew = _crew(views, execution)
     top = heading(views, budget, seed, execution.command)
@@ -128,6 +128,13 @@ def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> N
         remedy = f"allow {-(-least // 8):,} bytes"
         expected = f"a budget of at least {least:,} bits, the smallest model"
         raise error(expected, f"{budget.bits:,}", where="budget", remedy=remedy, kind=LimitError)
+    if budget.flash is None:
+        return
+    least = min((family.smallest_flash(views, budget.core) for family in families if family.deployable), default=0)
+    if budget.flash < 0.9 * least:  # the price of code is an estimate
+        expected = f"a budget of about {least:,} bytes of flash, the smallest program on {budget.core}"
+        got, remedy = f"{budget.flash:,}", "allow more, drop columns, or limit the parameters alone"
+        raise error(expected, got, where="budget", remedy=remedy, kind=LimitError)
 
 
 def _run(search: Search, top: dict[str, Any]) -> Exploration:

@@ -19,7 +19,7 @@ from tinybayes.errors import FileError
 from tinybayes.files import atomic_path
 from tinybayes.search import LIVE, PROGRESS, STOP
 from tinybayes.search.budget import Budget
-from tinybayes.search.conclude import described
+from tinybayes.search.conclude import described, prices_of
 from tinybayes.search.families import describe
 from tinybayes.search.front import choose, on_front
 from tinybayes.search.study import Run
@@ -80,7 +80,7 @@ class Live:
         best, shown = state.best, None
         if best is not None:
             shown = {"id": best.key, "label": describe(best.setting), "error": best.error}
-            shown |= {"bits": best.bits, "operations": best.operations}
+            shown |= prices_of(best.price, self._budget)
         document = {
             "runs": state.runs,
             "seconds": round(state.seconds, 1),
@@ -97,7 +97,7 @@ class Live:
         chosen = choose(runs, self._budget)
         models = []
         for run, front in zip(runs, on_front(runs), strict=True):
-            entry = described(run, run.cost, bool(front))
+            entry = described(run, run.price, bool(front), self._budget)
             if run.saved:
                 entry["file"] = f"trials/{run.key}.tb"
             models.append(entry if front else entry | {"history": None})

@@ -33,6 +33,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, S
 from tinybayes.errors import FileError, error
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import Setting
+from tinybayes.search.price import Price
 from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
 
@@ -51,25 +52,20 @@ class Run:
     rung: int
     error: float
     loss: float
-    cost: dict[str, int]
+    price: Price
     seconds: float
     history: list[list[float]]
     saved: bool
 
-    @property
-    def bits(self) -> int:
-        """Bits of all parameters."""
-        return self.cost["bits"]
-
-    @property
-    def operations(self) -> int:
-        """Operations of a prediction."""
-        return self.cost["operations"]
+    @classmethod
+    def from_dict(cls, entry: dict[str, Any]) -> "Run":
+        """Return a run as it was stored."""
+        return cls(**entry | {"price": Price(**entry["price"])})
 
     @property
     def objectives(self) -> list[float]:
-        """The objectives that the search minimizes: error, bits, operations."""
-        return [self.error, float(self.bits), float(self.operations)]
+        """The objectives that the search minimizes: error, flash, instructions."""
+        return [self.error, float(self.price.flash), float(self.price.instructions)]
 
     @property
     def family(self) -> str:
@@ -87,8 +83,8 @@ class Store:
     """The runs of one search.
 
     `storage` is None for a journal file in the directory, otherwise a URL of SQLAlchemy such as
-    ``sqlite:///search.db``. The runs depend on `meaning`, such as the table's hash: a store of another meaning is
-    refused. The sampler keeps within the budget.
+    ``sqlite:///search.db``. The runs depend on `meaning`, such as the table's hash and the core that programs are
+    priced for: a store of another meaning is refused. The sampler keeps within the budget.
     """
 
     def __init__(
@@ -100,11 +96,9 @@ class Store:
             backend = _backend(directory, storage)
 
             def over(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
-                bits, operations = trial.values[1:3] if trial.values else (0.0, 0.0)
-                return (
-                    -1.0 if budget.bits is None else bits - budget.bits,
-                    -1.0 if budget.operations is None else operations - budget.operations,
-                )
+                # The values of a trial are stored after this is asked; its run was stored before.
+                run = trial.user_attrs.get("run")
+                return (0.0 if run is None else budget.excess(Run.from_dict(run).price) - 1,)
 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -131,13 +125,17 @@ class Store:
             differing = sorted(name for name in meaning if meaning[name] != before.get(name))
             remedy = "give another directory"
             got = f"one with other {', '.join(differing) or 'settings'}"
+            if differing == ["core"]:
+                core = before.get("core")
+                got = f"one that priced programs for {core}" if core else "one of an older version, without their price"
+                raise error(f"programs priced for {meaning['core']}", got, where=self.where, remedy=remedy)
             raise error("a search of this table and target", got, where=self.where, remedy=remedy)
 
     def read(self) -> dict[str, Run]:
         """Read the runs that others have stored meanwhile."""
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
             if "run" in trial.user_attrs:
-                run = Run(**trial.user_attrs["run"])
+                run = Run.from_dict(trial.user_attrs["run"])
                 self.runs.setdefault(run.key, run)
         return self.runs
 
@@ -151,7 +149,7 @@ class Store:
             if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
                 end: dict[str, Any] = {"state": TrialState.FAIL}
                 if "run" in trial.user_attrs:  # it ended between the two writes of `tell`
-                    end = {"values": Run(**trial.user_attrs["run"]).objectives}
+                    end = {"values": Run.from_dict(trial.user_attrs["run"]).objectives}
                 with suppress(optuna.exceptions.UpdateFinishedTrialError):  # another search was faster
                     self.study.tell(trial.number, **end, skip_if_finished=True)
 
@@ -209,7 +207,7 @@ class Store:
             rung,
             outcome.error,
             outcome.loss,
-            outcome.cost.to_dict(),
+            outcome.price,
             round(outcome.seconds, 3),
             [list(point) for point in outcome.history],
             outcome.model is not None,

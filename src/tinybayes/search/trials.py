@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes.model import Cost, Dataset
+from tinybayes.model import Dataset
 from tinybayes.search.families import Setting, family_of
 from tinybayes.search.families.family import Effort, History, Model, view_of
+from tinybayes.search.price import ENOUGH, FEW, Price, price_of
 from tinybayes.search.views import Views
 
 
@@ -20,7 +21,7 @@ class Outcome:
     model: Model | None  # the model; None for baselines, which are only priced
     error: float  # share of wrong labels on the validation rows
     loss: float  # mean log loss on the validation rows
-    cost: Cost  # the price
+    price: Price  # of the parameters, and of the program on the core of the effort
     history: History = ()  # pairs (epoch, validation error)
     seconds: float = 0.0  # its share of the time that the batch took
     test_error: float | None = None  # only of a final effort
@@ -39,7 +40,8 @@ def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list
         view = views.by_name[view_of(one.setting)]
         error, loss = quality(one.log_posteriors, view.seen.rows(views.valid))
         tested = quality(one.log_posteriors, view.test)[0] if effort.final else None
-        outcomes.append(Outcome(one.setting, one.model, error, loss, one.cost, one.history, each, tested))
+        price = price_of(one.model, one.cost, effort.core, rows=ENOUGH if effort.final else FEW)
+        outcomes.append(Outcome(one.setting, one.model, error, loss, price, one.history, each, tested))
     return outcomes
 
 

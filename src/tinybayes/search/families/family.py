@@ -18,9 +18,10 @@ import numpy as np
 from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.scores import class_scores, normalize_scores
-from tinybayes.model import BayesNet, Circuit, Cost, Dataset, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Cost, Dataset, Fixed, NeuralNet
 from tinybayes.options import options_of
 from tinybayes.search.budget import Budget
+from tinybayes.search.skeletons import skeleton_price, table_skeleton
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ History = tuple[tuple[int, float], ...]  # pairs (epoch, validation error)
 
 
 class Effort(NamedTuple):
-    """How long settings are trained, and on which rows."""
+    """How long settings are trained, on which rows, and what they are priced for."""
 
     steps: int  # mini-batches of families that are trained by gradient
     patience: float = 20.0  # seconds that a circuit may grow
     final: bool = False  # train on all rows but the test rows
+    core: str = "cortex-m0+"  # that programs are priced for
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,20 @@ class Family(ABC):
     def smallest_bits(self, views: Views) -> int:
         """Return the fewest bits that a deployable model of the family takes."""
         return naive_entries(views.by_name["coarse"].seen)
+
+    def smallest_flash(self, views: Views, core: str) -> int:
+        """Return the fewest bytes of a program of the family: naive Bayes with few bits is the smallest network."""
+        from tinybayes.learn.closed_form.structures import naive_bayes
+
+        prices = []
+        for view, bits, integer in product(("mdlp", "coarse"), (1, 2, 4, 8), (1, 6)):
+            data = views.rows(view)[0]
+
+            def make(data: Dataset = data, bits: int = bits, integer: int = integer) -> BayesNet:
+                return table_skeleton(data, naive_bayes(data), Fixed(integer, bits - integer))
+
+            prices.append(skeleton_price(views, ("naive", view, bits, integer), make, core))
+        return min(price.flash for price in prices)
 
     def shape(self, setting: Setting) -> str:
         """Return a text that is equal for settings that can be trained at once."""

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tinybayes.cost.neural_net import layer_sizes, layers_cost
 from tinybayes.learn.training.net_sizes import halvings, smallest_bits
 from tinybayes.learn.training.options import NetOptions
-from tinybayes.model import Dataset
+from tinybayes.model import Cost, Dataset, NeuralNet
 from tinybayes.search.budget import Budget
 from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits
+from tinybayes.search.price import Price, price_of
+from tinybayes.search.skeletons import net_skeleton, skeleton_price
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
@@ -56,32 +59,72 @@ class Nets(Sampled):
         guess = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "label_smoothing": 0.05}
         for size in (3, 2, 1, 0):
             hidden = [self.narrowest * 2**size * (layer + 1) for layer in range(layers)]
-            if budget.allows(*self.price(hidden, 4, views, scaled=False)):
+            if self.allowed(guess, hidden, views, budget):
                 break
         return {**guess, "layers": layers, "size": size}
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
-        """Make the layers narrower; at one unit, take fewer bits."""
-        hidden = self.widths(max(1, round(setting["share"] * self.narrowest * 2 ** setting["size"])), setting["layers"])
-        scaled = setting.get("inputs") == "standard"
-        while not budget.allows(*self.price(hidden, setting["bits"], views, scaled=scaled)):
-            if max(hidden, default=1) == 1:
-                if setting["bits"] == 1:
-                    return None
-                setting = {**setting, "bits": setting["bits"] - 1}
-            hidden = [max(1, min(units - 1, int(units * 0.95))) for units in hidden]
-        return {**setting, "hidden": hidden}
+        """Make the layers narrower, and take fewer bits where they would be narrower than the output."""
+        layers = setting["layers"]
+        wanted = max(1, round(setting["share"] * self.narrowest * 2 ** setting["size"]))
+        narrow = min(wanted, self.narrowest, views.target.cardinality)
+        settings = [{**setting, "bits": bits} for bits in range(setting["bits"], 0, -1)]
+        settings = [cut for cut in settings if self.allowed(cut, self.widths(1, layers), views, budget)]
+        for least, cut in product((narrow, 1), settings):
+            fits = self.allowed(cut, self.widths(wanted, layers), views, budget)
+            units = wanted if fits else min(wanted - 1, self._widest(cut, views, budget)) if layers else 0
+            if units >= least:
+                return {**cut, "hidden": self.widths(units, layers)}
+        return None
+
+    def _widest(self, setting: Setting, views: Views, budget: Budget) -> int:
+        """Return the most units that the budget allows, 0 for none.
+
+        The search begins with the widest layers of all settings, so that it prices the same few widths again.
+        """
+        low, high = 0, self.narrowest * 2**self.sizes + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = self.allowed(setting, self.widths(middle, setting["layers"]), views, budget)
+            low, high = (middle, high) if fits else (low, middle)
+        return low
+
+    def allowed(self, setting: Setting, hidden: Sequence[int], views: Views, budget: Budget) -> bool:
+        """Return whether a network is within the budget: its parameters, at most, and the program of a skeleton."""
+        cost = self.cost(hidden, setting["bits"], views, scaled=setting.get("inputs") == "standard")
+        weights = self.cost(hidden, setting["bits"], views, scaled=False, units=0).bytes
+        # The least that a program takes: weights in flash, and the values of a layer in RAM.
+        price, values = price_of(None, cost, budget.core), max(hidden, default=0)
+        if not budget.allows(replace(price, flash=weights, tables=weights, stack=values, instructions=0.0)):
+            return False
+        return not budget.of_program or budget.allows(self.skeleton(setting, hidden, views, budget))
+
+    def skeleton(self, setting: Setting, hidden: Sequence[int], views: Views, budget: Budget) -> Price:
+        """Price a network with random weights."""
+        inputs, image = setting.get("inputs", "shared"), self.image(views)
+        size = (tuple(hidden), setting["bits"], setting["activation"], inputs)
+
+        def make() -> NeuralNet:
+            return net_skeleton(views.rows("fine")[0], *size, image)
+
+        return skeleton_price(views, (self.name, *size), make, budget.core, rows=1 if budget.microseconds else 0)
 
     def widths(self, units: int, layers: int) -> list[int]:
         """Return the units of the hidden layers."""
         return [units] * layers
 
-    def price(self, hidden: Sequence[int], bits: int, views: Views, *, scaled: bool) -> tuple[int, int]:
-        """Return bits, at most, and operations of a network, each input scaled or not."""
+    def cost(self, hidden: Sequence[int], bits: int, views: Views, *, scaled: bool, units: int = UNIT_BITS) -> Cost:
+        """Return what the papers count of a network, bits at most, each input scaled or not."""
         features = len(views.by_name["fine"].seen.variables)
         sizes = layer_sizes(hidden, inputs=features, classes=views.target.cardinality, image=self.image(views))
-        cost = layers_cost(sizes, [bits] * len(sizes), batch_norm=True, unit_bits=UNIT_BITS)
-        return cost.bits + 16 * features * scaled, cost.operations
+        cost = layers_cost(sizes, [bits] * len(sizes), batch_norm=True, unit_bits=units)
+        return cost + Cost(bits=16 * features * scaled)
+
+    def smallest_flash(self, views: Views, core: str) -> int:
+        """Return the bytes of a network with one-bit weights and at most one hidden unit in each layer."""
+        least = {"bits": 1, "activation": "sign", "inputs": "shared"}
+        hidden = [1] * self.depths(views)[0]
+        return self.skeleton(least, hidden, views, Budget(core=core)).flash
 
     def describe(self, setting: Setting) -> str:
         """Name widths, bits and activation."""
@@ -146,7 +189,7 @@ class Conv(Nets):
 
     def smallest_bits(self, views: Views) -> int:
         """Return the bits of a network with one channel."""
-        return self.price([1], 1, views, scaled=False)[0]
+        return self.cost([1], 1, views, scaled=False).bits
 
 
 DENSE = Dense("dense", ("layers", "size", "activation", "inputs"), narrowest=16, sizes=5, layers=(0, 2))

@@ -8,9 +8,11 @@ from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training.candidates import Candidates, fixed, subset
 from tinybayes.learn.training.options import TableOptions
-from tinybayes.model import Dataset, Fixed
+from tinybayes.model import BayesNet, Dataset, Fixed, Structure
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits, naive_entries
+from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits
+from tinybayes.search.price import Price
+from tinybayes.search.skeletons import skeleton_price, table_skeleton
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ class Tables(Sampled):
 
     # From training rows and a setting to the parents that each feature may have.
     candidates: Callable[[Dataset, Setting], Candidates]
+    # From training rows to the structure, or the smallest one where it is learned with the tables.
+    structure: Callable[[Dataset], Structure]
     least: int = 1  # features that the table must have
     more: tuple[str, ...] = ()  # hyper-parameters of the tables that are drawn beside those that all have
     # From the number of features to further choices; each has its own shape.
@@ -50,11 +54,25 @@ class Tables(Sampled):
         return {"view": "mdlp", "bits": 4, "integer": 3, "lam": 50.0, "gamma": 10.0, "learning_rate": 0.02}
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
-        """Take fewer bits; naive Bayes, the smallest network, must fit."""
-        if budget.bits is None:
-            return setting
-        bits = min(setting["bits"], budget.bits // naive_entries(views.by_name[setting["view"]].seen))
-        return {**setting, "bits": bits} if bits >= 1 else None
+        """Take fewer bits."""
+        if budget.flash is not None and self.skeleton({**setting, "bits": 1}, views, budget).tables > budget.flash:
+            return None
+        for bits in range(setting["bits"], 0, -1):
+            cut = {**setting, "bits": bits}
+            if not budget.limited or budget.allows(self.skeleton(cut, views, budget)):
+                return cut
+        return None
+
+    def skeleton(self, setting: Setting, views: Views, budget: Budget) -> Price:
+        """Price a network with random tables."""
+        view, bits, integer = setting["view"], setting["bits"], setting["integer"]
+        key = (self.name, view, bits, integer)
+
+        def make() -> BayesNet:
+            data = views.rows(view)[0]
+            return table_skeleton(data, self.structure(data), Fixed(integer, bits - integer))
+
+        return skeleton_price(views, key, make, budget.core, rows=1 if budget.microseconds else 0)
 
     def describe(self, setting: Setting) -> str:
         """Name the bits."""
@@ -80,11 +98,12 @@ def _numbers_of_candidates(features: int) -> dict[str, Sequence[Any]]:
     return {"n_candidates": sorted({min(4, most), most})}
 
 
-NAIVE = Tables("naive", ("view",), lambda rows, setting: fixed(naive_bayes(rows)))
+NAIVE = Tables("naive", ("view",), lambda rows, setting: fixed(naive_bayes(rows)), naive_bayes)
 TAN = Tables(
     "tan",
     ("view", "sharing"),
     lambda rows, setting: fixed(chow_liu(rows)),
+    chow_liu,
     least=2,
     more=("structure_noise",),
     choices=lambda features: {"sharing": [0.0, 1.0]},
@@ -93,6 +112,7 @@ SUBSET = Tables(
     "subset",
     ("view", "n_candidates"),
     lambda rows, setting: subset(len(rows.variables), setting["n_candidates"], seed=setting["seed"]),
+    naive_bayes,
     least=2,
     more=("size_penalty",),
     choices=_numbers_of_candidates,
