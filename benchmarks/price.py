@@ -2,7 +2,8 @@
 
 Run it as ``python benchmarks/price.py`` with Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
 Programs that were measured before, and whose C is the same, are not measured again. The coefficients are fitted to
-every second program of each family; errors are reported on the others.
+every second program of each family; errors are reported on the others. ``--count 0`` calibrates circuits only, whose
+coefficients are fitted after those of all other programs.
 """
 
 import hashlib
@@ -14,23 +15,27 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from harness import provenance
+from price_circuits import FIRST, circuit_rows, draw_circuit
 from price_page import write_page
 from price_programs import FAMILIES, draw, rows_of
 from scipy.optimize import nnls
 
+from tinybayes.deploy._price.circuits import count_circuit
 from tinybayes.deploy._price.coefficients import COEFFICIENTS
 from tinybayes.deploy._price.counts import Counts, count_program
 from tinybayes.deploy.measure import measure
 from tinybayes.deploy.price import CORES, price
 from tinybayes.deploy.programs.c import to_c
-from tinybayes.deploy.programs.encoding import make_features
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.model import Circuit
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "price.json"
 SHIPPED = ROOT / "src" / "tinybayes" / "deploy" / "_price" / "coefficients.py"
 FIGURES = ("flash", "instructions", "stack")
 ROWS = 24
+OF_CIRCUITS = "circuit_"  # the kinds of operations that only circuits have
 # What an operation takes, about, in bytes and in instructions: the fit stays close where programs do not tell.
 USUAL = (2.0, 1.0)
 GUESS = {
@@ -40,27 +45,34 @@ GUESS = {
     "library_float_convert": (200, 1), "library_float_mul": (400, 1), "local": (0.5, 0.2), "narrow": (1, 0.5),
     "program": (8, 6), "saved": (1, 1), "shift": (2, 0.5), "spill12": (4, 1.5), "spill8": (4, 1.5),
     "spilled12": (0.5, 0.5), "spilled8": (0.5, 0.5),
+    "circuit_integer": (400, 100), "circuit_float": (800, 100), "circuit_integer_raw": (20, 20),
+    "circuit_float_raw": (20, 20), "circuit_integer_wide": (6, 1), "circuit_float_wide": (6, 1),
+    **{f"circuit_{a}_{kind}": (1, n) for a in ("integer", "float") for kind, n in (
+        ("evaluation", 50), ("step", 20), ("indicator", 15), ("parameter", 15), ("slot", 15), ("multiply", 40),
+        ("multiply_zero", 40), ("add", 40), ("add_zero", 15), ("add_one", 40))},
 }  # fmt: skip
 PULL = 0.02  # a coefficient of twice the guess counts as an error of 2 % in one program
 Figures = dict[str, Any]
+Drawn = tuple[Any, dict[str, Any], str]  # a model, the options of its export, and a few words about it
 
 
-def measured(seed: int, known: Figures) -> Figures:
+def measured(drawn: Drawn, seed: int, known: Figures) -> Figures:
     """Measure a program on all boards, unless the same code was measured before."""
-    model, options, words = draw(seed)
+    model, options, words = drawn
     texts = to_c(model, name="net", **options)
     code = re.sub(r"/\*.*?\*/", "", texts["net.c"], flags=re.DOTALL)  # comments do not matter
     digest = hashlib.sha256(code.encode()).hexdigest()[:16]
     cores: Figures = known["cores"] if known.get("code") == digest else {}
     if set(CORES) <= set(cores):
         return known
-    features = make_features(model.variables, options["raw"], gaps=options["gaps"])
-    codes = rows_of(model, ROWS, 1000 + seed)
+    circuit = isinstance(model, Circuit)
+    features = (make_circuit_plan if circuit else make_plan)(model, **options).features
+    codes = circuit_rows(model, options, seed) if circuit else rows_of(features.variables, ROWS, 1000 + seed)
     for core in set(CORES) - set(cores):
         board = core.removeprefix("cortex-")
         (on_board,) = measure(texts, "net", features.values(codes), raw=True, boards=[board])
         stack = on_board.stack
-        if options["gaps"]:  # the deepest calls are those for missing values
+        if options["gaps"] and not circuit:  # the deepest calls are those for missing values
             gaps = codes[:4].copy()
             gaps[:, np.argmin([v.cardinality for v in model.variables])] = -1
             (deep,) = measure(texts, "net", features.values(gaps), raw=True, boards=[board])
@@ -90,6 +102,23 @@ def _fit(counts: list[Any], totals: list[float], known: list[int], which: int) -
     return {kind: round(float(value), 3) for kind, value in zip(kinds, values, strict=True)}
 
 
+def fit_circuits(counts: list[Counts], figures: list[Figures], core: str) -> dict[str, dict[str, float]]:
+    """Fit the coefficients of circuits alone: those of the encoder, which all programs have, stay as they are."""
+    out = {figure: dict(values) for figure, values in COEFFICIENTS[core].items()}
+    parts = [
+        ("bytes", "flash", [c.written for c in counts], [c.tables for c in counts]),
+        ("instructions", "instructions", [c.run for c in counts], [0 for _ in counts]),
+        ("stack", "stack", [c.frames for c in counts], [c.arrays for c in counts]),
+    ]
+    for name, figure, operations, exact in parts:
+        out[name] = {kind: value for kind, value in out[name].items() if not kind.startswith(OF_CIRCUITS)}
+        own = [{k: n for k, n in each.items() if k.startswith(OF_CIRCUITS)} for each in operations]
+        rest = [sum(n * out[name].get(k, 0.0) for k, n in each.items()) for each in operations]
+        known = [round(a + b) for a, b in zip(exact, rest, strict=True)]
+        out[name] |= _fit(own, [f[figure] for f in figures], known, int(name == "instructions"))
+    return out
+
+
 def errors(programs: list[Figures], core: str) -> Figures:
     """Return quantiles of the relative errors of programs that were not fitted."""
     out = {}
@@ -116,18 +145,28 @@ def ship(coefficients: Figures) -> None:
 
 def _write(document: Figures) -> None:
     """Write the results, one program a line."""
-    head = json.dumps({**document, "programs": []}, indent=1).removesuffix("[]\n}")
-    lines = ",\n".join("  " + json.dumps(program) for program in document["programs"])
-    RESULTS.write_text(f"{head}[\n{lines}\n ]\n}}\n")
+    lists = ("circuits", "programs")
+    text = json.dumps({key: value for key, value in document.items() if key not in lists}, indent=1)
+    for name in lists:
+        lines = ",\n".join("  " + json.dumps(program) for program in document.get(name, []))
+        text = text.removesuffix("\n}") + f',\n "{name}": [\n{lines}\n ]\n}}'
+    RESULTS.write_text(f"{text}\n")
 
 
-def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) -> None:
-    """Measure, calibrate, and write the results."""
-    document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}
+def _priced(program: Figures, counts: Counts) -> None:
+    """Note the prices of a program beside its measurements."""
+    for core in CORES:
+        cost = price(counts, core)
+        names = ("flash", "tables", "ram", "stack", "instructions")
+        program["cores"][core]["priced"] = {name: getattr(cost, name) for name in names}
+
+
+def calibrate(document: Figures, count: int) -> None:
+    """Measure classifiers, fit the coefficients to them, and price them."""
     known = {p["seed"]: p for p in document["programs"]}
     programs = []
     for seed in range(count):
-        programs.append(measured(seed, known.get(seed, {})))
+        programs.append(measured(draw(seed), seed, known.get(seed, {})))
         if seed % 20 == 19:
             kept = {**known, **{p["seed"]: p for p in programs}}
             _write({**document, "programs": list(kept.values())})
@@ -138,20 +177,54 @@ def main(count: Annotated[int, typer.Option(help="Number of programs.")] = 240) 
     fitted = [p["seed"] for p in programs if p["fitted"]]
     for core in CORES:
         COEFFICIENTS[core] = fit([counts[i] for i in fitted], [programs[i]["cores"][core]["measured"] for i in fitted])
-        for program, each in zip(programs, counts, strict=True):
-            cost = price(each, core)
-            names = ("flash", "tables", "ram", "stack", "instructions")
-            program["cores"][core]["priced"] = {name: getattr(cost, name) for name in names}
-    ship(COEFFICIENTS)
+    for program, each in zip(programs, counts, strict=True):
+        _priced(program, each)
     others = [p for p in programs if not p["fitted"]]
-    document = {
-        "about": provenance(["numpy", "scipy"]),
-        "errors": {core: errors(others, core) for core in CORES},
-        "programs": programs,
-    }
+    document |= {"about": provenance(["numpy", "scipy"]), "errors": {core: errors(others, core) for core in CORES}}
+    document["programs"] = programs
+
+
+def calibrate_circuits(document: Figures, count: int) -> None:
+    """Measure circuits, fit what only they have, and price them."""
+    known = {p["seed"]: p for p in document.get("circuits", [])}
+    seeds = range(FIRST, FIRST + count)
+    drawn = {seed: draw_circuit(seed) for seed in seeds}
+    document["circuits"] = programs = []
+    for seed in seeds:
+        programs.append(measured(drawn[seed], seed, known.pop(seed, {})))
+        if seed % 5 == 4:
+            _write({**document, "circuits": [*programs, *known.values()]})
+            print(f"{len(programs)} circuits", flush=True)
+    counts = [
+        count_circuit(make_circuit_plan(model, **options), circuit_rows(model, options, seed))
+        for seed, (model, options, _) in drawn.items()
+    ]
+    for i, program in enumerate(programs):  # every second one of each kind
+        program["fitted"] = i // 3 % 2 == 0
+    fitted = [i for i, p in enumerate(programs) if p["fitted"]]
+    for core in CORES:
+        figures = [programs[i]["cores"][core]["measured"] for i in fitted]
+        COEFFICIENTS[core] = fit_circuits([counts[i] for i in fitted], figures, core)
+    for program, each in zip(programs, counts, strict=True):
+        _priced(program, each)
+    others = [p for p in programs if not p["fitted"]]
+    document |= {"about_circuits": provenance(["numpy", "scipy"])}
+    document["circuit_errors"] = {core: errors(others, core) for core in CORES}
+
+
+def main(
+    count: Annotated[int, typer.Option(help="Number of classifiers; 0 keeps their results and coefficients.")] = 240,
+    circuits: Annotated[int, typer.Option(help="Number of circuits.")] = 48,
+) -> None:
+    """Measure, calibrate, and write the results."""
+    document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}
+    if count:
+        calibrate(document, count)
+    calibrate_circuits(document, circuits)
+    ship(COEFFICIENTS)
     _write(document)
     write_page(document, ROOT / "docs")
-    for core, figures in document["errors"].items():
+    for core, figures in [*document["errors"].items(), *document["circuit_errors"].items()]:
         print(core, figures)
 
 

@@ -1,6 +1,7 @@
 """Random programs of every family and size, for the calibration of prices."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def draw(seed: int) -> tuple[Model, dict[str, Any], str]:
             if family in ("dense", "one-hot", "convolution"):
                 model, words = _net(rng, family, style, integer, count, target)
             else:
-                model, words = _tables(rng, family, style, integer, count, target)
+                model, words = draw_tables(rng, family, style, integer, count, target)
         except TinybayesError:
             continue
         size = sum(c.table.size for c in model.cpds) if isinstance(model, BayesNet) else 0
@@ -50,9 +51,9 @@ def draw(seed: int) -> tuple[Model, dict[str, Any], str]:
             return model, options, words + (", gaps" if options["gaps"] else "")
 
 
-def rows_of(model: Model, count: int, seed: int) -> np.ndarray:
+def rows_of(variables: Sequence[Variable], count: int, seed: int) -> np.ndarray:
     """Draw rows of codes; all states are equally likely."""
-    cards = [v.cardinality for v in model.variables]
+    cards = [v.cardinality for v in variables]
     return np.random.default_rng(seed).integers(0, cards, (count, len(cards)))
 
 
@@ -84,9 +85,10 @@ def _variables(rng: np.random.Generator, style: str, integer: bool, count: int) 
     )
 
 
-def _tables(
+def draw_tables(
     rng: np.random.Generator, family: str, style: str, integer: bool, count: int, target: Variable
 ) -> tuple[BayesNet, str]:
+    """Draw a Bayesian network, and a few words about it."""
     bits = int(rng.integers(1, 9))
     form: NumberFormat = Fixed(min(bits, 3), bits - min(bits, 3))
     if family == "codebook":

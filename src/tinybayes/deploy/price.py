@@ -7,14 +7,18 @@ to measured programs (`benchmarks/price.py`); docs/price.md states the errors.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
+from tinybayes.cost import model_cost as parameter_cost
+from tinybayes.deploy._price.circuits import count_circuit
 from tinybayes.deploy._price.coefficients import COEFFICIENTS
-from tinybayes.deploy._price.counts import Counts, count_program
+from tinybayes.deploy._price.counts import ROWS, Counts, count_program
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class ProgramCost:
 
     core: str
     flash: int  # bytes of tables and code
-    ram: int  # bytes of static variables; classifiers have none
+    ram: int  # bytes of static variables: the memory of a circuit
     stack: int  # bytes, the most that any row takes
     instructions: float  # of a prediction for a complete row, on average
     microseconds: float  # of these instructions
@@ -57,21 +61,68 @@ class ProgramCost:
         )
 
 
+@overload
+def model_cost(model: BayesNet | Circuit | NeuralNet) -> Cost: ...
+@overload
+def model_cost(
+    model: BayesNet | Circuit | NeuralNet,
+    core: str,
+    *,
+    clock: float | None = None,
+    raw: str | None = None,
+    gaps: bool = True,
+) -> ProgramCost: ...
+def model_cost(
+    model: BayesNet | Circuit | NeuralNet,
+    core: str | None = None,
+    *,
+    clock: float | None = None,
+    raw: str | None = None,
+    gaps: bool = True,
+) -> Cost | ProgramCost:
+    """Price a model: its parameters and operations, or its whole program on a core.
+
+    Parameters
+    ----------
+    model
+        The model.
+    core
+        None for the price of the papers: bits of the parameters and operations of a prediction. The name of a core,
+        such as ``"cortex-m0+"``, for the program from raw values to a label; see `program_cost`.
+    clock
+        The frequency of the core in Hz; by default its usual one.
+    raw, gaps
+        The options of the export.
+
+    Examples
+    --------
+    >>> import tinybayes as tb
+    >>> train, _ = tb.datasets.load("digits")
+    >>> net = tb.quantize(tb.learn_classifier(train, structure="naive"), tb.Fixed(3, 1))
+    >>> tb.model_cost(net).bytes < tb.model_cost(net, "cortex-m0+").flash
+    True
+    """
+    if core is None:
+        return parameter_cost(model)
+    return program_cost(model, core, clock=clock, raw=raw, gaps=gaps)
+
+
 def program_cost(
-    model: BayesNet | NeuralNet,
+    model: BayesNet | Circuit | NeuralNet,
     core: str = "cortex-m0+",
     *,
     clock: float | None = None,
     raw: str | None = None,
     gaps: bool = True,
     rows: np.ndarray | None = None,
+    most: int = ROWS,
 ) -> ProgramCost:
     """Estimate what `tinybayes.deploy.measure.measure` measures for the exported C of a classifier.
 
     Parameters
     ----------
     model
-        A Bayesian network with a class, or a neural net.
+        A Bayesian network with a class, a circuit with a class, or a neural net.
     core
         ``"cortex-m0+"``, ``"cortex-m3"``, ``"cortex-m4"`` or ``"cortex-m7"``; or ``"m0+"``, for example.
     clock
@@ -79,12 +130,17 @@ def program_cost(
     raw, gaps
         The options of the export. With ``raw="none"`` the price is that of ``predict``, which takes codes.
     rows
-        Rows of codes that instructions are counted for; by default all states are equally likely.
+        Rows of codes that instructions are counted for; by default all states are equally likely. Those of a circuit
+        may have a column for the class, which is ignored.
+    most
+        How many rows are run, at most. With 0 none is run: instructions and microseconds are then NaN.
     """
     name = find_core(core)
     if clock is not None and not clock > 0:
         raise error("a positive frequency in Hz", clock, where="clock")
-    return price(count_program(make_plan(model, raw, gaps=gaps), rows), name, clock)
+    if isinstance(model, Circuit):
+        return price(count_circuit(make_circuit_plan(model, raw, gaps=gaps), rows, most=most), name, clock)
+    return price(count_program(make_plan(model, raw, gaps=gaps), rows, most=most), name, clock)
 
 
 def find_core(name: str) -> str:
@@ -97,19 +153,24 @@ def find_core(name: str) -> str:
 
 def price(counts: Counts, core: str, clock: float | None = None) -> ProgramCost:
     """Price what was counted."""
-    fitted, made = COEFFICIENTS[core], CORES[core]
+    fitted = COEFFICIENTS[core]
     flash = -(-(counts.tables + round(_weighted(counts.written, fitted["bytes"]))) // 4) * 4  # ends with a word
     instructions = _weighted(counts.run, fitted["instructions"])
     return ProgramCost(
         core=core,
         flash=flash,
-        ram=0,
+        ram=counts.ram,
         stack=4 * round((counts.arrays + _weighted(counts.frames, fitted["stack"])) / 4),
         instructions=round(instructions, 1),
-        microseconds=round(instructions * made.cycles * 1e6 / (clock or made.clock), 2),
+        microseconds=round(microseconds_of(instructions, core, clock), 2),
         tables=counts.tables,
         code=flash - counts.tables,
     )
+
+
+def microseconds_of(instructions: float, core: str, clock: float | None = None) -> float:
+    """Return the time that instructions take on a core, at its usual clock or another one in Hz."""
+    return instructions * CORES[core].cycles * 1e6 / (clock or CORES[core].clock)
 
 
 def _weighted(counts: Mapping[str, float], coefficients: Mapping[str, float]) -> float:

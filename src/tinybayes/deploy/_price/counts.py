@@ -28,21 +28,25 @@ class Counts(NamedTuple):
     run: Mapping[str, float]  # operations of a prediction, on average
     arrays: int  # bytes of local arrays of the deepest calls
     frames: Mapping[str, float]  # what else these calls have on the stack
+    ram: int = 0  # bytes of static variables
 
 
-def count_program(plan: Plan, codes: np.ndarray | None = None) -> Counts:
-    """Count what the program of a plan writes and runs, on rows of these codes, or of random ones."""
+def count_program(plan: Plan, codes: np.ndarray | None = None, *, most: int = ROWS) -> Counts:
+    """Count what the program of a plan writes and runs, on rows of these codes, or of random ones.
+
+    At most so many rows are run. Without any row, what runs is not known: all counts of it are NaN.
+    """
     program = classifier_program(plan, DIALECT, "")
     machine = Machine(program, DIALECT)
     entry = f"{DIALECT.prefix}{'predict_raw' if plan.features.value else 'predict'}"
     machine.code(entry)
-    rows = _run(machine, entry, _rows(plan, codes))
+    rows = _run(machine, entry, _rows(plan, codes)[:most]) if most else 0
     written: dict[str, float] = defaultdict(float, program=1.0)  # the call from outside
     run: dict[str, float] = defaultdict(float, program=1.0)
     for tally, hits in zip(machine.tallies, machine.hits, strict=True):
         for kind, count in tally.items():
             written[kind] += count
-            run[kind] += count * hits / rows
+            run[kind] += count * hits / rows if rows else np.nan
     written |= {f"library_{kind}": 1.0 for kind in LIBRARY if written[kind]}
     arrays, frames = _deepest(machine, entry)
     # The compiler writes the last table first.
