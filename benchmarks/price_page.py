@@ -1,4 +1,4 @@
-"""The part of docs/price.md that `price.py` writes: errors, a plot, and forty programs, priced and measured."""
+"""The part of docs/price.md that `price.py` writes: errors, a plot, and programs, priced and measured."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ mpl.rcParams["svg.hashsalt"] = "price"  # the same file for the same figures
 from matplotlib import pyplot as plt  # noqa: E402
 
 BEGIN, END = "<!-- price: written by benchmarks/price.py -->\n", "<!-- end -->\n"
-SHOWN = 40
+SHOWN, CIRCUITS = 40, 12
 Figures = dict[str, Any]
 
 
@@ -21,13 +21,15 @@ def write_page(document: Figures, docs: Path) -> None:
     before, rest = page.read_text().split(BEGIN)
     after = rest.split(END, 1)[1]
     others = [p for p in document["programs"] if not p["fitted"]]
-    text = f"{_errors(document['errors'], len(others))}\n{_table(others)}"
+    circuits = [p for p in document["circuits"] if not p["fitted"]]
+    text = f"{_errors(document['errors'], len(others), 'programs')}\n{_table(others, SHOWN)}\n"
+    text += f"{_errors(document['circuit_errors'], len(circuits), 'circuits')}\n{_table(circuits, CIRCUITS)}"
     page.write_text(f"{before}{BEGIN}{text}{END}{after}")
-    _plot(others, docs / "figures" / "price.svg")
+    _plot([*others, *circuits], docs / "figures" / "price.svg")
 
 
-def _errors(errors: Figures, count: int) -> str:
-    lines = [f"| error over {count} programs | median | 95 % within | largest |", "|---|---|---|---|"]
+def _errors(errors: Figures, count: int, kind: str) -> str:
+    lines = [f"| error over {count} {kind} | median | 95 % within | largest |", "|---|---|---|---|"]
     for core, figures in errors.items():
         for figure, e in figures.items():
             lines.append(
@@ -38,9 +40,9 @@ def _errors(errors: Figures, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(programs: list[Figures]) -> str:
+def _table(programs: list[Figures], count: int) -> str:
     """Show programs of all sizes, in the order of their flash, on the smaller core."""
-    spread = [programs[int(i)] for i in np.linspace(0, len(programs) - 1, SHOWN)]
+    spread = [programs[int(i)] for i in np.linspace(0, len(programs) - 1, count)]
     shown = sorted(spread, key=lambda p: p["cores"]["cortex-m0+"]["measured"]["flash"])
     head = "| program | tables, B | flash, B | | stack, B | | instructions | |"
     lines = [

@@ -71,6 +71,7 @@ def measure(
     boards: Sequence[str] = ("m0+", "m4"),
     optimize: str = "s",
     timeout: float = 120.0,
+    repeat: int | None = None,
 ) -> list[Measurement]:
     """Build exported C for some cores, run rows through it on emulated boards, and measure.
 
@@ -91,13 +92,18 @@ def measure(
         The compiler's level of optimisation: ``"s"`` for size, or ``"0"`` to ``"3"``.
     timeout
         Seconds that one run may take.
+    repeat
+        How often the rows are timed; by default so often that a tick of the timer does not matter for programs of a
+        few instructions.
     """
     if f"struct {name}_memory" in texts.get(f"{name}.h", ""):
         files, probe = _circuit_probe(texts, name, raw=raw)
     else:
         files, probe = _raw_probe(texts, name) if raw else _probe(texts, name)
     return [
-        measure_program(files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout)
+        measure_program(
+            files, probe, rows, find_board(b), optimize=optimize, flags=STRICT, timeout=timeout, repeat=repeat
+        )
         for b in boards
     ]
 
@@ -155,6 +161,7 @@ def measure_program(
     optimize: str = "s",
     flags: Sequence[str] = (),
     timeout: float = 120.0,
+    repeat: int | None = None,
 ) -> Measurement:
     """Measure any C code that maps a row to a label; `files` holds its sources and headers."""
     need_tools()
@@ -162,7 +169,7 @@ def measure_program(
         raise error(f"one of {', '.join(LEVELS)}", repr(optimize), where="optimize")
     rows = _as_elements(rows, probe)
     flags = (f"-O{optimize}", *flags)
-    repeat = repeats(len(rows), rows.strides[0])
+    repeat = repeats(len(rows), rows.strides[0]) if repeat is None else repeat
     floats = any("hard" in flag for flag in board.flags)
     around = {"start.S": START, "monitor.c": program(probe, rows.strides[0], repeat, floats=floats)}
     with tempfile.TemporaryDirectory() as folder:
