@@ -9,6 +9,7 @@ from tinybayes.model.log_linear import Factor, LogLinear
 from tinybayes.model.neural_net import Inputs, Layer, NeuralNet
 from tinybayes.model.number_format import Codebook, Fixed, Float, NumberFormat
 from tinybayes.model.structure import Structure
+from tinybayes.model.tree_ensemble import TreeEnsemble, Trees
 from tinybayes.model.variable import State, Variable
 
 __all__ = [
@@ -35,6 +36,8 @@ __all__ = [
     "NumberFormat",
     "State",
     "Structure",
+    "TreeEnsemble",
+    "Trees",
     "Variable",
     "with_target",
 ]

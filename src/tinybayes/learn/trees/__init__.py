@@ -1,0 +1,1 @@
+"""Learning decision trees, forests and boosted trees."""

@@ -1,0 +1,108 @@
+"""Boosted trees under a price: histogram gradient boosting of the log loss, whose tests are worth reusing.
+
+A tree is grown from the gradients of the log loss at the scores so far, by second-order steps. Where tests have a
+price, a split must gain more than what it adds to a program: a node, and a threshold or a feature that no test before
+it has used. So trees grow towards what is there already.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tinybayes._kernels.threads import for_blocks
+from tinybayes._kernels.tree_growth import Prices, add_leaves, add_tree, grow_tree, set_values, softmax_derivatives
+from tinybayes.learn.trees.growth import (
+    LEAST_SECOND,
+    Ensemble,
+    Rows,
+    as_rows,
+    drawn_rows,
+    empty_tree,
+    limits_of,
+    prices_of,
+)
+from tinybayes.learn.trees.options import BoostingOptions
+from tinybayes.model import Dataset, TreeEnsemble
+
+BLOCK = 4096  # rows a task
+
+
+def learn_boosted_trees(
+    data: Dataset, options: BoostingOptions | None = None, *, report: Callable[[int, int], None] | None = None
+) -> TreeEnsemble:
+    """Learn boosted trees from rows with a class; missing values go to the side that gains more.
+
+    Parameters
+    ----------
+    data
+        The rows. Codes with an order are cut by thresholds; categories are split into two sets, in the order of their
+        gradients.
+    options
+        Sizes, prices and rates.
+    report
+        Called after every round with its number and the number of rounds.
+    """
+    boosting = _Boosting(as_rows(data), options or BoostingOptions())
+    for number in range(boosting.options.rounds):
+        boosting.round()
+        if report is not None:
+            report(number + 1, boosting.options.rounds)
+    return boosting.ensemble.model(data, boosting.start - boosting.start.max())
+
+
+class _Boosting:
+    """Scores of all rows so far, and room for the trees of a round."""
+
+    def __init__(self, rows: Rows, options: BoostingOptions) -> None:
+        self.rows, self.options = rows, options
+        self.limits = limits_of(options, len(rows.columns.codes), options.ridge, LEAST_SECOND)
+        self.ensemble = Ensemble(prices_of(options, rows.columns), rows.columns.begin)
+        self.outputs = [1] if rows.classes == 2 else list(range(rows.classes))
+        self.start = _log_priors(rows)
+        self.scores = np.repeat(self.start[:, None], len(rows), axis=1)
+        self.gradient, self.second = np.empty_like(self.scores), np.empty_like(self.scores)
+        room = (options.leaves, int(rows.columns.begin[-1]), 3)
+        self.pools = [np.empty(room) for _ in self.outputs]
+        self.trees = [empty_tree(options.leaves, 1, rows.columns) for _ in self.outputs]
+        self.generator = np.random.default_rng(options.seed)
+
+    def round(self) -> None:
+        """Grow a tree for each output, from the gradients at the scores so far."""
+        rows, count = self.rows, len(self.rows)
+        derivatives = self.scores, rows.label, rows.weight
+
+        def differentiate(start: int, stop: int) -> None:
+            softmax_derivatives(*derivatives, start, stop, self.gradient, self.second)
+
+        for_blocks(differentiate, count, BLOCK)
+        drawn = drawn_rows(self.generator, count, self.options.row_share)
+        streams = self.generator.integers(2**63, size=(len(self.outputs), 1), dtype=np.uint64)
+        nodes = [0] * len(self.outputs)
+
+        def grow(first: int, last: int) -> None:
+            for i in range(first, last):
+                nodes[i] = self._grow(i, drawn.copy(), streams[i])
+
+        for_blocks(grow, len(self.outputs), 1)
+        for output, tree, size in zip(self.outputs, self.trees, nodes, strict=True):
+            self.ensemble.add(output, tree, size)
+
+    def _grow(self, i: int, drawn: np.ndarray, stream: np.ndarray) -> int:
+        """Grow one tree and add it to its scores; return its number of nodes."""
+        output, tree, options = self.outputs[i], self.trees[i], self.options
+        prices = Prices(*(array.copy() for array in self.ensemble.prices))  # trees of a round do not see each other
+        derivatives = self.gradient[output], self.second[output], np.empty(0, dtype=np.int64)
+        grown = self.limits, prices, stream, tree, self.pools[i]
+        nodes = int(grow_tree(self.rows.columns, drawn, *derivatives, *grown))
+        set_values(tree, nodes, options.ridge, options.learning_rate)
+        if len(drawn) == len(self.rows):
+            add_leaves(tree, nodes, drawn, self.scores[output])
+        else:
+            add_tree(self.rows.columns, tree, self.scores[output])
+        return nodes
+
+
+def _log_priors(rows: Rows) -> np.ndarray:
+    """Return the logarithms of the shares of the classes; a class without rows is very unlikely."""
+    counts = np.bincount(rows.label, weights=rows.weight, minlength=rows.classes)
+    return np.asarray(np.log(np.maximum(counts, 1e-3) / counts.sum()))

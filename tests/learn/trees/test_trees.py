@@ -1,0 +1,178 @@
+"""Boosted trees, decision trees and forests against an independent learner, scikit-learn, and their own definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from tinybayes.errors import TinybayesError
+from tinybayes.infer.trees import tree_scores
+from tinybayes.learn.trees.boosting import learn_boosted_trees
+from tinybayes.learn.trees.forest import learn_forest
+from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
+from tinybayes.model import Categories, Dataset, Variable
+
+
+def table(rows=300, cards=(5, 8, 3), classes=3, gaps=0.0, seed=0, categories=()):
+    """Rows whose class depends on the sums of codes, with noise."""
+    random = np.random.default_rng(seed)
+    X = np.stack([random.integers(0, k, rows) for k in cards], axis=1)
+    y = (X.sum(axis=1) + random.integers(0, 3, rows)) * classes // (sum(cards) + 2)
+    X = np.where(random.random(X.shape) < gaps, -1, X)
+    variables = tuple(
+        Variable(f"x{i}", tuple(range(k)), Categories() if i in categories else None) for i, k in enumerate(cards)
+    )
+    return Dataset(variables, Variable("y", tuple(range(classes))), X, y)
+
+
+def gini_gain(y, left, classes):
+    def score(chosen):
+        counts = np.bincount(y[chosen], minlength=classes)
+        return (counts**2).sum() / counts.sum()
+
+    return score(left) + score(~left) - score(np.ones(len(y), dtype=bool))
+
+
+def best_root(data, gaps_left=(False, True)):
+    """The best gain of any threshold, by trying all."""
+    best = 0.0
+    for f, variable in enumerate(data.variables):
+        column = data.X[:, f]
+        for threshold in range(variable.cardinality):
+            for side in gaps_left:
+                left = np.where(column < 0, side, column <= threshold)
+                if 0 < left.sum() < len(left):
+                    best = max(best, gini_gain(data.y, left, data.target.cardinality))
+    return best
+
+
+def root_side(model, X):
+    trees = model.trees
+    column = X[:, trees.feature[0]]
+    ordered = column <= trees.threshold[0]
+    if trees.threshold[0] < 0:
+        ordered = trees.members[0][column]
+    return np.where(column < 0, trees.missing[0], ordered)
+
+
+@given(seed=st.integers(0, 10_000), gaps=st.sampled_from([0.0, 0.2]), classes=st.integers(2, 4))
+def test_the_root_is_the_best_of_all_splits(seed, gaps, classes):
+    data = table(60, (4, 3, 6), classes, gaps, seed)
+    model = learn_forest(data, ForestOptions(leaves=2))
+    gain = best_root(data)
+    if gain < 1e-9:
+        assert model.trees.feature[0] == -1
+    else:
+        assert gini_gain(data.y, root_side(model, data.X), classes) == pytest.approx(gain)
+
+
+def test_sets_of_categories_of_two_classes_are_the_best_of_all():
+    data = table(200, (6, 2), 2, categories=(0,))
+    model = learn_forest(data, ForestOptions(leaves=2))
+    column, best = data.X[:, 0], best_root(data)
+    for subset in range(1, 31):
+        left = (subset >> column) & 1 == 1
+        if 0 < left.sum() < len(left):
+            best = max(best, gini_gain(data.y, left, 2))
+    assert gini_gain(data.y, root_side(model, data.X), 2) == pytest.approx(best, rel=1e-2)
+
+
+def test_a_tree_is_that_of_scikit_learn():
+    data = table(500, (9, 7, 5, 6))
+    ours = learn_forest(data, ForestOptions(leaves=12))
+    theirs = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(data.X, data.y)
+    np.testing.assert_allclose(tree_scores(ours, data.X), theirs.predict_proba(data.X), atol=1e-6)
+
+
+def boosted_by_scikit_learn(data, **options):
+    theirs = HistGradientBoostingClassifier(early_stopping=False, **options)
+    X = np.where(data.X < 0, np.nan, data.X)
+    return theirs.fit(X, data.y).decision_function(X)
+
+
+@pytest.mark.parametrize(("classes", "gaps"), [(2, 0.0), (3, 0.1)])
+def test_boosted_trees_are_those_of_scikit_learn(classes, gaps):
+    data = table(400, (9, 7, 5), classes, gaps)
+    model = learn_boosted_trees(data, BoostingOptions(rounds=8, leaves=6))
+    ours = tree_scores(model, data.X)
+    theirs = boosted_by_scikit_learn(data, max_iter=8, max_leaf_nodes=6, learning_rate=0.1)
+    if classes == 2:
+        np.testing.assert_allclose(ours[:, 1] - ours[:, 0], theirs, atol=2e-3)
+    else:
+        centred = theirs - theirs.mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(ours - ours.mean(axis=1, keepdims=True), centred, atol=2e-3)
+
+
+def loss(model, data):
+    scores = tree_scores(model, data.X)
+    return -(scores[np.arange(len(data.y)), data.y] - np.logaddexp.reduce(scores, axis=1)).mean()
+
+
+def test_every_round_lowers_the_loss_and_gaps_and_shares_are_taken():
+    data = table(400, (9, 7, 5), 4, 0.2, categories=(1,))
+    options = {"leaves": 5, "row_share": 0.7, "feature_share": 0.5}
+    losses = [loss(learn_boosted_trees(data, BoostingOptions(rounds=n, **options)), data) for n in (1, 4, 16)]
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_results_do_not_depend_on_the_threads(monkeypatch):
+    data = table(300, gaps=0.1)
+    models = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("TINYBAYES_THREADS", threads)
+        models.append(learn_boosted_trees(data, BoostingOptions(rounds=3, row_share=0.5, feature_share=0.5)))
+    np.testing.assert_array_equal(models[0].trees.threshold, models[1].trees.threshold)
+    np.testing.assert_array_equal(models[0].table, models[1].table)
+
+
+def test_prices_lead_to_fewer_nodes_thresholds_and_features():
+    data = table(600, (12, 12, 12), 3)
+
+    def used(**prices):
+        trees = learn_boosted_trees(data, BoostingOptions(rounds=10, leaves=8, **prices)).trees
+        inner = ~trees.is_leaf
+        tests = set(zip(trees.feature[inner].tolist(), trees.threshold[inner].tolist(), strict=True))
+        return int(inner.sum()), len(tests), len({f for f, _ in tests})
+
+    free = used()
+    assert used(node_price=2.0)[0] < free[0]
+    assert used(threshold_price=3.0)[1] < free[1]
+    assert used(feature_price=1e4) == (0, 0, 0)
+
+
+def test_weights_are_repetitions():
+    data = table(80, seed=3)
+    weight = np.random.default_rng(0).integers(0, 3, 80).astype(float)
+    weighted = Dataset(data.variables, data.target, data.X, data.y, weight)
+    repeated = data.rows(np.repeat(np.arange(80), weight.astype(int)))
+    options = BoostingOptions(rounds=4, leaves=4, leaf_rows=1)
+    np.testing.assert_allclose(
+        tree_scores(learn_boosted_trees(weighted, options), data.X),
+        tree_scores(learn_boosted_trees(repeated, options), data.X),
+        atol=1e-5,
+    )
+
+
+def test_a_forest_is_the_mean_of_trees_and_rows_without_class_are_left_out():
+    data = table(200)
+    y = data.y.copy()
+    y[::7] = -1
+    forest = learn_forest(Dataset(data.variables, data.target, data.X, y), ForestOptions(trees=5, feature_share=0.5))
+    scores = tree_scores(forest, data.X)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-5)
+    assert (scores.argmax(axis=1) == data.y).mean() > 0.6
+    assert forest.trees.count == 5
+
+
+def test_bad_input_is_named():
+    data = table(50)
+    with pytest.raises(TinybayesError, match="rows with a class"):
+        learn_boosted_trees(Dataset(data.variables, None, data.X))
+    with pytest.raises(TinybayesError, match="known class"):
+        learn_forest(Dataset(data.variables, data.target, data.X, np.full(50, -1)))
+    with pytest.raises(TinybayesError, match="leaves"):
+        BoostingOptions(leaves=0)
+    with pytest.raises(TinybayesError, match="codes of 3 features"):
+        tree_scores(learn_forest(data), data.X[:, :2])
