@@ -121,7 +121,7 @@ def _ran(directory, command, cases):
 
 def run_c(directory, cases, flags=()):
     for case in cases:
-        write_files(export(case.net, "c", name=case.name), directory)
+        write_files(export(case.net, "c", name=case.name, extras=False), directory)
     (directory / "main.c").write_text(c_main(cases))
     command = [compiler(), *QUICK, *flags, "main.c", *(f"{case.name}.c" for case in cases), "-o", "main"]
     return _ran(directory, command, cases)
@@ -131,7 +131,7 @@ def run_cpp(directory, cases):
     if shutil.which("g++") is None:
         pytest.skip("no g++ on this machine")
     for case in cases:
-        write_files(export(case.net, "cpp", name=case.name), directory)
+        write_files(export(case.net, "cpp", name=case.name, extras=False), directory)
     begin = "#include <cstdio>\n#include <array>\n"
     (directory / "main.cpp").write_text(c_main(cases, CPP_BLOCK, "{}.hpp", begin, ""))
     flags = [flag.replace("c99", "c++11") for flag in QUICK]

@@ -7,6 +7,7 @@ and back.
 """
 
 import hashlib
+import json
 import math
 import os
 import stat
@@ -426,6 +427,17 @@ def write_native(model: Model, path: str | os.PathLike[str], *, metadata: dict[s
     data[start : start + len(_BLANK)] = hashlib.sha256(data).hexdigest().encode()
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
+
+
+def model_id(model: Model) -> str:
+    """Return 12 hexadecimal digits that tell models apart: a hash of everything in a file but its metadata."""
+    kind = type(model).__name__
+    content, tensors = _KINDS[kind][0](model)
+    digest = hashlib.sha256(json.dumps([kind, content], sort_keys=True, default=str).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        digest.update(np.ascontiguousarray(tensor))
+    return digest.hexdigest()[:12]
 
 
 def read_native(path: str | os.PathLike[str]) -> Model:

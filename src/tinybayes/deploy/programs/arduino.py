@@ -6,11 +6,12 @@ import zipfile
 from tinybayes.deploy.programs.c import header, source
 from tinybayes.deploy.programs.circuit import circuit_program
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan, make_circuit_plan, refuse_circuit_options
-from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name, plain
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
+from tinybayes.infer.calibration import Calibration
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file: the same model gives the same bytes
@@ -79,6 +80,8 @@ def to_arduino(
     gaps: bool = True,
     query: str | None = None,
     arithmetic: str | None = None,
+    calibration: Calibration | None = None,
+    extras: bool = True,
 ) -> dict[str, bytes]:
     """Write a model as an Arduino library, with an example sketch; the code is that of `to_c`.
 
@@ -91,12 +94,13 @@ def to_arduino(
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
     plan: Plan | CircuitPlan
     if isinstance(net, Circuit):
+        refuse_classifier_options(calibration=calibration)
         plan = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = circuit_program(plan, dialect, note)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
         plan = make_plan(net, raw, gaps=gaps)
-        program = classifier_program(plan, dialect, note)
+        program = whole_program(plan, dialect, note, calibration, extras=extras)
     large = _too_large(program)
     files = {
         "library.properties": PROPERTIES.format(
@@ -116,9 +120,10 @@ def to_arduino(
 def _too_large(program: Program) -> str:
     """Return a check that refuses boards with an AVR, or nothing."""
     sizes = [array.values.nbytes for array in program.arrays]
-    if max(sizes, default=0) > AVR_ARRAY:
-        return TOO_LARGE.format(what=f"a table of {max(sizes):,} bytes", room=f"{AVR_ARRAY:,}")
-    total = sum(sizes)
+    largest = max([*sizes, *(array.values.nbytes for array in program.optional_arrays)], default=0)
+    if largest > AVR_ARRAY:
+        return TOO_LARGE.format(what=f"a table of {largest:,} bytes", room=f"{AVR_ARRAY:,}")
+    total = sum(sizes)  # of what a prediction needs
     return TOO_LARGE.format(what=f"{total:,} bytes of tables", room=f"{AVR_TABLES:,}") if total > AVR_TABLES else ""
 
 

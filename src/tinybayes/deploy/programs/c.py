@@ -2,15 +2,16 @@
 
 from tinybayes.deploy.programs.circuit import circuit_program
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
-from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
+from tinybayes.infer.calibration import Calibration
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
 INFINITY = "#ifndef INFINITY\n#define INFINITY (1e30F * 1e30F)\n#endif\n\n"
-NOINLINE = """/* A loop that is not inlined has all registers for itself. */
+NOINLINE = """/* A function that is not inlined has all registers for itself, and is the same for all callers. */
 #ifdef __GNUC__
 #define {noinline} __attribute__((noinline))
 #else
@@ -29,6 +30,8 @@ def to_c(
     gaps: bool = True,
     query: str | None = None,
     arithmetic: str | None = None,
+    calibration: Calibration | None = None,
+    extras: bool = True,
 ) -> dict[str, str]:
     """Write a classifier, a circuit or a neural net as C99; the parameters are those of `tinybayes.export`.
 
@@ -48,11 +51,12 @@ def to_c(
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):
+        refuse_classifier_options(calibration=calibration)
         plan = make_circuit_plan(model, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = circuit_program(plan, dialect, note)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
-        program = classifier_program(make_plan(model, raw, gaps=gaps), dialect, note)
+        program = whole_program(make_plan(model, raw, gaps=gaps), dialect, note, calibration, extras=extras)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 
 
@@ -67,7 +71,7 @@ def header(program: Program, dialect: Dialect) -> str:
     out += "\n" + "".join(enumeration.text() for enumeration in program.enumerations)
     out += f"{program.public_types}\n" if program.public_types else ""
     for function in program.public:
-        out += f"{comment(function.doc)}{function.head(dialect)};\n\n"
+        out += f"{comment(function.doc)}{function.head(dialect, declared=True)};\n\n"
     return out + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
 
@@ -78,4 +82,5 @@ def source(program: Program, dialect: Dialect, begin: str = "") -> str:
     out += NOINLINE.format(noinline=dialect.macro("noinline")) if program.noinline else ""
     out += f"{program.types}\n" if program.types else ""
     out += "".join(f"{array.shared(dialect)}\n" for array in program.tables)
-    return out + "\n".join(function.text(dialect, program.tables) for function in program.functions)
+    functions = (*program.functions, *program.optional)
+    return out + "\n".join(function.text(dialect, program.tables) for function in functions)

@@ -13,6 +13,7 @@ SCORES = "Scores of all classes; the largest wins."
 MISSING = "The code of a missing value; any other code that is not a state is taken for one, too."
 MISSING_VALUE = "The raw value of a missing one."
 FRACTION = "A score is in units of two to the power of minus this, in nats."
+RESERVED = ("h", "hpp", "noinline", "one", "margin")  # macros that only some programs have
 PREDICT_RAW = "The most probable class of raw measurements."
 
 
@@ -123,9 +124,7 @@ def _predict_raw(plan: Plan, dialect: Dialect) -> Function:
 def _enumerations(plan: Plan, dialect: Dialect, constants: tuple[Constant, ...]) -> tuple[Enumeration, ...]:
     """Name the features, the classes, and the states of features that have names for them."""
     name, target = dialect.name, plan.target
-    names = Names(
-        {dialect.macro(word) for word in ("h", "hpp", "noinline", *(constant.name for constant in constants))}
-    )
+    names = Names({dialect.macro(word) for word in (*RESERVED, *(constant.name for constant in constants))})
     enumerations = []
     if plan.variables:
         members = tuple(names.make(name, v.name) for v in plan.variables)

@@ -6,12 +6,14 @@ The tables are constants inside inline functions, so that all translation units 
 from tinybayes.deploy.programs.c import NOINLINE
 from tinybayes.deploy.programs.circuit_cpp import circuit_header
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
-from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
+from tinybayes.infer.calibration import Calibration
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
+KINDS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32")
 BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
 CLOSING = "Reentrant: no allocation, no writable statics."
 FUNCTIONS = """// {predict}
@@ -44,6 +46,39 @@ inline Label predict_raw(const std::array<Value, features> &value)
 }}
 
 """
+ANSWERS = """// {probabilities}
+inline std::array<uint16_t, classes> probabilities(const std::array<State, features> &x)
+{{
+    std::array<uint16_t, classes> result;
+    detail::probabilities(x.data(), result.data());
+    return result;
+}}
+
+// {score_margin}
+inline Score score_margin(const std::array<State, features> &x)
+{{
+    return detail::score_margin(x.data());
+}}
+
+// {predict_or}
+inline Label predict_or(const std::array<{kind}, features> &{row}, Score least, Label otherwise)
+{{
+    return detail::predict_or({row}.data(), least, otherwise);
+}}
+
+// {class_name}
+inline const char *class_name(Label label)
+{{
+    return detail::class_name(label);
+}}
+
+// {selftest}
+inline int selftest()
+{{
+    return detail::selftest();
+}}
+
+"""
 
 
 def to_cpp(
@@ -55,15 +90,19 @@ def to_cpp(
     gaps: bool = True,
     query: str | None = None,
     arithmetic: str | None = None,
+    calibration: Calibration | None = None,
+    extras: bool = True,
 ) -> dict[str, str]:
     """Write a model as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
     if isinstance(net, Circuit):
+        refuse_classifier_options(calibration=calibration)
         asked = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         return {f"{name}.hpp": circuit_header(asked, dialect, note)}
     refuse_circuit_options(query=query, arithmetic=arithmetic)
     plan = make_plan(net, raw, gaps=gaps)
-    program, guard, noinline = classifier_program(plan, dialect, note), dialect.macro("hpp"), dialect.macro("noinline")
+    program, guard = whole_program(plan, dialect, note, calibration, extras=extras), dialect.macro("hpp")
+    noinline = dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
     out += "#include <array>\n" + ("#include <cmath>\n" if program.infinities else "")
     out += (
@@ -72,16 +111,18 @@ def to_cpp(
     out += "".join(enumeration.text() for enumeration in program.enumerations) + "namespace detail {\n\n"
     out += NOINLINE.format(noinline=noinline) if program.noinline else ""
     out += "".join(f"{array.shared(dialect)}\n" for array in program.tables)
-    out += "".join(f"{function.text(dialect, program.tables)}\n" for function in program.functions)
+    functions = (*program.functions, *program.optional)
+    out += "".join(f"{function.text(dialect, program.tables)}\n" for function in functions)
     out += (f"#undef {noinline}\n\n" if program.noinline else "") + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
-    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "")).format(**docs)
+    row = {"kind": "Value", "row": "value"} if plan.features.value else {"kind": "State", "row": "x"}
+    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "") + (ANSWERS if extras else "")).format(**docs, **row)
     return {f"{name}.hpp": f"{out}}}\n\n#endif\n"}
 
 
 def _types(program: Program, plan: Plan) -> str:
     out = "// The types of the interface, and the fixed-width ones that the code uses.\n"
-    out += "".join(f"using std::{kind}_t;\n" for kind in ("uint8", "uint16", "uint32", "int8", "int16", "int32"))
+    out += "".join(f"using std::{kind}_t;\n" for kind in KINDS)
     out += f"using State = {plan.features.state};\nusing Label = {plan.label};\nusing Score = {plan.score};\n"
     out += f"using Value = {plan.features.value};\n" if plan.features.value else ""
     out += "\n"

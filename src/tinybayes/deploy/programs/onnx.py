@@ -113,7 +113,7 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     properties = {
         "features": json.dumps([v.name for v in plan.variables]),
         "classes": json.dumps([str(s) for s in plan.target.states]),
-        "model": plan.fingerprint,
+        "model": plan.id,
         **plan.unit_property,
     }
     helper.set_model_props(model, properties)

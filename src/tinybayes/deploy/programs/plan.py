@@ -12,7 +12,6 @@ Values enter a layer as ``z``, weights as their codes ``k``, and with ``top = 2*
 where factor and bias contain the signs, centers and offsets that were removed from the values.
 """
 
-import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from tinybayes.cost import model_cost
+from tinybayes.deploy.files.native import model_id
 from tinybayes.deploy.files.network_text import tree_rows
 from tinybayes.deploy.programs.encoding import Features, make_features
 from tinybayes.deploy.programs.names import plain, upwards
@@ -76,6 +76,7 @@ class Terms:
 class _Plan:
     """What the plans of all classifiers have."""
 
+    model: BayesNet | NeuralNet  # as it was given
     target: Variable  # the class variable
     features: Features  # the inputs of the program
 
@@ -93,6 +94,11 @@ class _Plan:
     def label(self) -> str:
         """The C type of a label."""
         return unsigned(self.classes - 1)
+
+    @cached_property
+    def id(self) -> str:
+        """The digits that tell the model from others."""
+        return model_id(self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +123,11 @@ class TablePlan(_Plan):
     def score(self) -> str:
         """The C type of a score."""
         return "float" if self.values is None else "int32_t"
+
+    @property
+    def nats(self) -> float | None:
+        """The unit of integer scores in nats; None for floats, which are in nats."""
+        return None if self.values is None else math.ldexp(1.0, -self.fraction)
 
     @property
     def bits(self) -> int:
@@ -156,7 +167,7 @@ class TablePlan(_Plan):
             f"Scores are {self.unit}.",
             "Missing values are summed out." if self.features.gaps else "Rows must be complete.",
             *([plain(note)] if note else []),
-            f"Model {self.fingerprint}.",
+            f"Model {self.id}.",
         ]
 
     @property
@@ -202,16 +213,6 @@ class TablePlan(_Plan):
             finite += float(np.abs(constant[np.isfinite(constant)]).sum())
         return finite
 
-    @property
-    def fingerprint(self) -> str:
-        """A short hash of everything that a prediction depends on."""
-        parts: list[object] = []
-        for node, cpd in zip(self.net.nodes, self.net.cpds, strict=True):
-            parts += [(node, cpd.parents, cpd.format, cpd.table.shape), cpd.table]
-            if cpd.tree is not None:
-                parts += [cpd.tree.split, cpd.tree.first, cpd.tree.children, cpd.tree.row]
-        return _hash(parts)
-
 
 def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False) -> TablePlan:
     """Lay out a classifier, which must be one of tables; raise when a device could not hold its codes or sums.
@@ -221,6 +222,7 @@ def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False
     if not isinstance(net, BayesNet):
         remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
         raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
+    model = net
     _check_states(net.nodes)
     formats = {cpd.format for cpd in net.cpds}
     form = next(iter(formats))
@@ -238,7 +240,7 @@ def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False
     forest = gaps and forest_parents(net) is not None and (values is None or arithmetic is not None)
     features = make_features(net.variables, raw, gaps=forest)
     fraction = fraction if arithmetic is None else arithmetic.fraction
-    plan = TablePlan(net.target, features, net, terms, form, values, fraction, arithmetic)
+    plan = TablePlan(model, net.target, features, net, terms, form, values, fraction, arithmetic)
     if values is not None and plan.reach > LARGEST:
         remedy = "quantise to fewer bits"
         raise error("sums of all tables below 2**31", f"{plan.reach:,}", where="integer sums", remedy=remedy)
@@ -336,6 +338,11 @@ class NetPlan(_Plan):
         return (first, *map(_hidden, net.layers[1:], net.shapes[1:], before))
 
     @property
+    def nats(self) -> float:
+        """The unit of scores in nats."""
+        return float(self.net.scale)
+
+    @property
     def entries(self) -> int:
         """The number of weights."""
         return sum(layer.codes.size for layer in self.net.layers)
@@ -359,28 +366,8 @@ class NetPlan(_Plan):
             f"Scores times {net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact.",
             "A missing value adds nothing." if self.features.gaps else "Rows must be complete.",
             *([plain(note)] if note else []),
-            f"Model {self.fingerprint}.",
+            f"Model {self.id}.",
         ]
-
-    @property
-    def fingerprint(self) -> str:
-        """A short hash of everything that a prediction depends on."""
-        net = self.net
-        layers, inputs = net.layers, net.inputs
-        parts: list[object] = [(net.variables, net.target, net.scale, net.image_shape)]
-        parts += [(layer.codes.shape, layer.bits, layer.activation, layer.before, layer.after) for layer in layers]
-        parts += [inputs.feature, inputs.state, inputs.multiplier, inputs.center]
-        for layer in layers:
-            parts += [layer.codes, layer.bias] + ([] if layer.multiplier is None else [layer.multiplier])
-        return _hash(parts)
-
-
-def _hash(parts: list[object]) -> str:
-    """Return a short hash of arrays and of the text of other things."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(np.ascontiguousarray(part) if isinstance(part, np.ndarray) else repr(part).encode())
-    return digest.hexdigest()[:16]
 
 
 def _column_peaks(net: NeuralNet) -> np.ndarray:
@@ -455,7 +442,7 @@ def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False) ->
     if isinstance(model, NeuralNet):
         features = make_features(model.variables, raw, gaps=gaps)
         _check_states((*model.variables, model.target))
-        return NetPlan(model.target, features, model)
+        return NetPlan(model, model.target, features, model)
     return make_table_plan(model, raw, gaps=gaps)
 
 

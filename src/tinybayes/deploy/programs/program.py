@@ -100,14 +100,15 @@ class Function:
     doc: str = ""  # what it does; the comment of a public function stands at its declaration
     arrays: tuple[Array, ...] = ()  # the tables that only this function reads
     public: bool = False  # whether users call it
-    noinline: bool = False  # whether it must not be inlined: a loop of its own has all registers for itself
+    noinline: bool = False  # whether it must not be inlined
 
-    def head(self, dialect: Dialect) -> str:
-        """Write everything before the body."""
-        noinline = f"{dialect.macro('noinline')} " if self.noinline else ""
+    def head(self, dialect: Dialect, *, declared: bool = False) -> str:
+        """Write everything before the body; `declared` in a header, which has no macro for inlining."""
+        noinline = f"{dialect.macro('noinline')} " if self.noinline and not declared else ""
         kind = "" if self.public and dialect.prefix else f"{dialect.helper} "
         prefix = dialect.prefix if self.public else ""
-        return f"{kind}{noinline}{self.returns} {prefix}{self.name}({', '.join(self.parameters)})"
+        returns = self.returns if self.returns.endswith("*") else f"{self.returns} "
+        return f"{kind}{noinline}{returns}{prefix}{self.name}({', '.join(self.parameters)})"
 
     def text(self, dialect: Dialect, shared: Iterable[Array] = ()) -> str:
         """Write the definition, with its tables; it may read the `shared` ones, too."""
@@ -175,21 +176,29 @@ class Program:
     public_types: str = ""  # definitions of types that users need
     types: str = ""  # definitions of types that only the functions need
     tables: tuple[Array, ...] = ()  # those that several functions read
+    # Functions that no prediction needs: the linker leaves them out of a program that does not call them.
+    optional: tuple[Function, ...] = ()
 
     @property
     def public(self) -> tuple[Function, ...]:
         """The functions that users call."""
-        return tuple(function for function in self.functions if function.public)
+        return tuple(function for function in (*self.functions, *self.optional) if function.public)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All tables."""
+        """All tables of predictions."""
         return (*self.tables, *(array for function in self.functions for array in function.arrays))
 
     @property
+    def optional_arrays(self) -> tuple[Array, ...]:
+        """The tables of the other functions."""
+        return tuple(array for function in self.optional for array in function.arrays)
+
+    @property
     def infinities(self) -> bool:
-        """Whether a table holds minus infinity."""
-        return any(a.values.dtype.kind == "f" and bool(np.isneginf(a.values).any()) for a in self.arrays)
+        """Whether a table holds minus infinity, or a number that is none."""
+        arrays = [a.values for a in (*self.arrays, *self.optional_arrays) if a.values.dtype.kind == "f"]
+        return any(bool((np.isneginf(values) | np.isnan(values)).any()) for values in arrays)
 
     @property
     def noinline(self) -> bool:
@@ -227,6 +236,8 @@ def number(value: float) -> str:
     """Write a float32 so that every compiler reads back the same bits."""
     if value == -math.inf:
         return "-INFINITY"
+    if math.isnan(value):
+        return "(INFINITY * 0.0F)"
     text = f"{value:.9g}"
     return f"{text}F" if "." in text or "e" in text else f"{text}.0F"
 
@@ -239,8 +250,8 @@ def _entries(values: np.ndarray) -> str:
         words = [number(v) for v in values.tolist()]
     elif values.dtype == np.uint32:
         words = [f"0x{v:X}U" for v in values.tolist()]
-    else:
-        words = [str(v) for v in values.tolist()]
+    else:  # the number after the minus sign must be one of 32 bits, too
+        words = [str(v) if v > -(2**31) else "(-2147483647 - 1)" for v in values.tolist()]
     each = max(1, (WIDTH - 4) // (max(map(len, words), default=1) + 2))
     return ",\n".join("    " + ", ".join(words[i : i + each]) for i in range(0, len(words), each))
 

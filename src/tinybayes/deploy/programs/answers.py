@@ -1,0 +1,159 @@
+"""Functions of the C family beside the prediction: probabilities, margins, a label or none, the names of classes.
+
+`tinybayes.infer.fixed_probabilities` has their arithmetic in Python.
+"""
+
+from tinybayes.deploy.programs.plan import Plan, TablePlan
+from tinybayes.deploy.programs.program import Array, Dialect, Function, block, loop, number
+from tinybayes.infer.fixed_probabilities import (
+    FRACTION,
+    LARGEST_FLOAT,
+    LOW,
+    ONE,
+    POWERS,
+    STEPS,
+    IntegerScale,
+    headroom,
+    last_exponent,
+    make_scale,
+    reduction,
+)
+
+PROBABILITIES = "Probabilities of all classes, in units of 2**-15; they add up to about {one}."
+POWER = "Two to the power of -z, for z in units of 2**-16."
+DECIDE = "The class with the largest score, and by how much it is ahead."
+SCORE_MARGIN = "The margin: the difference between the largest and the second-largest score."
+PREDICT_OR = "The most probable class of {row}; otherwise, if the margin is smaller than least."
+CLASS_NAME = "The name of a class in UTF-8; an empty text for other numbers."
+
+
+def answer_functions(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Function, ...]:
+    """Make the functions; each one comes after those that it calls."""
+    return (
+        *_probabilities(plan, dialect, temperature),
+        _decide(plan),
+        _score_margin(plan, dialect),
+        _predict_or(plan, dialect),
+        _class_name(plan),
+    )
+
+
+def codes_parameter(plan: Plan) -> str:
+    """Declare a row of codes."""
+    return f"const {plan.features.state} x[{max(1, len(plan.variables))}]"
+
+
+def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Function, Function]:
+    classes, scale = plan.classes, make_scale(plan.nats, temperature)
+    last = last_exponent(classes)
+    down = f"((z >> {FRACTION}) + {headroom(classes)}U)" if headroom(classes) else f"(z >> {FRACTION})"
+    power = (
+        f"const unsigned i = (unsigned)(z >> {LOW}) & {STEPS - 1}U;",
+        "const uint32_t high = two_powers[i];",
+        f"const uint32_t drop = (high - two_powers[i + 1U]) * (z & {2**LOW - 1}U);",
+        f"return ((high << {LOW}) - drop) >> {down};",
+    )
+    if isinstance(scale, IntegerScale):
+        ahead = "(uint32_t)s[best] - (uint32_t)s[c]"
+        exponent = [f"const uint64_t z = (uint64_t)({ahead}) * {scale.multiplier}U >> {scale.shift};"]
+        end = f"{last}U"
+    else:
+        ahead = "s[best] > s[c] ? s[best] - s[c] : 0.0F"
+        exponent = [f"const float ahead = {ahead};", f"const float z = ahead * {number(float(scale))};"]
+        end = f"{last}.0F"
+    down = f" >> {reduction(classes)}" if reduction(classes) else ""
+    body = (
+        f"{plan.score} s[{classes}];",
+        f"uint32_t weight[{classes}];",
+        "uint32_t total = 0;",
+        "unsigned c, best = 0;",
+        f"{dialect.prefix}scores(x, s);",
+        *_find_best(classes),
+        *loop(
+            "c",
+            classes,
+            [*exponent, f"weight[c] = two_to_minus(z < {end} ? (uint32_t)z : {last}U);", "total += weight[c];"],
+        ),
+        *([f"total = total{down};"] if down else []),
+        *loop("c", classes, [f"p[c] = (uint16_t)((({f'weight[c]{down}'}) * {ONE}U + total / 2U) / total);"]),
+    )
+    parameters = (codes_parameter(plan), f"uint16_t p[{classes}]")
+    doc = PROBABILITIES.format(one=dialect.macro("one") if dialect.prefix else f"{dialect.name}::one")
+    return (
+        Function("two_to_minus", "uint32_t", ("uint32_t z",), power, POWER, (Array("two_powers", POWERS),)),
+        Function("probabilities", "void", parameters, body, doc, public=True),
+    )
+
+
+def _find_best(classes: int) -> list[str]:
+    return loop("c", classes, block("if (s[c] > s[best])", ["best = c;"]), start=1) if classes > 1 else []
+
+
+def _decide(plan: Plan) -> Function:
+    if plan.score == "float":
+        kind, most = "float", f"{LARGEST_FLOAT:.9g}F"
+        ahead = "s[best] > s[c] ? s[best] - s[c] : 0.0F"
+    else:
+        kind, most, ahead = "uint32_t", "0x7FFFFFFFU", "(uint32_t)s[best] - (uint32_t)s[c]"
+    closer = block("if (c != best && gap < least)", ["least = gap;"])
+    body = (
+        f"{kind} least = {most};",
+        "unsigned c, best = 0;",
+        *_find_best(plan.classes),
+        *loop("c", plan.classes, [f"const {kind} gap = {ahead};", *closer]),
+        f"*ahead = {'' if kind == 'float' else '(int32_t)'}least;",
+        "return best;",
+    )
+    return Function("decide", "unsigned", (f"const {plan.score} *s", f"{plan.score} *ahead"), body, DECIDE)
+
+
+def _score_margin(plan: Plan, dialect: Dialect) -> Function:
+    body = (
+        f"{plan.score} s[{plan.classes}], ahead;",
+        f"{dialect.prefix}scores(x, s);",
+        "(void)decide(s, &ahead);",
+        "return ahead;",
+    )
+    return Function("score_margin", plan.score, (codes_parameter(plan),), body, SCORE_MARGIN, public=True)
+
+
+def _predict_or(plan: Plan, dialect: Dialect) -> Function:
+    raw, prefix, width = plan.features.value, dialect.prefix, max(1, len(plan.variables))
+    # Rounded to floats, scores may be equal that were not before the tables without the class were added.
+    rounds = isinstance(plan, TablePlan) and plan.values is None and plan.terms.has_common
+    body = (
+        *([f"{plan.features.state} x[{width}];"] if raw else []),
+        f"{plan.score} s[{plan.classes}], ahead;",
+        "unsigned label;",
+        *([f"{prefix}encode(value, x);"] if raw else []),
+        f"{prefix}scores(x, s);",
+        "label = decide(s, &ahead);",
+        *([f"label = {prefix}predict(x);"] if rounds else []),
+        f"return ahead < least ? otherwise : ({plan.label})label;",
+    )
+    row = f"const {raw} value[{width}]" if raw else codes_parameter(plan)
+    doc = PREDICT_OR.format(row="raw measurements" if raw else "a row")
+    parameters = (row, f"{plan.score} least", f"{plan.label} otherwise")
+    return Function("predict_or", plan.label, parameters, body, doc, public=True)
+
+
+def _class_name(plan: Plan) -> Function:
+    names = [
+        f"{c_string(str(state))}{',' if i < plan.classes - 1 else ''}" for i, state in enumerate(plan.target.states)
+    ]
+    lines = block(f"static const char *const names[{plan.classes}] =", names)
+    known = 'label < {0}U ? names[label] : ""' if plan.classes < 2 ** (8 * _bytes(plan.label)) else "names[label]"
+    body = (*lines[:-1], "};", f"return {known.format(plan.classes)};")
+    return Function("class_name", "const char *", (f"{plan.label} label",), body, CLASS_NAME, public=True)
+
+
+def _bytes(kind: str) -> int:
+    return int(kind.removeprefix("uint").removesuffix("_t")) // 8
+
+
+def c_string(text: str) -> str:
+    """Write a text as a C string; all but plain letters become octal bytes of UTF-8."""
+    letters = [
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode(errors="replace")
+    ]
+    return f'"{"".join(letters)}"'
