@@ -48,7 +48,8 @@ def export(
     Parameters
     ----------
     model
-        A classifier; for the target ``"c"`` also a circuit, and for all but Verilog a neural net.
+        A classifier; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit, and for all but Verilog
+        a neural net.
     to
         The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"`` or
         ``"verilog-pipelined"``.
@@ -62,7 +63,7 @@ def export(
     note
         A line for the comment at the top, such as the measured error.
     options
-        Of some targets only: ``query`` and ``arithmetic`` of circuits in C, ``checks`` of Verilog, and ``gaps`` of
+        Of some targets only: ``query`` and ``arithmetic`` of circuits, ``checks`` of Verilog, and ``gaps`` of
         classifiers in all but Verilog: False leaves out the code for missing values, and rows must be complete.
 
     Returns

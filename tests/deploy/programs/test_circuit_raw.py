@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.datasets import load_iris
 from test_devices import STUB, need, ran
 
 import zoo
+from c_host import compiler
 from circuit_host import RUNNERS, CircuitCase
 from networks import codebook
 from targets_host import unzipped
@@ -179,6 +181,27 @@ def test_a_posterior_by_hand(tmp_path):
     np.testing.assert_allclose(posterior / 2**16, exact, atol=case.plan.bound)
     assert labels.tolist() == [0, 0, 0]
     assert conditional(circuit, np.array([[-1, 1]]), np.array([[1, -1]]))[0] == pytest.approx(1 / 3)
+
+
+def test_the_examples_of_the_page_compile(tmp_path):
+    variables = tuple(Variable.from_encoding(f"v{i}", Cuts([0.5, 1.5])) for i in range(4))
+    target = Variable("species", (0, 1, 2))
+    circuit = compile_circuit(
+        zoo.random_net(np.random.default_rng(0), 4, 1, True, [Fixed(3, 1)], False, [*variables, target])
+    )
+    page = (Path(__file__).parents[3] / "docs" / "export.md").read_text().split("\n## Circuits\n")[1]
+    in_c, in_cpp = re.findall(r"```c\n(.*?)```", page, re.DOTALL)[:2]
+    files = {**export(circuit, name="iris"), **export(circuit, "cpp", name="iris")}
+    head, body = in_c.split("float row", 1)
+    check = "return state != IRIS_SPECIES_0 + state || !possible || posterior[0] > IRIS_ONE;"
+    files["main.c"] = f"{head}int main(void) {{ float row{body}{check} }}\n"
+    files["main.cpp"] = f'#include <cmath>\n#include "iris.hpp"\nint main() {{ {in_cpp} return !possible; }}\n'
+    write_files(files, tmp_path)
+    ran(compiler(), "-std=c99", "-Wall", "-Werror", "main.c", "iris.c", "-o", "main", cwd=tmp_path)
+    ran("./main", cwd=tmp_path)
+    need("g++")
+    ran("g++", "-std=c++11", "-Wall", "-Werror", "main.cpp", "-o", "cpp", cwd=tmp_path)
+    ran("./cpp", cwd=tmp_path)
 
 
 def test_codes_only():
