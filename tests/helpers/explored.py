@@ -1,18 +1,21 @@
 """A small directory as a search writes it, made of real models of handwritten digits."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 from tinybayes import learn_circuit, learn_classifier, quantize, save, tie
 from tinybayes.cost import model_cost
+from tinybayes.deploy.price import program_cost
 from tinybayes.infer import predict_codes
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.model import Cuts, Dataset, Fixed, NeuralNet, Variable
 from tinybayes.model.neural_net import Inputs, Layer
 
+PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds")
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 
 
@@ -89,6 +92,7 @@ def write_explored(directory, train, test):
         entry |= {"validation_error": float(wrong[:half].mean()), "test_error": float(wrong[half:].mean())}
         cost = model_cost(model).to_dict()
         entry |= {name: cost[name] for name in ("bits", "bytes", "operations", "multiplications", "parameters")}
+        entry |= {name: value for name, value in asdict(program_cost(model)).items() if name in PROGRAM}
         entry |= page_figures(model, test.rows(slice(half, None))) | {"file": f"models/{number}.tb"}
         entry["explanations"] = explained_rows(model, test.rows(slice(half, None)))
         if family == "dense":
@@ -103,6 +107,7 @@ def write_explored(directory, train, test):
     for family, wrong, bits, operations in [("tree", 0.19, 30_000, 12), ("forest", 0.05, 900_000, 900)]:
         entry = {"id": f"b-{family}", "family": family, "label": f"{family}, a baseline", "settings": {}, "file": None}
         entry |= {"validation_error": wrong, "test_error": wrong + 0.01, "bits": bits, "bytes": bits // 8}
+        entry |= {"flash": bits // 8, "tables_only": True}
         entries.append(entry | {"operations": operations, "multiplications": 0, "parameters": bits // 40})
     mark_front(entries)
     for entry in entries:
@@ -115,7 +120,7 @@ def write_explored(directory, train, test):
         "seed": 7,
         "created": "2025-01-02T03:04:05+00:00",
         "data": {"name": "digits", "rows": 1797, "features": 64, "classes": 10, "target": "digit"},
-        "budget": {"bits": 32_000, "operations": None, "error": None},
+        "budget": {"bits": 32_000, "operations": None, "error": None, "core": "cortex-m0+"},
         "chosen": next(entry["id"] for entry in entries if entry["label"] == "tan, 3 bits"),
         "provenance": {"tinybayes": "0.1.0", "python": "3.12"},
         "models": entries,

@@ -61,12 +61,12 @@ def test_the_budget_dims_and_names_the_best(browser, page):
         return browser.find("#best strong").get_attribute("data-id")
 
     assert named() == best(32_000)
-    assert "4.0 kB" in browser.find("#budget-bits-text").text
-    browser.find("#budget-bits").send_keys(Keys.END)
-    assert browser.find("#budget-bits-text").text == "no limit"
+    assert "4.0 kB" in browser.find("#budget-memory-text").text
+    browser.find("#budget-memory").send_keys(Keys.END)
+    assert browser.find("#budget-memory-text").text == "no limit"
     assert named() == best(float("inf"))
     assert min(browser.marks().values()) > 0.3
-    browser.slide("bits", 300)
+    browser.slide("memory", 300)
     limit = browser.js("return Tinybayes.state.limits.bits")
     assert named() == best(limit)
     marks = browser.marks()
@@ -75,14 +75,49 @@ def test_the_budget_dims_and_names_the_best(browser, page):
         assert (marks[model["id"]] > 0.3) == fits, model["label"]
     dim = {row.get_attribute("data-id") for row in browser.all("#models tr.dim")}
     assert dim == {m["id"] for m in models if m["bits"] > limit}
-    browser.slide("operations", 0)
+    browser.slide("work", 0)
     assert named() is None or best(limit, browser.js("return Tinybayes.state.limits.operations")) == named()
-    browser.slide("bits", 0)
+    browser.slide("memory", 0)
     assert "Nothing fits" in browser.find("#best").text
     browser.click("#budget-reset")
     assert named() == best(float("inf"))
     browser.click("#best-choose")
     assert browser.js("return Tinybayes.state.chosen") == best(float("inf"))
+
+
+def test_the_price_of_the_program_or_of_the_parameters(browser, page, tmp_path):
+    _, front = page
+    path = write_page({**checked_front(front), "budget": {"flash": 3000, "core": "cortex-m0+"}}, tmp_path / "p.html")
+    browser.open(path.as_uri())
+    models = front["models"]
+
+    def best(memory, limit):
+        fitting = [m for m in models if m[memory] <= limit]
+        return min(fitting, key=lambda m: (m["validation_error"], m[memory]))["id"]
+
+    def named():
+        return browser.find("#best strong").get_attribute("data-id")
+
+    assert browser.find("#budget-memory-name").text == "Flash"
+    assert browser.find("#budget-memory-text").text == "3.0 kB"
+    assert named() == best("flash", 3000)
+    layout = browser.js("return document.getElementById('front-plot').layout")
+    assert layout["xaxis"]["title"]["text"] == "flash of the program (bytes, cortex-m0+)"
+    assert layout["shapes"][0]["x0"] == 3000
+    assert "Baselines without a program" in browser.find("#front-key").text
+    one = next(m for m in models if m["label"] == "tan, 3 bits")
+    browser.js("Tinybayes.choose(arguments[0], false)", one["id"])
+    told = browser.find("#facts").text
+    assert f"{one['flash']:,} B" in told
+    assert f"{one['stack']:,} B of stack" in told
+    assert f"{one['instructions']:,.0f} instructions" in told
+    Select(browser.find("#price-kind")).select_by_value("papers")
+    assert browser.find("#budget-memory-name").text == "Parameters"
+    assert browser.find("#budget-memory-text").text == "no limit"
+    assert named() == best("bits", float("inf"))
+    browser.slide("memory", 300)
+    assert named() == best("bits", browser.js("return Tinybayes.state.limits.bits"))
+    assert browser.complaints() == []
 
 
 @pytest.mark.exhaustive
@@ -108,7 +143,7 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     _, marks = browser.js("return document.getElementById('search-plot').data")
     assert marks["customdata"] == [model["id"] for model in models if model["test_error"] is not None]
     Select(browser.find("#error-kind")).select_by_value("validation_error")
-    browser.slide("bits", 0)
+    browser.slide("memory", 0)
     steps, marks = browser.js("return document.getElementById('search-plot').data")
     cheapest = min(models, key=lambda model: (model["bits"], model["validation_error"]))
     assert steps["y"][-1] == pytest.approx(100 * cheapest["validation_error"])
@@ -247,8 +282,8 @@ def test_everything_is_reached_by_the_keyboard(browser, page):
         "skip",
         "theme",
         "chip",
-        "budget-bits",
-        "budget-operations",
+        "budget-memory",
+        "budget-work",
         "filter",
         "table-scroll",
         "table-choice",
@@ -330,7 +365,7 @@ def test_one_model_has_a_page_without_a_front(browser, tmp_path):
 def test_a_page_is_brought_up_to_date_in_place(browser, page):
     """What a server of a running search does."""
     browser.open(page[0])
-    browser.slide("bits", 500)
+    browser.slide("memory", 500)
     browser.click('.chip[data-family="naive"]')
     limit = browser.js("return Tinybayes.state.limits.bits")
     browser.js(
@@ -360,7 +395,7 @@ def test_groups_are_shown_one_at_a_time(browser, tmp_path):
     Select(browser.find("#group-kind")).select_by_visible_text("usps")
     assert set(browser.marks()) == {"2", "3", "4"}
     assert "Best of 3" in browser.find("#best").text
-    browser.find("#budget-bits").send_keys(Keys.HOME)
+    browser.find("#budget-memory").send_keys(Keys.HOME)
     assert browser.find("#best strong").text == "usps 2"
     browser.js("Tinybayes.choose('0', false)")
     assert Select(browser.find("#group-kind")).first_selected_option.text == "letter"

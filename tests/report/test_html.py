@@ -280,6 +280,8 @@ def test_tables_in_snippets_are_cut():
         (lambda f: f["models"][0].pop("id"), "an id"),
         (lambda f: f["models"][0].update(bits="many"), "bits"),
         (lambda f: f["models"][0].update(bits=-1), "not negative"),
+        (lambda f: f["models"][0].update(flash=-1), "not negative"),
+        (lambda f: f["models"][0].update(instructions="many"), "instructions"),
         (lambda f: f["models"][0].update(validation_error=3), "share from 0 to 1"),
         (lambda f: f["models"][1].update(id="0"), "distinct ids"),
         (lambda f: f["models"][0].update(confusion=[[1, 2]]), "confusion"),

@@ -38,7 +38,7 @@ def test_the_front_shows_all_models_and_their_families(explored):
     (axes,) = draw_front(models, 5.5).axes
     drawn = np.concatenate([c.get_offsets() for c in axes.collections if len(c.get_offsets())])
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
-    expected = sorted((m["bits"], 100 * m["validation_error"]) for m in models)
+    expected = sorted((m["flash"], 100 * m["validation_error"]) for m in models)
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
     names = {text.get_text() for text in axes.get_legend().get_texts()}
     assert names == {TITLES[m["family"]] for m in models}

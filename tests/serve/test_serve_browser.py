@@ -133,7 +133,7 @@ def test_a_search_is_followed_and_stopped(browser, served, tmp_path):
         part.write_text(json.dumps({**front, "chosen": few[0]["id"], "models": few}))
         part.replace(tmp_path / name)
 
-    best = {"id": "x", "label": "tan, 3 bits", "error": 0.0725, "bits": 8000, "operations": 5}
+    best = {"id": "x", "label": "tan, 3 bits", "error": 0.0725, "bits": 6000, "operations": 5, "flash": 1000}
     write_progress(tmp_path, phase="starting", runs=0)
     with serving(tmp_path) as address:
         browser.driver.get("about:blank")
@@ -148,7 +148,7 @@ def test_a_search_is_followed_and_stopped(browser, served, tmp_path):
         said = r"12 runs · 1 min [123]?[0-9] s left · best so far 7.25 % error in 1.0 kB: tan, 3 bits"
         assert re.search(said, browser.find("#live-text").text)
         assert 0.25 <= browser.find("#live-bar").get_property("value") < 0.5  # time goes on between two words of it
-        browser.slide("bits", 500)
+        browser.slide("memory", 500)
         choose(browser, 3, "8 to 12")
         limit = browser.js("return Tinybayes.state.limits.bits")
         shown = browser.find("#tables")

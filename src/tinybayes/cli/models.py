@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tinybayes.cli._console import print_json, say, show, suggest, watched
-from tinybayes.cli._options import Json, ModelFile, TableFile
+from tinybayes.cli._options import Clock, Core, Json, ModelFile, TableFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
@@ -74,21 +74,31 @@ def predict(
 def info(
     model: ModelFile,
     limit: Annotated[int, typer.Option("--limit", min=0, help="How many variables to list.")] = 20,
+    core: Core = "cortex-m0+",
+    clock: Clock = None,
     as_json: Json = False,
 ) -> None:
-    """Show the variables, the structure and the price of a model."""
+    """Show the variables, the structure and the price of a model, and that of its program."""
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.files.native import load_metadata
-    from tinybayes.report.console import describe, model_card
+    from tinybayes.deploy.price import find_core
+    from tinybayes.report.console import describe, model_card, program_figures, program_table
+    from tinybayes.search.budget import parse_clock
 
+    core, frequency = find_core(core), None if clock is None else parse_clock(clock, "--clock")
     loaded = read_classifier(model)
+    program = program_figures(loaded, core, frequency)
     metadata = load_metadata(model) if model.suffix == ".tb" else {}
     if as_json:
         variables = [{"name": v.name, "states": list(v.states), "encoding": str(v.encoding)} for v in loaded.variables]
         target = None if loaded.target is None else {"name": loaded.target.name, "states": list(loaded.target.states)}
-        print_json({"target": target, "variables": variables, **describe(loaded), "metadata": metadata})
+        print_json(
+            {"target": target, "variables": variables, **describe(loaded), "program": program, "metadata": metadata}
+        )
         return
     show(model_card(loaded, limit=limit))
+    if program:
+        show(program_table(program))
     if metadata:
         say(f"Metadata: {json.dumps(metadata)}")
     words = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")

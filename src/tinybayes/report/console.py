@@ -1,6 +1,7 @@
 """Models, evaluations, explanations and posteriors as tables and trees for the terminal."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from rich.table import Table
 from rich.tree import Tree
 
 from tinybayes.cost import model_cost
+from tinybayes.deploy.price import program_cost
+from tinybayes.errors import TinybayesError
 from tinybayes.infer import Evaluation, Explanation, is_decomposable, is_deterministic, is_smooth
 from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
 
+CORE = "cortex-m0+"  # that programs are priced for where nobody says another one
 _PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
 
 
@@ -103,6 +107,26 @@ def _price_table(model: BayesNet | NeuralNet) -> Table:
         facts["a prediction"] = f"{cost.additions:,} additions, {cost.lookups:,} look-ups"
         facts["arg max and tests"] = f"{cost.comparisons:,} comparisons"
     return _facts_table("Price", facts)
+
+
+def program_figures(
+    model: BayesNet | Circuit | NeuralNet, core: str = CORE, clock: float | None = None
+) -> dict[str, Any]:
+    """Return what the program of a classifier costs on a core; nothing where it has none that can be priced."""
+    try:
+        return asdict(program_cost(model, core, clock=clock))
+    except TinybayesError:
+        return {}
+
+
+def program_table(figures: dict[str, Any]) -> Table:
+    """List what a program costs, from raw values to a label."""
+    facts = {
+        "flash": f"{figures['flash']:,} B: {figures['tables']:,} of tables, {figures['code']:,} of code",
+        "RAM": f"{figures['ram']:,} B, and {figures['stack']:,} B of stack",
+        "a prediction": f"{figures['instructions']:,.0f} instructions, {figures['microseconds']:,.0f} us",
+    }
+    return _facts_table(f"Program on {figures['core']}, estimated", facts)
 
 
 def _circuit_table(circuit: Circuit) -> Table:

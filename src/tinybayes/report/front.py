@@ -15,6 +15,7 @@ LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
 _MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
+_PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds")  # the price of the program, where it is known
 _MODEL: dict[str, Any] = {
     "label": None,
     "group": None,  # models of different groups, such as data sets, are never compared
@@ -24,6 +25,7 @@ _MODEL: dict[str, Any] = {
     "on_front": False,
     "file": None,
     "boards": None,
+    "tables_only": False,  # whether flash is that of tables without a program
     "history": None,
     "seconds": None,  # training time, where models are in the order of the search
     "confusion": None,
@@ -103,6 +105,10 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
         sound = unknown or (_is_number(count) and count >= 0)
         _need(sound, "a number, not negative", count, f"{where}, {name}")
         model[name] = None if unknown else int(count)
+    for name in _PROGRAM:
+        model[name] = entry.get(name)
+        sound = model[name] is None or (_is_number(model[name]) and model[name] >= 0)
+        _need(sound, "a number, not negative", model[name], f"{where}, {name}")
     model["group"] = None if model["group"] is None else str(model["group"])
     model["label"] = str(model["label"] or f"{model['family']} {model['id']}")
     for name in ("validation_error", "test_error"):
@@ -125,7 +131,7 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
     model["explanations"] = _checked_explanations(model["explanations"], f"{where}, explanations")
     file = model["file"]
     _need(file is None or isinstance(file, str), "the name of a file", file, f"{where}, file")
-    return model | {"on_front": bool(model["on_front"])}
+    return model | {name: bool(model[name]) for name in ("on_front", "tables_only")}
 
 
 def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | None:

@@ -23,6 +23,7 @@ from tinybayes.infer.explain import explained_rows
 from tinybayes.infer.scores import Classifier
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.cards import SHARE, model_card
+from tinybayes.report.console import CORE, program_figures
 from tinybayes.report.finite import finite
 from tinybayes.report.front import checked_front, model_path, read_front
 from tinybayes.search.titles import TITLES
@@ -57,7 +58,9 @@ def page_data(directory: Path) -> dict[str, Any]:
     """Return the content of the page of a search in plain values."""
     front = read_front(directory)
     saved = [model for model in front["models"] if model["file"] is not None]
-    saved.sort(key=lambda model: (model["id"] != front["chosen"], not model["on_front"], model["bits"]))
+    saved.sort(
+        key=lambda model: (model["id"] != front["chosen"], not model["on_front"], model["flash"] or model["bits"])
+    )
     room = LIMIT - len(page_text({**front, "cards": {}}))
     cards: dict[str, dict[str, Any]] = {}
     paths = [model_path(directory, model["file"]) for model in saved]
@@ -101,7 +104,7 @@ def model_report(
     known, cost = dict(metadata or {}), model_cost(model)
     family = known.get("family") or _family(model)
     entry: dict[str, Any] = {"id": "1", "family": family, "label": f"{TITLES.get(family, family)}, {cost}"}
-    entry |= cost.to_dict() | {"on_front": True}
+    entry |= cost.to_dict() | program_figures(model) | {"on_front": True}
     entry |= {name: known[name] for name in _OF_MODEL if known.get(name) is not None}
     data: dict[str, Any] = {"features": len(model.variables)}
     if model.target is not None:
@@ -119,6 +122,7 @@ def model_report(
     top = {"title": "One model and its price", "created": datetime.now(UTC).isoformat(timespec="seconds")}
     top |= {name: known[name] for name in ("title", "seed", "provenance", "created") if name in known}
     front = {**top, "command": command, "data": data | dict(known.get("data") or {}), "chosen": "1", "models": [entry]}
+    front["budget"] = {"core": CORE}
     cards = {"1": model_card(model, share=LIMIT // 2)}
     return _write(page_text(_with_cards(checked_front(front), cards)), Path(output))
 

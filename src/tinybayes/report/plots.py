@@ -61,8 +61,8 @@ def plot(
     source
         The directory of a search; for structures and tables also a file of a network.
     name
-        ``"front"`` (error over memory, operations as area), ``"bits"`` (error over bits of a parameter),
-        ``"structure"`` or ``"cpt"`` (tables as heat maps).
+        ``"front"`` (error over flash, instructions as area; over parameters where programs are not priced),
+        ``"bits"`` (error over bits of a parameter), ``"structure"`` or ``"cpt"`` (tables as heat maps).
     output
         The file; its suffix is .svg, .pdf or .png.
     model
@@ -134,24 +134,25 @@ def _axes(width: float, height: float) -> tuple["Figure", Any]:
 
 
 def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
-    """Draw error over memory on logarithmic axes; the area of a mark grows with operations, the front is filled."""
+    """Draw error over memory on logarithmic axes; the area of a mark grows with its work, the front is filled."""
     figure, axes = _axes(width, 0.66 * width)
-    log = np.log([max(1, m["operations"] or 0) for m in models])
+    memory, work, words = _priced(models)
+    log = np.log([max(1, m[work] or 0) for m in models])
     share = (log - log.min()) / max(float(np.ptp(log)), 1e-9)
     floor = _floor(models)
     for family in _families(models):
         colour, mark = LOOKS.get(family, ("#8b939e", "o"))
         for front in (False, True):
             chosen = [i for i, m in enumerate(models) if m["family"] == family and m["on_front"] == front]
-            x = [max(1, models[i]["bits"]) for i in chosen]
+            x = [max(1, models[i][memory]) for i in chosen]
             y = [100 * max(models[i]["validation_error"], floor) for i in chosen]
             face = {"facecolor": colour, "edgecolor": "black"} if front else {"facecolor": "none", "edgecolor": colour}
             line = {"linewidth": 0.4 if front else 0.8, "alpha": 1.0 if front else 0.6, "zorder": 3 if front else 2}
             axes.scatter(x, y, s=12 + 90 * share[chosen], marker=mark, **face, **line)
         axes.scatter([], [], s=24, marker=mark, facecolor=colour, edgecolor="black", linewidth=0.4, label=_name(family))
-    x, y = _steps(models, floor)
+    x, y = _steps(models, floor, memory)
     axes.step(x, y, where="post", color="0.5", linewidth=0.7, zorder=1)
-    axes.set(xscale="log", yscale="log", xlabel="memory of the parameters (bits)", ylabel="validation error (%)")
+    axes.set(xscale="log", yscale="log", xlabel=words, ylabel="validation error (%)")
     _finish(axes)
     return figure
 
@@ -262,13 +263,20 @@ def _floor(models: list[dict[str, Any]]) -> float:
     return 0.5 * min((m["validation_error"] for m in models if m["validation_error"] > 0), default=0.002)
 
 
-def _steps(models: list[dict[str, Any]], floor: float) -> tuple[list[int], list[float]]:
+def _priced(models: list[dict[str, Any]]) -> tuple[str, str, str]:
+    """Return the fields of memory and work, and the title of an axis: those of programs, where all have them."""
+    if all(m["flash"] is not None for m in models):
+        return "flash", "instructions", "flash of the program (bytes)"
+    return "bits", "operations", "memory of the parameters (bits)"
+
+
+def _steps(models: list[dict[str, Any]], floor: float, memory: str) -> tuple[list[int], list[float]]:
     x: list[int] = []
     y: list[float] = []
-    for m in sorted(models, key=lambda m: (m["bits"], m["validation_error"])):
+    for m in sorted(models, key=lambda m: (m[memory], m["validation_error"])):
         height = 100 * max(m["validation_error"], floor)
         if not y or height < y[-1]:
-            x.append(max(1, m["bits"]))
+            x.append(max(1, m[memory]))
             y.append(height)
     return x, y
 

@@ -1,14 +1,21 @@
 "use strict";
-// The front: error over memory, operations as area; families that can be hidden; a budget that dims what does not fit.
+// The front: error over memory, work as area; families that can be hidden; a budget that dims what does not fit.
 (function (T) {
   const STEPS = 1000;  // of a slider; the last one means no limit
-  const LIMITS = ["bits", "operations"];
-  T.state = {chosen: null, hidden: new Set(), limits: {bits: Infinity, operations: Infinity}, error: "validation_error", colour: "family", frontOnly: false, group: null};
+  const LIMITS = ["memory", "work"];
+  // The price of a program on a core, and that of the parameters alone, as papers count it: names of fields, and words.
+  const PRICES = {program: {memory: "flash", work: "instructions"}, papers: {memory: "bits", work: "operations"}};
+  const NAMES = {flash: "Flash", instructions: "Instructions", bits: "Parameters", operations: "Operations"};
+  T.state = {chosen: null, hidden: new Set(), limits: {}, price: "program", error: "validation_error", colour: "family", frontOnly: false, group: null};
+  for (const field of Object.keys(NAMES)) T.state.limits[field] = Infinity;
   const range = {};
+  const field = (name) => PRICES[T.state.price][name];
+  const memoryOf = (model) => Math.max(1, model[field("memory")]), workOf = (model) => model[field("work")];
+  const sizeText = (value) => T.size(T.state.price === "program" ? 8 * value : value);
 
   const errorOf = T.errorOf = (model) => model[T.state.error];
   // What is not known fits only where there is no limit.
-  T.fits = (model) => LIMITS.every((name) => (model[name] ?? Infinity) <= T.state.limits[name]);
+  T.fits = (model) => LIMITS.every((name) => (model[field(name)] ?? Infinity) <= T.state.limits[field(name)]);
   const inGroup = (model) => T.state.group === null || model.group === T.state.group;
   T.visible = (model) => inGroup(model) && !T.state.hidden.has(model.family) && (!T.state.frontOnly || model.on_front);
 
@@ -16,8 +23,11 @@
     start(again) {
       const {models, budget} = T.data;
       if (models.every((model) => errorOf(model) === null)) T.state.error = "test_error";
+      const priced = models.every((model) => model.flash !== null);
+      if (!again || !priced) T.state.price = priced && (budget.flash || !(budget.bits || budget.operations)) ? "program" : "papers";
+      T.byId("price").hidden = !priced;
       measure();
-      for (const name of LIMITS) if (!again) T.state.limits[name] = budget[name] || Infinity;
+      if (!again) for (const name of Object.keys(T.state.limits)) T.state.limits[name] = budget[name] || Infinity;
       families();
       controls();
       T.byId("front-section").hidden = models.length < 2;
@@ -42,8 +52,9 @@
       T.redraw(T.byId("front-plot"));
       T.search.show();
       for (const name of LIMITS) {
-        const limit = T.state.limits[name];
-        const text = limit === Infinity ? "no limit" : name === "bits" ? T.size(limit) : T.count(limit);
+        const limit = T.state.limits[field(name)];
+        const text = limit === Infinity ? "no limit" : name === "memory" ? sizeText(limit) : T.count(limit);
+        T.byId(`budget-${name}-name`).textContent = NAMES[field(name)];
         T.byId(`budget-${name}-text`).textContent = text;
         T.byId(`budget-${name}`).setAttribute("aria-valuetext", text);
       }
@@ -54,8 +65,9 @@
 
   function measure() {
     for (const name of LIMITS) {
-      const values = T.data.models.filter(inGroup).map((model) => Math.max(1, model[name]));
-      range[name] = [Math.log(Math.min(...values)), Math.log(Math.max(...values))];
+      const known = T.data.models.filter(inGroup).map((model) => model[field(name)]).filter((value) => value !== null);
+      const values = known.length ? known.map((value) => Math.log(Math.max(1, value))) : [0];
+      range[name] = [Math.min(...values), Math.max(...values)];
     }
   }
 
@@ -80,14 +92,17 @@
   function controls() {
     for (const name of LIMITS) {
       const slider = T.byId(`budget-${name}`);
-      slider.value = toStep(name, T.state.limits[name]);
-      slider.oninput = () => { T.state.limits[name] = toLimit(name, +slider.value); T.front.show(); };
+      slider.value = toStep(name, T.state.limits[field(name)]);
+      slider.oninput = () => { T.state.limits[field(name)] = toLimit(name, +slider.value); T.front.show(); };
     }
     T.byId("budget").onsubmit = (event) => event.preventDefault();
     T.byId("budget-reset").onclick = () => {
-      for (const name of LIMITS) { T.state.limits[name] = Infinity; T.byId(`budget-${name}`).value = STEPS; }
+      for (const name of Object.keys(T.state.limits)) T.state.limits[name] = Infinity;
+      for (const name of LIMITS) T.byId(`budget-${name}`).value = STEPS;
       T.front.show();
     };
+    T.byId("price-kind").value = T.state.price;
+    T.byId("price-kind").onchange = (event) => { T.state.price = event.target.value; measure(); controls(); T.front.show(); };
     const kind = T.byId("error-kind");
     kind.value = T.state.error;
     for (const option of kind.options) option.disabled = T.data.models.every((model) => model[option.value] === null);
@@ -111,15 +126,15 @@
 
   function best() {
     const fitting = T.data.models.filter((model) => T.visible(model) && T.fits(model) && errorOf(model) !== null);
-    fitting.sort((a, b) => errorOf(a) - errorOf(b) || a.bits - b.bits || a.operations - b.operations);
+    fitting.sort((a, b) => errorOf(a) - errorOf(b) || memoryOf(a) - memoryOf(b) || workOf(a) - workOf(b));
     const box = T.byId("best");
     if (!fitting.length) {
       box.replaceChildren(T.make("strong", {}, "Nothing fits"), "Move a slider to the right, or show more families.");
       return;
     }
     const model = fitting[0];
-    const work = model.operations === null ? "" : `, ${T.count(model.operations)} operations`;
-    const price = `${T.percent(errorOf(model))} error, ${T.size(model.bits)}${work}`;
+    const work = workOf(model) === null ? "" : `, ${T.count(workOf(model))} ${field("work")}`;
+    const price = `${T.percent(errorOf(model))} error, ${sizeText(memoryOf(model))}${work}`;
     box.replaceChildren(
       T.make("span", {class: "quiet small"}, `Best of ${T.count(fitting.length)} that fit`),
       T.make("strong", {"data-id": model.id}, model.label), T.make("span", {}, price), T.make("br"),
@@ -135,23 +150,30 @@
     for (const onFront of [false, true]) traces.push(points(drawn.filter((model) => model.on_front === onFront), onFront, height));
     const chosen = drawn.filter((model) => model.id === T.state.chosen);
     traces.push({
-      x: chosen.map((model) => model.bits), y: chosen.map(height), mode: "markers", hoverinfo: "skip",
+      x: chosen.map(memoryOf), y: chosen.map(height), mode: "markers", hoverinfo: "skip",
       marker: {symbol: "circle-open", size: chosen.map((model) => diameter(model) + 13), color: T.css("--mark"), line: {width: 3}},
     });
-    const [low, high] = range.operations.map(Math.exp);
-    const area = high > low ? `The area of a mark grows with the operations of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
-    T.byId("front-key").textContent = area +
-      "Filled marks are on the front: no other model is at least as good in error, memory and operations. Choose a mark to look inside.";
+    const [low, high] = range.work.map(Math.exp);
+    const area = high > low ? `The area of a mark grows with the ${field("work")} of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
+    const tables = T.state.price === "program" && T.data.models.some((model) => model.tables_only) ? "Baselines without a program are shown by the size of their tables. " : "";
+    T.byId("front-key").textContent = area + tables +
+      "Filled marks are on the front: no other model is at least as good in error, memory and work. Choose a mark to look inside.";
     const fine = window.matchMedia("(pointer: fine)").matches;
-    const limits = T.state.limits.bits === Infinity ? [] : [{
-      type: "line", xref: "x", yref: "paper", x0: T.state.limits.bits, x1: T.state.limits.bits, y0: 0, y1: 1, line: {color: T.css("--mark"), dash: "dash", width: 1.5},
+    const limit = T.state.limits[field("memory")];
+    const limits = limit === Infinity ? [] : [{
+      type: "line", xref: "x", yref: "paper", x0: limit, x1: limit, y0: 0, y1: 1, line: {color: T.css("--mark"), dash: "dash", width: 1.5},
     }];
     const error = T.state.error === "test_error" ? "test error (%)" : "validation error (%)";
     return {traces, layout: {
-      xaxis: T.axis(Object.assign({title: {text: "memory of the parameters (bits)"}, fixedrange: !fine}, logAxis(drawnAll((m) => Math.max(1, m.bits)), 1.35))),
+      xaxis: T.axis(Object.assign({title: {text: memoryTitle()}, fixedrange: !fine}, logAxis(drawnAll(memoryOf), 1.35))),
       yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.3))),
-      shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: `${T.state.error} ${T.state.group}`,
+      shapes: limits, dragmode: fine ? "zoom" : false, margin: {l: 56, r: 14, t: 16, b: 46}, uirevision: `${T.state.error} ${T.state.group} ${T.state.price}`,
     }};
+  }
+
+  function memoryTitle() {
+    const core = T.data.budget.core ? `, ${T.plain(String(T.data.budget.core))}` : "";
+    return T.state.price === "program" ? `flash of the program (bytes${core})` : "memory of the parameters (bits)";
   }
 
   const drawnAll = (value) => T.data.models.filter((model) => inGroup(model) && errorOf(model) !== null).map(value);
@@ -182,35 +204,38 @@
   }
 
   function diameter(model) {
-    const [low, high] = range.operations;
-    const share = high > low ? (Math.log(Math.max(1, model.operations)) - low) / (high - low) : 0.3;
+    const [low, high] = range.work;
+    const known = high > low && workOf(model) !== null;
+    const share = known ? (Math.log(Math.max(1, workOf(model))) - low) / (high - low) : 0.3;
     return Math.sqrt(60 + 560 * share);
   }
 
   function points(models, onFront, height) {
-    const byOperations = T.state.colour === "operations";
+    const byWork = T.state.colour === "work";
     const marker = {
       symbol: models.map((model) => T.look(model.family)[1] + (onFront ? "" : "-open")),
       size: models.map((model) => diameter(model) * (onFront ? 1 : 0.8)),
       opacity: models.map((model) => model.id === T.state.chosen ? 1 : !T.fits(model) ? 0.2 : onFront ? 0.95 : 0.55),
-      color: models.map((model) => byOperations ? Math.log10(Math.max(1, model.operations)) : T.look(model.family)[0]),
+      color: models.map((model) => byWork ? Math.log10(Math.max(1, workOf(model))) : T.look(model.family)[0]),
       line: onFront ? {width: 1, color: T.css("--text")} : {width: 1.5},
     };
-    if (byOperations) {
-      const [low, high] = range.operations.map((value) => value / Math.LN10);
+    if (byWork) {
+      const [low, high] = range.work.map((value) => value / Math.LN10);
       const ticks = [low, (low + high) / 2, high];
       Object.assign(marker, {colorscale: "Viridis", cmin: low, cmax: Math.max(high, low + 0.1), showscale: onFront,
-        colorbar: {thickness: 12, outlinewidth: 0, title: {text: "operations", side: "right"}, tickvals: ticks, ticktext: ticks.map((tick) => short(10 ** tick))}});
+        colorbar: {thickness: 12, outlinewidth: 0, title: {text: field("work"), side: "right"}, tickvals: ticks, ticktext: ticks.map((tick) => short(10 ** tick))}});
     }
     return {
-      x: models.map((model) => Math.max(1, model.bits)), y: models.map(height), mode: "markers", marker, cliponaxis: false,
+      x: models.map(memoryOf), y: models.map(height), mode: "markers", marker, cliponaxis: false,
       customdata: models.map((model) => model.id), text: models.map(hover), hovertemplate: "%{text}<extra></extra>",
     };
   }
 
   function hover(model) {
     const lines = [`<b>${T.plain(T.cut(model.label, 60))}</b>`, `${T.percent(errorOf(model))} error`];
-    lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits)`);
+    if (model.flash !== null) lines.push(`${T.size(8 * model.flash)} of flash${model.tables_only ? " for tables only" : ""}`);
+    if (model.instructions !== null) lines.push(`${T.count(model.instructions)} instructions`);
+    lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits) of parameters`);
     for (const name of ["operations", "parameters"]) if (model[name] !== null) lines.push(`${T.count(model[name])} ${name}`);
     if (!T.fits(model)) lines.push("does not fit the budget");
     return lines.join("<br>");
@@ -220,8 +245,8 @@
   function steps(models, height) {
     const x = [], y = [];
     let least = Infinity;
-    for (const model of models.filter(T.fits).sort((a, b) => a.bits - b.bits || height(a) - height(b))) {
-      if (height(model) < least) { least = height(model); x.push(Math.max(1, model.bits)); y.push(least); }
+    for (const model of models.filter(T.fits).sort((a, b) => memoryOf(a) - memoryOf(b) || height(a) - height(b))) {
+      if (height(model) < least) { least = height(model); x.push(memoryOf(model)); y.push(least); }
     }
     return {x, y, mode: "lines", line: {shape: "hv", color: T.css("--quiet"), width: 1.2}, opacity: 0.7, hoverinfo: "skip"};
   }

@@ -14,8 +14,8 @@
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
       ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
-      ["memory", `${T.size(model.bits)} (${T.count(model.bits)} bits)`], ["operations", T.count(model.operations)],
-      ["multiplications", T.count(model.multiplications)], ["parameters", T.count(model.parameters)], ["file", model.file || ""],
+      ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
+      ["operations", T.count(model.operations)], ["multiplications", T.count(model.multiplications)], ["file", model.file || ""],
       ...(card ? card.facts.filter(([name]) => !["features", "classes"].includes(name)) : []),
     ]);
     T.facts(T.byId("settings"), settings);
@@ -33,6 +33,18 @@
     if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code);
     T.redraw();
   };
+
+  // What the program takes on a core, from raw values to a label; of a baseline only the tables are known.
+  function program(model) {
+    if (model.flash === null) return [];
+    const core = T.data.budget.core ? ` on ${T.data.budget.core}` : "";
+    if (model.tables_only) return [["flash of its tables", T.size(8 * model.flash)]];
+    const time = model.microseconds === null ? "" : `, ${T.number(model.microseconds)} µs`;
+    return [
+      [`flash${core}`, `${T.count(model.flash)} B`], ["RAM", `${T.count(model.ram)} B and ${T.count(model.stack)} B of stack`],
+      ["a prediction", model.instructions === null ? "" : `${T.count(model.instructions)} instructions${time}`],
+    ];
+  }
 
   // Names that models have in common are kept once in the page; put them where they belong.
   function unpacked(card) {

@@ -6,10 +6,14 @@
     {key: "label", name: "Model", words: true},
     {key: "validation_error", name: "Validation", text: T.percent},
     {key: "test_error", name: "Test", text: T.percent},
-    {key: "bits", name: "Memory", text: T.size},
+    {key: "flash", name: "Flash", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
+    {key: "stack", name: "Stack", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
+    {key: "instructions", name: "Instructions", text: T.count},
+    {key: "microseconds", name: "Time (µs)", text: T.count},
+    {key: "bits", name: "Parameters", text: T.size},
     {key: "operations", name: "Operations", text: T.count},
     {key: "multiplications", name: "Multiplications", text: T.count},
-    {key: "parameters", name: "Parameters", text: T.count},
+    {key: "parameters", name: "Entries", text: T.count},
     {key: "on_front", name: "Front", text: (yes) => yes ? "yes" : ""},
   ];
   let order = {key: null, sign: 1};

@@ -90,7 +90,7 @@
       note.textContent = crashed ? "The same command resumes it." : "Errors on test rows are known now. The same command continues the search.";
     }
     const best = progress.best;
-    if (best) parts.push(`best so far ${T.percent(best.error)} error in ${T.size(best.bits)}: ${best.label}`);
+    if (best) parts.push(`best so far ${T.percent(best.error)} error in ${T.size(best.flash ? 8 * best.flash : best.bits)}: ${best.label}`);
     text.textContent = parts.join(" · ");
   }
 
