@@ -131,3 +131,20 @@ def integer_scores(net: BayesNet, X: np.ndarray) -> tuple[np.ndarray, int]:
                 score = narrow(score + message(root, 0))
             out[r, c] = score
     return out, fraction
+
+
+def with_gaps(X: np.ndarray, share: float, seed: int = 0) -> np.ndarray:
+    """Rows in which a share of all entries is missing."""
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, -1, X)
+
+
+def with_more_and_more_gaps(X: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Complete rows, and the same with a twentieth, half and all of the entries missing."""
+    return np.vstack([X, *(with_gaps(X, share, seed) for share in (0.05, 0.5, 1.0))])
+
+
+def codes_of(X: np.ndarray, states: list[int], largest: int, seed: int = 0) -> np.ndarray:
+    """The rows with any code that is not a state where a value is missing."""
+    generator = np.random.default_rng(seed)
+    other = generator.integers(np.array(states), largest + 1, X.shape)
+    return np.where(X < 0, np.where(generator.random(X.shape) < 0.5, largest, other), X)

@@ -142,3 +142,14 @@ def _chosen(kinds: list[np.ndarray], share: list[float], hostile: np.ndarray, rn
     which = rng.choice(len(share), len(hostile), p=share)
     which = np.where(rng.random(len(hostile)) < hostile, which, len(share))
     return np.choose(which, kinds)
+
+
+def plain_rows(
+    variables: Sequence[Variable], rng: np.random.Generator, rows: int, raw: str, share: float
+) -> np.ndarray:
+    """Draw values that are states or lie between cut points; a share of them is missing."""
+    values = np.array([_inside(variable, rng, rows) for variable in variables]).T.reshape(rows, len(variables))
+    gaps = rng.random(values.shape) < share
+    if raw == "int":
+        return np.where(gaps, LOWEST, np.floor(values)).astype(np.int32)
+    return np.where(gaps, np.nan, values).astype(np.float32)

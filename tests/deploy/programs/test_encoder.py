@@ -85,6 +85,17 @@ def test_without_gaps_every_code_is_a_state(tmp_path, target):
     assert (codes < [v.cardinality for v in variables]).all()
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("raw", ["float", "int"])
+@pytest.mark.parametrize("encoding", [Cuts([]), Grid(-8, 4, 1)], ids=["cuts", "grid"])
+def test_one_interval(tmp_path, encoding, raw, gaps):
+    """A missing value once got the code 0, and there were functions and variables without a use."""
+    variables = (Variable.from_encoding("a", encoding), Variable.from_encoding("b", encoding))
+    values = np.array([[0, np.nan], [np.nan, 7]] if raw == "float" else [[0, LOWEST], [LOWEST, 7]])
+    codes = codes_in_c(tmp_path, make_features(variables, raw, gaps=gaps), values)
+    assert codes.tolist() == ([[0, -1], [-1, 0]] if gaps else [[0, 0], [0, 0]])
+
+
 def test_keys_are_in_the_order_of_numbers():
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-45, 0.0, 1e-45, 1.5, 1e30, np.inf], dtype=np.float32)
     keys = float_keys(numbers)

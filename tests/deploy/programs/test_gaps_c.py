@@ -9,7 +9,7 @@ import pytest
 from test_encoder import rows_around, variables_of
 from test_net_c import SPECIAL
 
-import gap_oracle
+import gaps as oracle
 from c_host import SANITIZERS, labels_and_codes
 from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
@@ -22,7 +22,6 @@ from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.cpp import to_cpp
 from tinybayes.deploy.programs.gaps import FAR, LOGARITHM, POWER, make_forest
 from tinybayes.deploy.programs.plan import LOG_ADD_ERROR, make_plan
-from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import BayesNet, Categories, Fixed, Float, Inputs, Integers, NeuralNet, Variable
@@ -82,9 +81,9 @@ def make_cases():
     nets = networks() | {f"net {key}": net for key, net in neural_nets().items()}
     for i, (key, net) in enumerate(nets.items()):
         complete = (rows_of if isinstance(net, NeuralNet) else every_state)(net, rows=12)
-        X = gap_oracle.rows_with_gaps(complete[:40], seed=i)
+        X = oracle.with_more_and_more_gaps(complete[:40], seed=i)
         states = [v.cardinality for v in net.variables]
-        codes = gap_oracle.codes_of(X, states, make_plan(net, gaps=True).features.missing, seed=i)
+        codes = oracle.codes_of(X, states, make_plan(net, gaps=True).features.missing, seed=i)
         cases[key] = Case(f"net{i}", net, X, codes)
     return cases
 
@@ -131,7 +130,7 @@ def test_python_says_what_the_specification_says(key):
     rows = np.random.default_rng(0).permutation(len(case.X))[: 3 if len(case.net.variables) > 20 else 12]
     classes = case.net.target.cardinality
     if classes <= 30:
-        np.testing.assert_array_equal(case.exact[rows], gap_oracle.scores(case.net, case.X[rows]))
+        np.testing.assert_array_equal(case.exact[rows], oracle.integer_scores(case.net, case.X[rows])[0])
 
 
 def encoded(kind, make, seed):
@@ -215,13 +214,6 @@ def test_names_of_features_do_not_collide_with_constants():
     header = to_c(net, name="net", gaps=False)["net.h"]
     assert "NET_MISSING = 0," in header
     assert "NET_FRACTION = 1 " in header
-
-
-def test_circuits_sum_out_missing_values_in_any_case():
-    from zoo import hand_circuit
-
-    with pytest.raises(TinybayesError, match="gaps: expected a classifier with this option"):
-        to_c(hand_circuit(), gaps=False)
 
 
 def test_slots_are_as_large_as_the_widest_feature_of_each_depth():

@@ -60,7 +60,7 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     if features.has_keys:
         body = (*dialect.float_bits, size, *gap, f"return {SIGN.format('size')};")
         functions.append(Function("key", "int32_t", ("float value",), body, KEY))
-    if features.of_kind(Grid, Integers, Categories):
+    if features.of_kind(Integers, Categories) or any(features.gaps or grid.count > 1 for _, grid in features.grids()):
         body = (*dialect.float_bits, size, *gap, *SHIFT.splitlines(), f"return {SIGN.format('m')};")
         functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
     return functions
@@ -84,13 +84,14 @@ def _number(name: str, values: Sequence[int], *, signed: bool = False) -> tuple[
 def _cuts(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
     """Count the cut points that are not above a value."""
     keys, lists = features.lists
-    if not len(keys):
-        return ["(void)value;", "x[i] = 0;"], []
+    value = "key(value[i])" if features.raw == "float" else "value[i]"
+    if not len(keys):  # one interval, but a missing value is still missing
+        known = [f"const int32_t v = {value};", f"x[i] = {_known(features, 'v == INT32_MIN', '0')};"]
+        return known if features.gaps else ["(void)value;", "x[i] = 0;"], []
     table = Array("cut", keys)
     begin, arrays = _number("cut_begin", [lists[i][0] for i in indices])
     counts = [lists[i][1] for i in indices]
     count, more = _number("cut_count", counts)
-    value = "key(value[i])" if features.raw == "float" else "value[i]"
     compared = "(v >> 16)" if features.short else "v"
     search = [f"while (s < n && {compared} >= cut[b + s]) {{", "    ++s;", "}"]
     if bisects(counts):
@@ -127,8 +128,11 @@ def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Arra
     else:
         q, missing = [f"const int32_t q = value[i]{'' if shift == '0' else f' >> {shift}'};"], "value[i] == INT32_MIN"
     code = f"(s < {top} ? ({features.state})s : ({features.state}){top})"
-    if top == "0U":  # one interval
-        return ([*q, f"x[i] = {_known(features, missing, '0')};"] if features.gaps else ["x[i] = 0;"]), arrays
+    if top == "0U":  # one interval, but a missing value is still missing
+        if not features.gaps:
+            return ["(void)value;", "x[i] = 0;"], []
+        known = f"x[i] = {_known(features, missing, '0')};"
+        return ([*q, known], arrays) if features.raw == "float" else ([known], [])
     lines = [
         *q,
         f"const uint32_t s = q < {first} ? 0U : (uint32_t)q - (uint32_t){first};",

@@ -46,8 +46,8 @@ class Features:
 
     @property
     def has_keys(self) -> bool:
-        """Whether raw values are compared with cut points as floats."""
-        return self.raw == "float" and bool(self.of_kind(Cuts))
+        """Whether the bits of floats are compared: with cut points, or with those of a missing value."""
+        return self.raw == "float" and any(self.gaps or self.variables[i].cardinality > 1 for i in self.of_kind(Cuts))
 
     @cached_property
     def cuts(self) -> tuple[np.ndarray | None, ...]:
