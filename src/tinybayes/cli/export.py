@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tinybayes.cli._console import print_json, say, show
+from tinybayes.cli._console import print_json, say, show, watched
 from tinybayes.cli._options import Json, ModelFile
 from tinybayes.errors import TinybayesError, error
 
 if TYPE_CHECKING:
     from tinybayes.deploy.export import Files
     from tinybayes.deploy.measure import Measurement
+    from tinybayes.infer.calibration import Calibration
     from tinybayes.infer.scores import Classifier
     from tinybayes.model import Cost
 
@@ -23,7 +24,13 @@ NEXT = {
     "onnx": "python -c \"import onnxruntime as o; print(o.InferenceSession('{out}/{name}.onnx').get_inputs()[0])\"",
     "verilog": "iverilog -g2001 -o {name}_tb {out}/{name}.v {out}/{name}_tb.v && vvp {name}_tb",
 }
-ERRORS = {"test_error": "Error on test rows", "error": "Error", "training_error": "Error on the training rows"}
+ERRORS = {
+    "test_error": "Error on test rows",
+    "validation_error": "Error on validation rows",
+    "error": "Error",
+    "training_error": "Error on the training rows",
+}
+CALIBRATED = ("c", "cpp", "arduino")  # targets with probabilities and margins
 ROWS = 256  # that a board predicts when it is measured
 
 
@@ -45,6 +52,24 @@ def export(
     complete: Annotated[
         bool, typer.Option("--no-gaps", help="Leave out the code for missing values: rows must be complete.")
     ] = False,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Of c, cpp, arduino: rows with the class, none of them trained on, that calibrate probabilities.",
+        ),
+    ] = None,
+    reject_error: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="State the margin that leaves at most this error, 0.02 for instance, in the rows it keeps.",
+        ),
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--no-extras", help="Of c, cpp, arduino: write only what a prediction needs.")
+    ] = False,
     query: Annotated[
         str | None, typer.Option(help="Of a circuit: the variable to ask for; by default the class.")
     ] = None,
@@ -65,9 +90,12 @@ def export(
     if output.exists() and not output.is_dir():
         raise error("a directory", str(output), where="--output", remedy="name another")
     classifier = read_classifier(model)
+    calibration = _calibration(classifier, model, to, validation, reject_error)
     options: dict[str, Any] = {
         **_circuit_options(classifier, query, arithmetic),
         **({"gaps": False} if complete else {}),
+        **({"extras": False} if bare else {}),
+        **({} if calibration is None else {"calibration": calibration}),
     }
     chosen = _name_of(model) if name is None else name
     files = make(classifier, to, name=chosen, raw=raw, note=_note(model), **options)
@@ -78,10 +106,13 @@ def export(
         sizes = {file: len(content) for file, content in files.items()}
         price = model_cost(classifier).to_dict()
         figures: dict[str, Any] = {"target": to, "name": chosen, "files": sizes, "cost": price}
+        figures |= {} if calibration is None else {"calibration": calibration.to_metadata()}
         print_json(figures | ({"boards": [_figures(b) for b in boards]} if measured else {}), output)
         return
     show(_table(files))
     say(f"Price: {model_cost(classifier)}.")
+    if calibration is not None:
+        say(calibration.sentence())
     if boards:
         show(_board_table(boards, model_cost(classifier)))
     if page is not None:
@@ -99,6 +130,38 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
         where = ", ".join(f"--{key}" for key in options)
         raise error("a circuit", "another model", where=where, remedy="leave it out: the class is predicted")
     return options
+
+
+def _calibration(
+    model: "Classifier", path: Path, to: str, validation: Path | None, reject: float | None
+) -> "Calibration | None":
+    """Calibrate on a table of validation rows; without one, take what a search stored in the file of the model."""
+    from tinybayes.data.readers import as_table
+    from tinybayes.data.tables import EncodedTable
+    from tinybayes.deploy.files.native import load_metadata
+    from tinybayes.infer.calibration import ERRORS, calibrate, from_metadata
+    from tinybayes.model import Circuit
+
+    if to not in CALIBRATED or isinstance(model, Circuit):
+        for option, value in (("--validation", validation), ("--reject-error", reject)):
+            if value is not None:
+                got = "a circuit" if isinstance(model, Circuit) else to
+                raise error(
+                    f"a classifier and --to {' or '.join(CALIBRATED)}", got, where=option, remedy="leave it out"
+                )
+        return None
+    if validation is not None:
+        with watched(as_table(validation), "calibrating") as source:
+            rows = EncodedTable(source, model.variables, model.target)
+            found: Calibration | None = calibrate(model, rows, errors=(*ERRORS, *([] if reject is None else [reject])))
+    else:
+        found = from_metadata(load_metadata(path)) if path.suffix == ".tb" else None
+    if reject is None:
+        return found
+    if found is None:
+        remedy = "give a table of rows with the class that the model was not trained on"
+        raise error("--validation TABLE", "none", where="--reject-error", remedy=remedy)
+    return found.rejecting(reject)
 
 
 def _name_of(path: Path) -> str:

@@ -65,6 +65,9 @@ def export(
     options
         Of some targets only: ``query`` and ``arithmetic`` of circuits, ``checks`` of Verilog, and ``gaps`` of
         classifiers in all but Verilog: False leaves out the code for missing values, and rows must be complete.
+        In C, C++ and Arduino also, for classifiers, ``calibration``, the result of
+        `tinybayes.infer.calibration.calibrate`, and ``extras``: False leaves out all functions that no prediction
+        needs.
 
     Returns
     -------

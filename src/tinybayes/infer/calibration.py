@@ -74,6 +74,14 @@ class Calibration:
             return "calibrated margins"
         return f"at least {self.best:.4g}, the smallest error that a margin leaves in {self.rows:,} validation rows"
 
+    def sentence(self) -> str:
+        """Say what the validation rows gave."""
+        said = f"Temperature {self.temperature:.4g}, fitted on {self.rows:,} validation rows."
+        if self.chosen is not None:
+            shares = f"{100 * self.chosen.rejected:.2f} % of them; {100 * self.chosen.error:.2f} % of the others"
+            said += f" The margin rejects {shares} are wrong."
+        return said
+
     def to_metadata(self) -> dict[str, Any]:
         """Return the calibration as a JSON object."""
         figures = asdict(self)

@@ -14,6 +14,7 @@ from typing import Any
 from tinybayes import __version__
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
+from tinybayes.infer.calibration import calibration_metadata
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
@@ -144,10 +145,21 @@ def _entry(
     if outcome.model is not None:
         entry["file"] = f"models/{run.key}.tb"
         metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
+        metadata |= _calibration(run, views, directory)
         save(outcome.model, directory / entry["file"], metadata=metadata)
         test = views.by_name[view_of(run.setting)].test
         entry |= page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
     return entry
+
+
+def _calibration(run: Run, views: Views, directory: Path) -> dict[str, Any]:
+    """Calibrate with the model of the search, which has not seen the validation rows."""
+    from tinybayes.deploy import read_classifier
+
+    if not run.saved:
+        return {}
+    model = read_classifier(directory / "trials" / f"{run.key}.tb")
+    return {"calibration": calibration_metadata(model, views.rows(view_of(run.setting))[1])}
 
 
 def described(run: Run, price: Price, front: bool, budget: Budget) -> dict[str, Any]:
