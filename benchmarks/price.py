@@ -2,7 +2,7 @@
 
 Run it as ``python benchmarks/price.py`` with Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
 Programs that were measured before, and whose C is the same, are not measured again. The coefficients are fitted to
-every second program of each family; errors are reported on the others. ``--count 0`` calibrates circuits only, whose
+every second program of each family, and to the first 48 circuits; errors are reported on the others. ``--count 0`` calibrates circuits only, whose
 coefficients are fitted after those of all other programs.
 """
 
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from harness import provenance
-from price_circuits import FIRST, circuit_rows, draw_circuit
+from price_circuits import FIRST, FITTED, circuit_rows, draw_circuit
 from price_page import write_page
 from price_programs import FAMILIES, draw, rows_of
 from scipy.optimize import nnls
@@ -47,6 +47,7 @@ GUESS = {
     "spilled12": (0.5, 0.5), "spilled8": (0.5, 0.5),
     "circuit_integer": (400, 100), "circuit_float": (800, 100), "circuit_integer_raw": (20, 20),
     "circuit_float_raw": (20, 20), "circuit_integer_wide": (6, 1), "circuit_float_wide": (6, 1),
+    "circuit_integer_loop": (16, 5), "circuit_float_loop": (16, 5),
     **{f"circuit_{a}_{kind}": (1, n) for a in ("integer", "float") for kind, n in (
         ("evaluation", 50), ("step", 20), ("indicator", 15), ("parameter", 15), ("slot", 15), ("multiply", 40),
         ("multiply_zero", 40), ("add", 40), ("add_zero", 15), ("add_one", 40))},
@@ -200,8 +201,8 @@ def calibrate_circuits(document: Figures, count: int) -> None:
         count_circuit(make_circuit_plan(model, **options), circuit_rows(model, options, seed))
         for seed, (model, options, _) in drawn.items()
     ]
-    for i, program in enumerate(programs):  # every second one of each kind
-        program["fitted"] = i // 3 % 2 == 0
+    for program in programs:  # the others were drawn when the kinds of operations had been chosen
+        program["fitted"] = program["seed"] < FIRST + FITTED
     fitted = [i for i, p in enumerate(programs) if p["fitted"]]
     for core in CORES:
         figures = [programs[i]["cores"][core]["measured"] for i in fitted]
@@ -215,7 +216,7 @@ def calibrate_circuits(document: Figures, count: int) -> None:
 
 def main(
     count: Annotated[int, typer.Option(help="Number of classifiers; 0 keeps their results and coefficients.")] = 240,
-    circuits: Annotated[int, typer.Option(help="Number of circuits.")] = 48,
+    circuits: Annotated[int, typer.Option(help="Number of circuits.")] = 84,
 ) -> None:
     """Measure, calibrate, and write the results."""
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}

@@ -14,6 +14,7 @@ from tinybayes.model import Circuit, Dataset, Variable
 FAMILIES = ("naive", "tree", "codebook", "float")
 WORK = 12_000  # edges times states of the query, at most: the emulated boards are slow
 FIRST = 1000  # the first seed
+FITTED = 48  # circuits that coefficients are fitted to
 ROWS = 8  # that are measured
 
 

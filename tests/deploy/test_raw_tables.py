@@ -8,9 +8,13 @@ import pandas as pd
 import pytest
 
 from c_host import labels_and_codes
+from circuit_host import CircuitCase, run_c
 from tinybayes import export, learn_classifier, predict_codes, quantize, read_dataset, tie
 from tinybayes.data.encode import as_texts, encode_frame
+from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.encoding import make_features
+from tinybayes.infer import integer_posterior
+from tinybayes.learn import learn_circuit
 from tinybayes.model import Categories, Fixed
 from tinybayes.model.encoding import LOWEST
 
@@ -61,3 +65,25 @@ def test_every_row_gets_the_label_of_python(tmp_path, name, structure):
         missing = np.iinfo(make_features(model.variables, None, gaps=True).state.removesuffix("_t")).max
         np.testing.assert_array_equal(np.where(seen == missing, -1, seen), codes)
         np.testing.assert_array_equal(labels, predict_codes(model, codes), err_msg=form)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore::tinybayes.errors.TinybayesWarning")
+@pytest.mark.parametrize("name", ["contraceptive", "german", "phoneme", "splice", "vowel"])
+def test_circuits_give_every_row_the_posterior_of_python(tmp_path, name):
+    train, test = (pd.read_csv(TABLES / f"{name}.{part}.csv.gz") for part in ("train", "test"))
+    rng = np.random.default_rng(0)
+    gaps = {column: test[column].astype(object).where(rng.random(len(test)) >= 0.05) for column in test.columns[:-1]}
+    both = pd.concat([test.astype(object), test.assign(**gaps)], ignore_index=True)
+    learned = learn_circuit(read_dataset(train, target="label"), max_edges=1500).circuit
+    for form, circuit in (("float", learned), ("tied", tie(learned, levels=16).model)):
+        directory = tmp_path / form
+        directory.mkdir()
+        case = CircuitCase("m", circuit, raw_rows(both, make_circuit_plan(circuit).features))
+        ((labels, possible, posterior, codes),) = run_c(directory, [case])
+        np.testing.assert_array_equal(codes[:, :-1], encode_frame(both, circuit.variables))
+        wanted, states = integer_posterior(circuit, codes, len(circuit.nodes) - 1)
+        np.testing.assert_array_equal(posterior, wanted, err_msg=form)
+        np.testing.assert_array_equal(labels, states)
+        assert possible.all()
+        assert (labels != predict_codes(circuit, codes[:, :-1])).sum() == 0

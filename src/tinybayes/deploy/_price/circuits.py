@@ -31,11 +31,13 @@ def count_circuit(plan: CircuitPlan, codes: np.ndarray | None = None, *, most: i
     if not len(rows):
         run["nothing"] = np.nan
     wide = max(array.values.itemsize for array in program.arrays if array.name in ("begin", "operand")) > 1
-    written[f"circuit_{plan.arithmetic}_wide"] += wide
-    # The codes of a row, and frames whose size does not depend on the circuit.
-    codes_bytes = len(plan.variables) * np.dtype(plan.features.state.removesuffix("_t")).itemsize
-    arrays = -(-codes_bytes // 4) * 4 if plan.features.value else 0
-    frames = {f"circuit_{plan.arithmetic}": 1.0, f"circuit_{plan.arithmetic}_raw": float(bool(plan.features.value))}
+    own = f"circuit_{plan.arithmetic}"
+    looped = float(plan.states > 2)  # a loop of one turn is written out, and needs no counter
+    written |= {f"{own}_wide": float(wide), f"{own}_loop": looped}
+    # The codes of a row, in a frame that ends at eight bytes; other frames do not depend on the circuit.
+    row_bytes = len(plan.variables) * np.dtype(plan.features.state.removesuffix("_t")).itemsize
+    arrays = -(-row_bytes // 8) * 8 if plan.features.value else 0
+    frames = {own: 1.0, f"{own}_raw": float(bool(plan.features.value)), f"{own}_loop": looped}
     tables = table_bytes(reversed(program.arrays))  # the compiler writes the last table first
     return Counts(tables, written, run, arrays, frames, ram=plan.memory_bytes)
 
