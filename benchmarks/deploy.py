@@ -57,7 +57,7 @@ def main(
         for name in () if page_only else data or DATA:
             table = load(name)
             if only != "peers":
-                started = ours(name, table, kept, 5.0 if quick else seconds, pool, 2 if quick else 8)
+                started = ours(name, table, kept, 5.0 if quick else seconds, pool, quick)
                 measure_all(file, name, table, "ours", started, {"seconds": seconds})
             if only != "ours":
                 measure_all(file, name, table, "peers", peers(table, quick, pool), {})

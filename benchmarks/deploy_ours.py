@@ -1,7 +1,11 @@
-"""Our models of `deploy.py`: found by a short search on the training rows, exported, measured from raw rows."""
+"""Our models of `deploy.py`: found by a short search on the training rows or trained for a fixed number of steps.
+
+They are exported and measured from raw rows. Nets of fixed work are there because a search stops by the clock: on a
+busy machine it trains few.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
@@ -9,11 +13,13 @@ import numpy as np
 import pandas as pd
 from deploy_tables import LABEL, Table
 from harness import Figures
+from sklearn.model_selection import train_test_split
 
-from tinybayes import explore
+from tinybayes import QuantizedNetClassifier, explore
 from tinybayes.cost import model_cost
 from tinybayes.data.encode import as_texts, encode_column, encode_frame
-from tinybayes.deploy import load
+from tinybayes.deploy import load, save
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.deploy.measure import Measurement, measure
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.encoding import Features, make_features
@@ -29,6 +35,8 @@ from tinybayes.search.families import FAMILIES
 OTHERS = ("conv", "circuit", "tree", "forest")  # images only; another interface; not exported
 POINTS = 8  # models of a front that are measured
 BOARDS = ("m0+", "m4")
+NETS = (((), 3), ((16,), 4), ((48,), 4))  # hidden units and bits of a weight
+STEPS, BATCH = 12_000, 50  # mini-batches and their rows
 Model = BayesNet | NeuralNet
 
 
@@ -59,17 +67,43 @@ def spread(front: list[Figures], count: int) -> list[Figures]:
     return [front[i] for i in places]
 
 
-def ours(name: str, table: Table, folder: Path, seconds: float, pool: Executor, points: int = POINTS) -> Iterator:
-    """Search, then start the measurements; yield for each model a function that waits for its figures."""
+def fit_nets(name: str, table: Table, folder: Path, steps: int) -> list[Figures]:
+    """Train nets of a few sizes, unless the folder holds them; a fit without a fifth of the rows is validated."""
+    X, y = table.train[table.features], table.train[LABEL]
+    part, held_out = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
+    entries = []
+    for hidden, bits in NETS:
+        words = f"dense {hidden[0]}" if hidden else "linear"
+        file = folder / name / "nets" / f"{words}, {bits} bits.tb"
+        if not file.exists():
+            fitted = []
+            for rows in (part, np.arange(len(y))):
+                epochs = max(1, steps * BATCH // len(rows))
+                net = QuantizedNetClassifier(bits=bits, hidden=hidden, epochs=epochs, batch_size=BATCH, random_state=0)
+                fitted.append(net.fit(X.iloc[rows], y.iloc[rows]))
+            wrong = 1 - float(fitted[0].score(X.iloc[held_out], y.iloc[held_out]))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            save(fitted[1].model_, file, metadata={"validation_error": wrong})
+        about = {"label": f"{words}, {bits} bits, fixed work,", "file": f"nets/{file.name}", "id": "fixed"}
+        entries.append(about | load_metadata(file) | {"settings": {"hidden": hidden, "bits": bits, "steps": steps}})
+    return entries
+
+
+def ours(
+    name: str, table: Table, folder: Path, seconds: float, pool: Executor, quick: bool = False
+) -> Iterator[Callable[[], Figures]]:
+    """Search and fit, then start the measurements; yield for each model a function that waits for its figures."""
     names: set[str] = set()
-    for entry in spread(search(name, table, folder, seconds), points):
-        title = f"tinybayes: {entry['label'].rsplit(',', 1)[0]}, {entry['bytes']:,} B"
-        title += f" ({entry['id'][:4]})" if title in names else ""
-        names.add(title)
+    entries = spread(search(name, table, folder, seconds), 2 if quick else POINTS)
+    for entry in [*entries, *fit_nets(name, table, folder, 100 if quick else STEPS)]:
         model = load(folder / name / entry["file"])
         assert isinstance(model, BayesNet | NeuralNet)
-        about = {"model": title, "ours": True, "validation_error": entry["validation_error"]}
-        about |= {"bits": int(model_cost(model).bits), "settings": entry["settings"]}
+        bits = int(model_cost(model).bits)
+        title = f"tinybayes: {entry['label'].rsplit(',', 1)[0]}, {-(-bits // 8):,} B"
+        title += f" ({entry['id'][:4]})" if title in names else ""
+        names.add(title)
+        about = {"model": title, "ours": True, "validation_error": entry["validation_error"], "bits": bits}
+        about["settings"] = entry["settings"]
         started = start(model, table, pool)
         yield lambda about=about, model=model, started=started: about | finish(model, table, started)
 

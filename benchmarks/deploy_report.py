@@ -1,5 +1,6 @@
 """Tables and sentences of `deploy.py`: every point, and for each of a peer which of ours is at least as good."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,12 @@ OURS = (
     *("rows with gaps: error %", "M0+ instructions", "mismatches"),
 )
 WORDS = ("model", "peer's model", "no worse of ours", "data", "library")
+COUNTED = (
+    "How many of the peers' models are dominated: one of ours is at least as good in error, flash and instructions. In "
+    "brackets how many of ours a peer's model dominates. Ours are exported without gap code, because the peers have "
+    "none; the columns beside count the same with it:"
+)
+BEST = "The model of each library with the lowest validation error:"
 Axes = tuple[float, float, float]
 
 
@@ -70,6 +77,17 @@ def mismatches(result: Figures, data: str) -> tuple[int, int, int, int]:
     wrong = [r["mismatches"] for r in theirs]
     own = sum(r[part]["mismatches"] for r in mine for part in (*PROGRAMS, "gaps"))
     return own, sum(w > 0 for w in wrong), len(wrong), max(wrong, default=0)
+
+
+def agreement(result: Figures) -> str:
+    """Say on how many rows C differs from Python."""
+    found = [mismatches(result, data) for data in complete(result)]
+    count = sum(len(points(result, data)[0]) for data in complete(result))
+    own, some, peers = (sum(f[i] for f in found) for i in range(3))
+    return (
+        f"Mismatches between Python and C in our {count} models, over all test rows, with and without gap code and for "
+        f"rows with gaps, on both cores: {own:,}. {some} of the peers' {peers} exports differ from Python in some rows."
+    )
 
 
 def findings(result: Figures) -> Iterator[str]:
@@ -189,7 +207,14 @@ def write_page(result: Figures, page: Path) -> None:
 
 def written(result: Figures) -> str:
     """Return the part of the page that is written here."""
-    return BEGIN + "\n".join([*origin(result), "", *counts(result)]) + "\n" + END
+    lines = [
+        *(f"- {line}" for line in origin(result)),
+        "",
+        "The model of each library with the lowest validation error:",
+        "",
+    ]
+    lines += [*most_accurate(result), "", *textwrap.wrap(COUNTED, 140), "", *counts(result), ""]
+    return BEGIN + "\n".join([*lines, *textwrap.wrap(agreement(result), 140)]) + "\n" + END
 
 
 def origin(result: Figures) -> Iterator[str]:
@@ -197,9 +222,12 @@ def origin(result: Figures) -> Iterator[str]:
     for side, words in (("ours", "Ours"), ("peers", "The peers'")):
         runs = [about[side] for about in result["data"].values() if side in about]
         commits = ", ".join(dict.fromkeys(str(run["commit"]) for run in runs))
-        found = f"{words}: `{runs[0]['command']}`, seed 0, {runs[0]['date'][:10]}, commit {commits}, "
+        seconds = {run["seconds"] for run in runs if "seconds" in run}
+        search = f"searches of {max(seconds):g} s, seed 0, " if seconds else ""
         yield (
-            found + f"{runs[0]['cores']} cores of {runs[0]['cpu']}, {sum(run['minutes'] for run in runs):.0f} minutes."
+            f"{words}: `python benchmarks/deploy.py --only {side}`, {search}{max(run['date'] for run in runs)[:10]}, "
+            f"commit {commits}, {runs[0]['cores']} cores of {runs[0]['cpu']}, load up to "
+            f"{max(run['load_after'] for run in runs):.0f}"
         )
 
 
@@ -213,8 +241,8 @@ def _origin(name: str, about: Figures) -> Iterator[str]:
             search = f", searches of {run['seconds']:g} s with seed 0" if "seconds" in run else ""
             yield (
                 f"  - {side}: {run['date']}, `{run['command']}`{search}, commit {run['commit']}, {run['minutes']} "
-                f"minutes on {run['cores']} cores of {run['cpu']}, load {run['load_before']:.1f} to {run['load_after']:.1f}, "
-                f"Python {run['python']}, {versions}"
+                f"minutes on {run['cores']} cores of {run['cpu']}, load {run['load_before']:.1f} to "
+                f"{run['load_after']:.1f}, Python {run['python']}, {versions}"
             )
 
 
