@@ -106,7 +106,7 @@ def test_convert_goes_there_and_back(place):
 @pytest.mark.exhaustive
 def test_demo_searches_shows_the_trade_off_and_writes_c_and_a_report(tmp_path):
     shown = run("demo", "--time", "10s", cwd=tmp_path).stdout
-    for text in ("The front", "validation", "operations", "Chosen:", "Now try", "tinybayes explore"):
+    for text in ("The front", "validation", "instructions", "Chosen:", "Now try", "tinybayes explore"):
         assert text in shown
     place = tmp_path / "demo"
     found = json.loads((place / "front.json").read_text())

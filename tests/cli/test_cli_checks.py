@@ -87,9 +87,34 @@ def test_an_error_out_of_reach_ends_with_code_3_and_keeps_the_results(folder):
 
 def test_no_model_within_the_budget_ends_with_code_3(folder):
     told = run(*SEARCH, "small", "--budget", "1B", cwd=folder, code=3)
+    assert told.stderr.startswith("error: budget: expected a budget of about ")
+    told = run(*SEARCH, "small", "--budget-parameters", "1B", cwd=folder, code=3)
     assert told.stderr.startswith("error: budget: expected a budget of at least ")
     told = run(*SEARCH, "small", "--max-ops", "1", cwd=folder, code=3)
     assert told.stderr.startswith("No model was found within the budget; the closest takes ")
+
+
+def test_the_chosen_program_is_priced_for_the_core(folder):
+    limits = ("--budget", "4kB", "--max-ram", "2kB", "--max-latency", "5ms", "--core", "m4", "--clock", "100MHz")
+    told = run(*SEARCH, "m4", *limits, cwd=folder).stdout
+    front = json.loads((folder / "m4" / "front.json").read_text())
+    chosen = next(model for model in front["models"] if model["id"] == front["chosen"])
+    assert (front["budget"]["core"], front["budget"]["flash"], front["budget"]["clock"]) == ("cortex-m4", 4000, 1e8)
+    assert f"{chosen['flash']:,} B of flash" in told.replace("\n", " ")
+    assert chosen["flash"] <= 4000
+    shown = json.loads(run("info", "m4", "--core", "m4", "--clock", "100MHz", "--json", cwd=folder).stdout)
+    for name in ("flash", "ram", "stack", "instructions"):
+        assert shown["program"][name] == chosen[name]
+    assert shown["program"]["microseconds"] == pytest.approx(chosen["microseconds"], abs=0.02)
+    assert "Program on cortex-m0+" in run("info", "m4", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--budget", "4bit"), ("--max-ram", "much"), ("--max-latency", "5"), ("--clock", "fast"), ("--core", "z80")],
+)
+def test_limits_without_a_meaning_are_refused(folder, option, value):
+    fails(*SEARCH, "bad", option, value, cwd=folder, message=option.removeprefix("--"))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
 from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
-from tinybayes.search.front import choose, closest, pareto, ranks, shortfall
+from tinybayes.search.front import choose, closest, on_front, pareto, ranks, shortfall
 from tinybayes.search.study import Run, Store
 from tinybayes.search.titles import TITLES
 from tinybayes.search.trials import carry_out
@@ -172,6 +172,28 @@ def test_choice_is_the_most_accurate_within_the_budget_or_the_cheapest_that_is_g
     assert choose(runs, Budget(bits=500, error=0.03)) is None
 
 
+def test_of_equally_accurate_runs_the_cheaper_program_is_chosen():
+    runs = [
+        run_of("wide", 0.1, 800, loss=0.50),
+        run_of("small", 0.1, 200, loss=0.54),
+        run_of("sure", 0.1, 900, loss=0.49),
+    ]
+    assert choose(runs, Budget()).key == "small"
+    assert choose([*runs, run_of("best", 0.09, 2000, loss=3.0)], Budget()).key == "best"
+    unsure = run_of("unsure", 0.1, 100, loss=0.9)  # its probabilities are far worse
+    assert choose([*runs, unsure], Budget()).key == "small"
+
+
+def test_tables_without_a_program_beat_no_program_and_are_not_chosen_for_flash():
+    runs = [run_of("program", 0.1, 800), run_of("tables", 0.1, 200, saved=False, tables_only=True)]
+    runs += [run_of("more", 0.1, 900, saved=False, tables_only=True), run_of("worse", 0.1, 850)]
+    assert on_front(runs).tolist() == [True, True, False, False]
+    circuit = run_of("circuit", 0.05, 200, tables_only=True)
+    assert choose([*runs, circuit], Budget(flash=900)).key == "program"
+    assert choose([*runs, circuit], Budget(bits=900)).key == "circuit"
+    assert "whose program can be priced" in shortfall(circuit, "C", Budget(flash=900))
+
+
 @pytest.mark.parametrize(
     ("limits", "key", "said"),
     [
@@ -202,7 +224,7 @@ def test_what_misses_the_limits_by_the_least_is_named(limits, key, said):
         ({"bits": -1}, "budget, bits: expected at least 1"),
     ],
 )
-def test_limits_that_mean_nothing_are_refused(limits, said):
+def test_errors_and_limits_of_the_papers_that_mean_nothing_are_refused(limits, said):
     with pytest.raises(TinybayesError, match=said):
         Budget(**limits)
     assert Budget(error=0.0).error == 0
