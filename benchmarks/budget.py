@@ -97,10 +97,12 @@ def main() -> None:
     known = {(line["data"], line["budget"]): line for line in document["lines"]}
     for name, budget in [] if options.page else [(n, b) for n in options.data for b in options.budget]:
         line = searched(name, budget, options.seconds, options.seed)
-        known[name, budget] = line | {"load": round(os.getloadavg()[0], 1)}
+        about = provenance(["numpy", "jax", "optuna"])
+        made = {"date": about["date"], "commit": about["commit"], "load": round(os.getloadavg()[0], 1)}
+        known[name, budget] = line | made
         print(json.dumps(line), flush=True)
         order = sorted(known.values(), key=lambda one: (DATA.index(one["data"]), BUDGETS.index(one["budget"])))
-        document = {"about": provenance(["numpy", "jax", "optuna"]), "lines": order}
+        document = {"about": about, "lines": order}
         options.output.write_text(json.dumps(document, indent=1) + "\n")
     if options.output == RESULTS:
         write_page(document["lines"])
