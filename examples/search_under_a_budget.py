@@ -1,4 +1,4 @@
-"""Search all model families for the most accurate classifier of handwritten digits in 4 kB of parameters."""
+"""Search all model families for the most accurate classifier of handwritten digits in 4 kB of flash."""
 
 import sys
 import tempfile
@@ -16,5 +16,5 @@ result = tb.explore(train, "target", output=folder, test=test, budget="4kB", sec
 
 print("the front, from the smallest model to the most accurate one:")
 for point in result.front:
-    print(f"  {point['bits']:>7,} bits  {100 * point['validation_error']:5.2f} % validation error  {point['family']}")
+    print(f"  {point['flash']:>7,} B  {100 * point['validation_error']:5.2f} % validation error  {point['family']}")
 print("chosen:", result.chosen["label"])
