@@ -85,8 +85,13 @@ def test_export(place, tmp_path, target):
         assert "Error on test rows: 25.00 %." in (tmp_path / "net.h").read_text()
 
 
-def test_verilog_and_options_of_circuits_are_refused(place):
-    fails("export", "net.tb", "--to", "verilog", "-o", "out", cwd=place, message="neural nets are written in C")
+def test_verilog(place, tmp_path):
+    out = run("export", "net.tb", "--to", "verilog-pipelined", "-o", tmp_path, cwd=place).stdout
+    assert f"iverilog -g2001 -o net_tb {tmp_path}/net.v {tmp_path}/net_tb.v && vvp net_tb" in " ".join(out.split())
+    fails("export", "net.tb", "--to", "verilog", "--raw", "int", "-o", "out", cwd=place, message="no raw measurements")
+
+
+def test_options_of_circuits_are_refused(place):
     fails("export", "net.tb", "--query", "f 0", "-o", "out", cwd=place, message="--query: expected a circuit")
 
 

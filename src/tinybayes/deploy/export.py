@@ -48,8 +48,7 @@ def export(
     Parameters
     ----------
     model
-        A classifier; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit, and for all but Verilog
-        a neural net.
+        A classifier or a neural net; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit.
     to
         The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"`` or
         ``"verilog-pipelined"``.

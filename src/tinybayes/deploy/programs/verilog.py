@@ -6,9 +6,11 @@ import numpy as np
 
 from tinybayes.deploy.programs.names import check_name, plain
 from tinybayes.deploy.programs.plan import TablePlan, Term, make_table_plan, rows_with_every_state
+from tinybayes.deploy.programs.verilog_net import net_to_verilog
+from tinybayes.deploy.programs.verilog_ports import Ports, side_by_side
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_log_joint
-from tinybayes.model import BayesNet, Fixed
+from tinybayes.model import BayesNet, Fixed, NeuralNet
 
 MAX_ROWS = 2**16  # of one table, and
 MAX_ENTRIES = 2**22  # of all of them: more belongs into a memory, not into logic
@@ -110,6 +112,8 @@ def to_verilog(
     if raw != "none":
         remedy = "leave --raw out, and give the module states"
         raise error("no raw measurements in Verilog", repr(raw), where="raw", remedy=remedy)
+    if isinstance(net, NeuralNet):
+        return net_to_verilog(net, name=name, note=note, pipelined=pipelined, checks=checks)
     plan = make_table_plan(net)
     if plan.values is None:
         remedy = "quantise the model: fit --training hybrid --bits 4, or tie --levels 16"
@@ -179,10 +183,8 @@ class _Module:
         self.codes = np.unique(np.concatenate([terms.rows.reshape(-1), terms.entries]))
         self.bits = max(1, int(self.codes.max(initial=0)).bit_length())
         self.size = plan.reach.bit_length() + 1  # of a sum, with its sign
-        self.label = max(1, (terms.classes - 1).bit_length())
-        self.width = [max(1, (k - 1).bit_length()) for k in terms.states]  # of a feature
-        self.low: list[int] = (np.cumsum(self.width) - self.width).tolist()  # the first bit of a feature in x
-        self.inputs = max(1, sum(self.width))  # bits of x
+        self.ports = Ports(plan.variables, plan.target, self.size)
+        self.label = self.ports.label
 
     def text(self, name: str, note: str) -> str:
         """Write the module."""
@@ -202,32 +204,19 @@ class _Module:
         """Return the rows that are always added, the classes side by side."""
         terms, worth = self.plan.terms, self.plan.worth
         start = worth(terms.constant).sum(axis=0) + worth(terms.common_constant).sum()
-        return self._side_by_side((-start if self.fixed else start).tolist())
-
-    def _side_by_side(self, sums: list[int]) -> int:
-        return sum((value % 2**self.size) << self.size * c for c, value in enumerate(sums))
+        return side_by_side((-start if self.fixed else start).tolist(), self.size)
 
     def _address(self, term: Term) -> str:
         """Write the features of a table side by side, which is an address without any multiplication."""
-        parts = [f"x[{self.low[f]} +: {self.width[f]}]" for f, _ in term.steps]
+        parts = [f"x[{self.ports.low[f]} +: {self.ports.width[f]}]" for f, _ in term.steps]
         return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
 
     def _head(self, name: str, note: str) -> str:
-        lines = [*self.plan.facts(note), "x holds the states side by side:"]
-        for v, low, width in zip(self.plan.variables, self.low, self.width, strict=True):
-            lines.append(f"  x[{low + width - 1}:{low}]  {plain(v.name)}, {v.cardinality} states")
-        lanes = f"class c is scores[{self.size} * c +: {self.size}]"
-        lines.append(f"scores holds signed numbers of {self.size} bits; {lanes}.")
-        lines += [f"{c}: {plain(s)}" for c, s in enumerate(self.plan.target.states)]
-        clock = ""
+        clock, more = [], []
         if self.netlist.pipelined:
-            clock = "    input wire clk,\n"
-            lines.append(f"A row with every clock; its answer is there after {self.netlist.levels} clocks.")
-        return "".join(f"// {line}\n" for line in lines) + (
-            f"module {name} (\n{clock}    input wire [{self.inputs - 1}:0] x,\n"
-            f"    output wire [{self.label - 1}:0] label,\n"
-            f"    output wire [{self.classes * self.size - 1}:0] scores\n);\n"
-        )
+            clock = ["input wire clk"]
+            more = [f"A row with every clock; its answer is there after {self.netlist.levels} clocks."]
+        return self.ports.head(name, self.plan.facts(note), more, clock)
 
     def _roms(self) -> str:
         terms = self.plan.terms
@@ -240,7 +229,7 @@ class _Module:
         width, at, shift = self.bits * rows.shape[1], np.zeros(len(rows), dtype=np.int64), 0
         for f, stride in reversed(term.steps):
             at += np.arange(len(rows)) // stride % self.plan.terms.states[f] << shift
-            shift += self.width[f]
+            shift += self.ports.width[f]
         of = ", ".join(plain(self.plan.net.variables[f].name) for f, _ in term.steps)
         out = f"\n    // {of}\n    function [{width - 1}:0] {name};\n"
         out += f"        input [{shift - 1}:0] at;\n        case (at)\n"
@@ -276,12 +265,7 @@ class _Module:
 
     def test_bench(self, name: str, rows: np.ndarray, scores: np.ndarray) -> str:
         """Write the test bench, which compares the module, whose text was written, with the scores of Python."""
-        lines, size, count = "", self.size, len(rows)
-        for i, (x, right) in enumerate(zip(rows.tolist(), scores.tolist(), strict=True)):
-            packed = sum(code << low for code, low in zip(x, self.low, strict=True))
-            lines += f"        row[{i}] = {self.inputs}'h{packed:x};\n"
-            lines += f"        right_label[{i}] = {self.label}'d{int(np.argmax(right))};\n"
-            lines += f"        right_scores[{i}] = {size * len(right)}'h{self._side_by_side(right):x};\n"
+        ports, count = self.ports, len(rows)
         clock, port, more, wait, guard, row = "", "", "", "            x = row[i];\n", "", "i"
         if self.netlist.pipelined:
             late = self.netlist.levels - 1
@@ -292,12 +276,12 @@ class _Module:
             name=name,
             count=count,
             last=count - 1,
-            x=self.inputs - 1,
-            label=self.label - 1,
-            scores=size * self.classes - 1,
+            x=ports.inputs - 1,
+            label=ports.label - 1,
+            scores=ports.outputs - 1,
             clock=clock,
             port=port,
-            rows=lines,
+            rows=ports.right(rows.tolist(), scores.tolist()),
             more=more,
             step=f"{wait}            #1;\n" + CHECK.format(name=name, guard=guard, i=row),
         )
