@@ -42,6 +42,7 @@ def main(
     only: Annotated[str | None, typer.Option(help="ours or peers: the other points of the last run stay.")] = None,
     seconds: Annotated[float, typer.Option(help="Of each of our searches.")] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
+    jobs: Annotated[int, typer.Option(help="Boards emulated at a time.")] = os.cpu_count() or 1,
     models: Annotated[Path | None, typer.Option(help="Folder that keeps our searches for the next run.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for deploy.json and deploy.md.")] = None,
     page_only: Annotated[
@@ -52,7 +53,7 @@ def main(
     warnings.simplefilter("ignore")
     folder = output or (Path(tempfile.gettempdir()) if quick else HERE / "results")
     file = folder / "deploy.json"
-    with tempfile.TemporaryDirectory() as unkept, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as unkept, ThreadPoolExecutor(jobs) as pool:
         kept = models or Path(unkept)
         for name in () if page_only else data or DATA:
             table = load(name)
