@@ -2,8 +2,8 @@
 
 Run it as ``python benchmarks/price.py`` with Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
 Programs that were measured before, and whose C is the same, are not measured again. The coefficients are fitted to
-every second program of each family, and to the first 48 circuits; errors are reported on the others. ``--count 0`` calibrates circuits only, whose
-coefficients are fitted after those of all other programs.
+every second program of each family, then those that only circuits have to the first 48 circuits; errors are reported
+on the others. ``--count 0`` calibrates circuits only.
 """
 
 import hashlib

@@ -167,7 +167,7 @@ def test_circuits_are_measured(arithmetic, raw):
     known[:15][np.random.default_rng(0).random((15, 5)) < 0.4] = -1
     texts = to_c(circuit, name="net", arithmetic=arithmetic, raw="float")
     rows = make_features(circuit.nodes, "float").values(known) if raw else np.where(known < 0, 255, known)
-    (found,) = measure(texts, "net", rows, raw=raw, boards=["m0+"])
+    (found,) = measure(texts, "net", rows, raw=raw, boards=["m0+"], repeat=1)
     posterior, states = integer_posterior(circuit, known, 4)
     if arithmetic == "integer":
         np.testing.assert_array_equal(found.scores, posterior)

@@ -114,7 +114,7 @@ def test_tables_and_memory_take_the_bytes_of_the_compiler(circuit, options, tmp_
 
 
 @emulated
-@pytest.mark.parametrize("form", [Fixed(3, 1), Float(32)], ids=str)
+@pytest.mark.parametrize("form", [Fixed(3, 1), pytest.param(Float(32), marks=pytest.mark.exhaustive)], ids=str)
 def test_prices_are_close_to_measurements(form):
     circuit = mixed_circuit(form)
     codes = np.random.default_rng(1).integers(0, circuit.cardinalities, (8, 5))
