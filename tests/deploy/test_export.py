@@ -6,7 +6,8 @@ from tinybayes import TinybayesError, export
 from tinybayes.deploy.export import TARGETS
 from zoo import naive_bayes
 
-OWN = {"query": ("c",), "arithmetic": ("c",), "checks": ("verilog", "verilog-pipelined")}
+OWN = {"checks": ("verilog", "verilog-pipelined")}
+OWN |= dict.fromkeys(("query", "arithmetic", "calibration", "extras"), ("c", "cpp", "arduino"))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -255,6 +255,6 @@ def test_micropython_scales_each_input_by_its_own(tmp_path, multiplier, center):
     np.testing.assert_array_equal(labels, case.exact.argmax(axis=1))
 
 
-def test_models_are_named_by_sixteen_digits():
+def test_models_are_named_by_twelve_digits():
     for net in (classifier("naive", Fixed(3, 1)), neural_nets.neural_net((3,))):
-        assert re.search(r"Model [0-9a-f]{16}\.", to_c(net, name="net")["net.c"])
+        assert re.search(r"Model [0-9a-f]{12}\.", to_c(net, name="net")["net.c"])

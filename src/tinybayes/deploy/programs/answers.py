@@ -95,12 +95,12 @@ def _decide(plan: Plan) -> Function:
         ahead = "s[best] > s[c] ? s[best] - s[c] : 0.0F"
     else:
         kind, most, ahead = "uint32_t", "0x7FFFFFFFU", "(uint32_t)s[best] - (uint32_t)s[c]"
-    closer = block("if (c != best && gap < least)", ["least = gap;"])
+    closer = block("if (c != best && behind < least)", ["least = behind;"])
     body = (
         f"{kind} least = {most};",
         "unsigned c, best = 0;",
         *_find_best(plan.classes),
-        *loop("c", plan.classes, [f"const {kind} gap = {ahead};", *closer]),
+        *loop("c", plan.classes, [f"const {kind} behind = {ahead};", *closer]),
         f"*ahead = {'' if kind == 'float' else '(int32_t)'}least;",
         "return best;",
     )
@@ -127,9 +127,9 @@ def _predict_or(plan: Plan, dialect: Dialect) -> Function:
         "unsigned label;",
         *([f"{prefix}encode(value, x);"] if raw else []),
         f"{prefix}scores(x, s);",
-        "label = decide(s, &ahead);",
-        *([f"label = {prefix}predict(x);"] if rounds else []),
-        f"return ahead < least ? otherwise : ({plan.label})label;",
+        *(["(void)decide(s, &ahead);", f"label = {prefix}predict(x);"] if rounds else ["label = decide(s, &ahead);"]),
+        *block("if (ahead < least)", ["return otherwise;"]),
+        f"return ({plan.label})label;",
     )
     row = f"const {raw} value[{width}]" if raw else codes_parameter(plan)
     doc = PREDICT_OR.format(row="raw measurements" if raw else "a row")
