@@ -3,9 +3,10 @@
     python tests/fuzz/raw_rows.py --rows 1000000 -o tests/fuzz/results.json
 
 Rows hold any bits: NaNs of all payloads, infinities, denormals, neighbours of all cut points, integers of 32 bits. Each
-must get the codes, scores and label of Python; `predict` and `scores` also get codes that are no states. Rows and codes
-lie in memory of exactly their size, so that a sanitizer sees a read beyond them. A finding is reproduced by its seed,
-program and number: `--program 7 --first 3 --rows 100000` repeats the fourth part of program 7.
+must get the codes, scores and label of Python; functions of codes also get codes that are no states, and must give the
+scores, label, margin and probabilities of Python. Rows and codes lie in memory of exactly their size, so that a
+sanitizer sees a read beyond them. A finding is reproduced by its seed, program and number: `--program 7 --first 3
+--rows 100000` repeats the fourth part of program 7.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from raw_values import expected_codes, float_rows, int_rows, numbers_of  # noqa:
 from tinybayes.deploy.programs.c import to_c  # noqa: E402
 from tinybayes.deploy.programs.plan import TablePlan, make_plan  # noqa: E402
 from tinybayes.infer import class_scores  # noqa: E402
+from tinybayes.infer.fixed_probabilities import fixed_probabilities, make_scale, score_margins  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402
 from tinybayes.infer.neural_net import net_scores  # noqa: E402
 
@@ -51,18 +53,30 @@ int main(int argc, char **argv)
     {value} *v = malloc({features} * sizeof *v);
     {state} *x = malloc({features} * sizeof *x);
     {score} *s = malloc({classes} * sizeof *s);
+    uint16_t *q = malloc({classes} * sizeof *q);
+    {score} margin;
     int32_t label;
     (void)argv;
+    if (p_selftest()) {{
+        return 3;
+    }}
     if (argc > 1) {{ /* codes */
         while (fread(x, sizeof *x, {features}, stdin) == {features}) {{
             label = (int32_t)p_predict(x);
             p_scores(x, s);
+            p_probabilities(x, q);
+            margin = p_score_margin(x);
             fwrite(&label, sizeof label, 1, stdout);
             fwrite(s, sizeof *s, {classes}, stdout);
+            fwrite(q, sizeof *q, {classes}, stdout);
+            fwrite(&margin, sizeof margin, 1, stdout);
         }}
     }} else {{
         while (fread(v, sizeof *v, {features}, stdin) == {features}) {{
             label = (int32_t)p_predict_raw(v);
+            if ((int32_t)p_predict_or(v, 0, 0) != label) {{
+                return 4; /* no margin is below zero */
+            }}
             p_encode(v, x);
             p_scores(x, s);
             fwrite(&label, sizeof label, 1, stdout);
@@ -73,6 +87,7 @@ int main(int argc, char **argv)
     free(v);
     free(x);
     free(s);
+    free(q);
     return 0;
 }}
 """
@@ -100,15 +115,15 @@ class Built:
 
     def run(self, rows: np.ndarray, *, codes: bool) -> np.ndarray:
         """Return labels, codes and scores of rows, or of rows of codes."""
-        fields: list[Any] = [
-            ("label", "i4"),
-            ("codes", self.state, rows.shape[1:]),
-            ("scores", self.score, (self.plan.classes,)),
-        ]
+        fields: list[Any] = [("label", "i4"), ("scores", self.score, (self.plan.classes,))]
+        if codes:
+            fields += [("probabilities", "u2", (self.plan.classes,)), ("margin", self.score)]
+        else:
+            fields.insert(1, ("codes", self.state, rows.shape[1:]))
         done = subprocess.run([self.path, *(["codes"] if codes else [])], input=rows.tobytes(), capture_output=True)
         if done.returncode:
             raise ReportError(f"exit code {done.returncode}: {done.stderr.decode(errors='replace')[:2000]}")
-        found = np.frombuffer(done.stdout, dtype=[field for field in fields if not (codes and field[0] == "codes")])
+        found = np.frombuffer(done.stdout, dtype=fields)
         if len(found) != len(rows):
             raise ReportError(f"answers to {len(found):,} of {len(rows):,} rows")
         return found
@@ -183,6 +198,9 @@ def try_codes(built: Built, rng: np.random.Generator, rows: int) -> Counter[str]
         given = np.where(rng.random(given.shape) < 0.3, any_bits, given)
     found = built.run(np.ascontiguousarray(given, dtype=built.state), codes=True)
     wrong = wrong_answers(built, np.where(given < states, given, -1), found)
+    scale = make_scale(built.plan.nats)
+    wrong |= (found["probabilities"] != fixed_probabilities(found["scores"], scale)).any(axis=1)
+    wrong |= found["margin"] != score_margins(found["scores"])
     return Counter(code_rows=rows, mismatches=int(wrong.sum()))
 
 
@@ -231,6 +249,7 @@ def main() -> int:
             "programs": len(chosen),
             "programs_with_gaps": gaps,
             "rows_of_each": options.rows,
+            "compared": "codes, labels, scores, margins and probabilities",
             **{key: total[key] for key in ("rows", "complete", "entries", "missing", "code_rows", "mismatches")},
             "reports": said,
             "seed": options.seed,
