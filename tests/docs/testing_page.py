@@ -30,6 +30,10 @@ TEXT = """# Testing
 - **Real data.** Tests that need public data sets read them from `TINYBAYES_DATA` and are skipped without it.
 - **Other libraries.** `tests/peers` compares our answers with pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime.
 - **Fuzzing.** {fuzz} See [Fuzzing](fuzzing.md).
+- **Hostile rows.** {raw_rows} See [Fuzzing](fuzzing.md#raw-rows).
+- **Gaps.** `tests/deploy/programs/test_contract_gaps.py` exports 75 Bayesian classifiers and 32 neural nets to C, C++,
+  Arduino, MicroPython and ONNX, and gives them rows with gaps in 5 % of the entries, coded and raw: every label and
+  score is that of Python. `tests/deploy/test_raw_tables.py` does this in C with 12 real tables.
 - **Faults.** {faults} See [Faults tried](faults.md).
 
 ## Coverage
@@ -104,6 +108,7 @@ def page() -> str:
     """Return the text of the page."""
     coverage, mutation = _read("coverage.json"), _read("mutation/results.json")
     fuzz, faults = _read("fuzz/results.json"), _read("faults/results.json")
+    raw = fuzz["raw_rows"]["gcc"]
     inputs = sum(found["inputs"] for found in fuzz["readers"].values())
     held = sum(found["outcome"] == "held" for found in faults["faults"].values())
     total = coverage["total"]
@@ -124,6 +129,9 @@ def page() -> str:
     minutes = sum(mutation["seconds"].values()) / 60
     return TEXT.format(
         fuzz=f"Every file reader gets damaged inputs, {inputs:,} in the last run.",
+        raw_rows=f"{raw['programs']} exported classifiers got {raw['rows_of_each']:,} raw rows each under sanitizers: "
+        f"any bits, and values next to all cut points. There were {raw['mismatches']} mismatches with Python, and "
+        f"{raw['reports']} reports of sanitizers.",
         faults=f"Tests kill processes, fill disks and lose workers for real; {kinds}.",
         coverage=f"The suite covers **{total['percent_covered']:.1f} %** of lines and branches together: {figures} "
         f"(coverage.py {coverage['coverage']}, {coverage['date']}).",
