@@ -181,7 +181,7 @@ def front_table(result: "Exploration") -> object:
 
     core = result.document["budget"]["core"]
     table = Table(title=f"The front: no other model found is better in error, flash and instructions ({core})")
-    for name in ("model", "validation", "test", "flash, B", "instructions", "parameters, B"):
+    for name in ("model", "validation", "test", "flash, B", "instructions"):
         table.add_column(name, justify="left" if name == "model" else "right")
     shown = result.front
     if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
@@ -195,7 +195,6 @@ def front_table(result: "Exploration") -> object:
             tested,
             f"{model['flash']:,}",
             "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
-            f"{model['bytes']:,}",
         )
     return table
 

@@ -72,7 +72,7 @@ class Budget:
     @property
     def of_program(self) -> bool:
         """Whether there is a limit on the program."""
-        return not self.flash is self.ram is self.microseconds is None
+        return any(limit is not None for limit in (self.flash, self.ram, self.microseconds))
 
     @property
     def limited(self) -> bool:

@@ -15,7 +15,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import Family, Listed, Sampled, Setting, describe, family_of
 from tinybayes.search.families.family import Effort
-from tinybayes.search.front import finalists, most_accurate, ranks
+from tinybayes.search.front import finalists, fits, most_accurate, ranks
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
@@ -263,7 +263,7 @@ class Search:
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
             effort = Effort(STEPS[rung], self.patience, final=True, core=self.budget.core)
             running.append((group, self.crew.submit(settings, effort)))
-            while len(running) >= self.crew.count and not stopped():
+            while len(running) >= self.crew.count and not stopped() and self.elapsed < 1.3:
                 running = gather(running, finish, until=time.monotonic() + 0.5)
                 self._tell(RETRAINING)
         while running and not stopped() and self.elapsed < 1.3:
@@ -276,7 +276,7 @@ class Search:
             return
         runs = list(self.store.runs.values())
         if len(runs) != self.looked_at:
-            self.best = most_accurate([r for r in runs if self.budget.allows(r.price)])
+            self.best = most_accurate([r for r in runs if fits(r, self.budget)])
             self.looked_at = len(runs)
         gone = time.monotonic() - self.began
         state = State(len(runs), gone, max(0.0, self.seconds - gone), self.best, phase)

@@ -56,7 +56,7 @@ def on_front(runs: "Sequence[Run]") -> np.ndarray:
 def finalists(runs: "Sequence[Run]", budget: Budget) -> "list[Run]":
     """Return the runs that are worth retraining: the front, the best within the budget first."""
     front = [run for run, best in zip(runs, on_front(runs), strict=True) if best]
-    within = sorted((r for r in runs if _fits(r, budget)), key=_quality)
+    within = sorted((r for r in runs if fits(r, budget)), key=_quality)
     best = [run] if (run := choose(runs, budget)) is not None else []
     order = [*best, *within[:3], *sorted(front, key=lambda r: (not budget.allows(r.price), _quality(r)))]
     unique = {run.key: run for run in order}
@@ -65,7 +65,7 @@ def finalists(runs: "Sequence[Run]", budget: Budget) -> "list[Run]":
 
 def choose(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
     """Return the most accurate deployable run within the budget; or, given an error, the cheapest that reaches it."""
-    within = [r for r in runs if _fits(r, budget)]
+    within = [r for r in runs if fits(r, budget)]
     if budget.error is not None:
         good = [r for r in within if r.error <= budget.error]
         return min(good, key=lambda r: (*_price(r), r.error), default=None)
@@ -95,7 +95,7 @@ def shortfall(run: "Run | None", label: str, budget: Budget) -> str:
     if not budget.allows(run.price):
         price = _taken(run, budget)
         return f"No model was found within the budget; the closest takes {price}: {label}. Allow more, or drop columns."
-    if not _fits(run, budget):
+    if not fits(run, budget):
         return f"No model whose program can be priced was found within the budget; the closest is {label}."
     wanted, reached = (f"{100 * share:.4g} %" for share in (budget.error or 0.0, run.error))
     remedy = "Give the search more time or a larger budget, or allow more errors."
@@ -118,7 +118,7 @@ def _taken(run: "Run", budget: Budget) -> str:
     return estimated + told
 
 
-def _fits(run: "Run", budget: Budget) -> bool:
+def fits(run: "Run", budget: Budget) -> bool:
     """Tell whether a run can be deployed within the budget; what has only tables priced may have a larger program."""
     return run.saved and budget.allows(run.price) and not (run.price.tables_only and budget.of_program)
 

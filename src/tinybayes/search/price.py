@@ -36,14 +36,12 @@ class Price:
         return microseconds_of(self.instructions, self.core, clock)
 
 
-def price_of(
-    model: BayesNet | Circuit | NeuralNet | None, cost: Cost, core: str, *, raw: str | None = None, rows: int = FEW
-) -> Price:
+def price_of(model: BayesNet | Circuit | NeuralNet | None, cost: Cost, core: str, *, rows: int = FEW) -> Price:
     """Price a model and its program; a model without a program, or one that cannot be priced, by its tables."""
     program: ProgramCost | None = None
     if model is not None:
         try:
-            program = program_cost(model, core, raw=raw, most=rows)
+            program = program_cost(model, core, most=rows)
         except TinybayesError:
             program = None
     tables = cost.bytes if program is None else program.tables

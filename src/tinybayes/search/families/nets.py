@@ -121,10 +121,13 @@ class Nets(Sampled):
         return cost + Cost(bits=16 * features * scaled)
 
     def smallest_flash(self, views: Views, core: str) -> int:
-        """Return the bytes of a network with one-bit weights and at most one hidden unit in each layer."""
-        least = {"bits": 1, "activation": "sign", "inputs": "shared"}
-        hidden = [1] * self.depths(views)[0]
-        return self.skeleton(least, hidden, views, Budget(core=core)).flash
+        """Return the bytes of a network of few bits with one hidden unit in each layer."""
+        least, most = self.depths(views)
+        prices = [
+            self.skeleton({"bits": bits, "activation": "sign"}, [1] * layers, views, Budget(core=core))
+            for bits, layers in product((1, 4), range(least, most + 1))
+        ]
+        return min(price.flash for price in prices)
 
     def describe(self, setting: Setting) -> str:
         """Name widths, bits and activation."""
