@@ -60,7 +60,7 @@ Drawn = tuple[Any, dict[str, Any], str]  # a model, the options of its export, a
 def measured(drawn: Drawn, seed: int, known: Figures) -> Figures:
     """Measure a program on all boards, unless the same code was measured before."""
     model, options, words = drawn
-    texts = to_c(model, name="net", **options)
+    texts = to_c(model, name="net", extras=False, **options)
     code = re.sub(r"/\*.*?\*/", "", texts["net.c"], flags=re.DOTALL)  # comments do not matter
     digest = hashlib.sha256(code.encode()).hexdigest()[:16]
     cores: Figures = known["cores"] if known.get("code") == digest else {}

@@ -11,7 +11,8 @@ from tinybayes.deploy.export import export, write_files
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan, make_circuit_plan
 from tinybayes.model import Circuit, Cuts, Grid, Integers
 
-C_BLOCK = """    for (r = 0; r < {rows}; ++r) {{
+C_BLOCK = """    if ({name}_selftest(&{name}_m) != 0) return 4;
+    for (r = 0; r < {rows}; ++r) {{
         {value} v[{n}];
         {state} x[{n}];
         {score} p[{states}], q[{states}];
@@ -27,9 +28,10 @@ C_BLOCK = """    for (r = 0; r < {rows}; ++r) {{
     }}
 """
 CPP_BLOCK = """    for (int r = 0; r < {rows}; ++r) {{
+        {name}::Memory memory;
+        if (r == 0 && {name}::selftest(memory) != 0) return 4;
         std::array<{name}::Value, {name}::variables> v;
         std::array<{name}::Posterior, {name}::states> p, q;
-        {name}::Memory memory;
         if (std::fread(v.data(), sizeof v[0], v.size(), stdin) != v.size()) return 1;
         const std::array<{name}::State, {name}::variables> x = {name}::encode(v);
         const bool possible = {name}::posterior_raw(v, memory, p);

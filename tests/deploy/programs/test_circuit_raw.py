@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from test_devices import STUB, need, ran
 
 import zoo
-from c_host import compiler
+from c_host import build, compiler
 from circuit_host import RUNNERS, CircuitCase
 from networks import codebook
 from targets_host import unzipped
@@ -209,6 +209,20 @@ def test_the_examples_of_the_page_compile(tmp_path):
     need("g++")
     ran("g++", "-std=c++11", "-Wall", "-Werror", "main.cpp", "-o", "cpp", cwd=tmp_path)
     ran("./cpp", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("options", [{}, {"arithmetic": "float", "raw": "none"}], ids=["raw", "codes in floats"])
+def test_the_test_of_itself_finds_the_row_that_differs(tmp_path, options):
+    circuit = mixed_circuit("float", Float(32))
+    texts = export(circuit, name="net", **options)
+    begin = texts["net.c"].index("test_posterior[12][3] = {")
+    rows = re.split(r"(\n    \{\n)", texts["net.c"][begin:])
+    rows[2 * 5] = re.sub(r"\w[\w.-]*", "1", rows[2 * 5], count=1)  # the fifth row
+    main = '#include "net.h"\nstatic struct net_memory m;\nint main(void) { return net_selftest(&m); }\n'
+    program = build(tmp_path, {**texts, "net.c": texts["net.c"][:begin] + "".join(rows)}, main)
+    assert subprocess.run([program]).returncode == 5
+    assert "Model " in texts["net.h"]
+    assert "on a Cortex-M0+, estimated:" in texts["net.h"]
 
 
 def test_codes_only():

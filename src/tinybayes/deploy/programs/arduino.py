@@ -4,7 +4,7 @@ import io
 import zipfile
 
 from tinybayes.deploy.programs.c import header, source
-from tinybayes.deploy.programs.circuit import circuit_program
+from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan, make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name, plain
@@ -96,7 +96,7 @@ def to_arduino(
     if isinstance(net, Circuit):
         refuse_classifier_options(calibration=calibration)
         plan = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
-        program = circuit_program(plan, dialect, note)
+        program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
         plan = make_plan(net, raw, gaps=gaps)

@@ -1,6 +1,6 @@
 """Models as C99: one header and one source file that need nothing but <stdint.h>."""
 
-from tinybayes.deploy.programs.circuit import circuit_program
+from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
@@ -53,7 +53,7 @@ def to_c(
     if isinstance(model, Circuit):
         refuse_classifier_options(calibration=calibration)
         plan = make_circuit_plan(model, raw, gaps=gaps, query=query, arithmetic=arithmetic)
-        program = circuit_program(plan, dialect, note)
+        program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
         program = whole_program(make_plan(model, raw, gaps=gaps), dialect, note, calibration, extras=extras)

@@ -42,19 +42,19 @@ def circuit_program(plan: CircuitPlan, dialect: Dialect, note: str) -> Program:
         functions=(*plan.numbers.functions(), *functions),
         enumerations=_enumerations(plan, dialect, constants),
         constants=constants,
-        public_types=f"{comment(MEMORY)}{_memory(dialect)} {{\n{members}}};\n",
+        public_types=f"{comment(MEMORY)}{memory_type(dialect)} {{\n{members}}};\n",
         types=plan.numbers.types,
     )
 
 
-def _memory(dialect: Dialect) -> str:
+def memory_type(dialect: Dialect) -> str:
     """Return the type of the memory that a call works with."""
     return f"struct {dialect.name}_memory" if dialect.prefix else "struct Memory"
 
 
 def _inputs(plan: CircuitPlan, dialect: Dialect) -> tuple[str, str]:
     """Return the first parameters of functions that take codes."""
-    return f"const {plan.features.state} x[{len(plan.variables)}]", f"{_memory(dialect)} *memory"
+    return f"const {plan.features.state} x[{len(plan.variables)}]", f"{memory_type(dialect)} *memory"
 
 
 def _constants(plan: CircuitPlan) -> tuple[Constant, ...]:
@@ -117,7 +117,7 @@ def _evaluate(plan: CircuitPlan, dialect: Dialect) -> Function:
         *numbers.write,
     ]
     body = ("number r;", "uint32_t n, i, k;", *loop("n", len(steps.slot), step), "return r;")
-    inputs = (f"const {kind} *x", f"{kind} state", f"{_memory(dialect)} *memory")
+    inputs = (f"const {kind} *x", f"{kind} state", f"{memory_type(dialect)} *memory")
     doc = "The probability of the evidence together with a state of the query."
     return Function("evaluate", "number", inputs, body, doc, _tables(plan))
 
@@ -200,7 +200,7 @@ def _from_raw(plan: CircuitPlan, dialect: Dialect) -> tuple[Function, Function]:
     """Make ``predict_raw`` and ``posterior_raw``."""
     count, prefix = len(plan.variables), dialect.prefix
     encoded = (f"{plan.features.state} x[{count}];", f"{prefix}encode(value, x);")
-    inputs = (f"const {plan.features.value} value[{count}]", f"{_memory(dialect)} *memory")
+    inputs = (f"const {plan.features.value} value[{count}]", f"{memory_type(dialect)} *memory")
     result = f"{plan.numbers.score} result[{plan.states}]"
     return (
         Function(

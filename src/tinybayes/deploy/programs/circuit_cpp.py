@@ -1,6 +1,5 @@
 """Circuits as C++11: one header in a namespace, with std::array and a type for the memory of a call."""
 
-from tinybayes.deploy.programs.circuit import circuit_program
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 
@@ -40,18 +39,28 @@ inline bool posterior_raw(const std::array<Value, variables> &value, Memory &mem
 }}
 
 """
+TEST = """// {selftest}
+inline int selftest(Memory &memory)
+{{
+    return detail::selftest(&memory);
+}}
+
+"""
 
 
-def circuit_header(plan: CircuitPlan, dialect: Dialect, note: str) -> str:
+def circuit_header(program: Program, plan: CircuitPlan, dialect: Dialect) -> str:
     """Write the header; its functions are those of C, so that both give the same bits."""
-    program, guard = circuit_program(plan, dialect, note), dialect.macro("hpp")
+    guard = dialect.macro("hpp")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n#include <array>\n"
+    out += "#include <cmath>\n" if program.infinities else ""
     out += f"#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\nnamespace {dialect.name} {{\n\n"
     out += _types(program, plan) + "".join(enumeration.text() for enumeration in program.enumerations)
     out += f"{program.public_types}\nnamespace detail {{\n\n{program.types}\n"
-    out += "".join(f"{function.text(dialect)}\n" for function in program.functions) + "}\n\n"
+    functions = (*program.functions, *program.optional)
+    out += "".join(f"{function.text(dialect)}\n" for function in functions) + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
-    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "")).format(**docs)
+    texts = FUNCTIONS + (FROM_RAW if plan.features.value else "") + (TEST if program.optional else "")
+    out += texts.format(**docs)
     return f"{out}}}\n\n#endif\n"
 
 

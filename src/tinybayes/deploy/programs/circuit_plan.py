@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from tinybayes.cost import model_cost
+from tinybayes.deploy.files.native import model_id
 from tinybayes.deploy.programs.circuit_numbers import ARITHMETIC, Arithmetic
 from tinybayes.deploy.programs.circuit_steps import Steps, make_steps
 from tinybayes.deploy.programs.encoding import Features, make_features
@@ -73,6 +74,7 @@ class CircuitPlan:
             f"A call works with {self.memory_bytes:,} bytes of memory.",
             self._missing(dialect),
             *([plain(note)] if note else []),
+            f"Model {model_id(circuit)}.",
         )
 
     def _missing(self, dialect: Dialect) -> str:

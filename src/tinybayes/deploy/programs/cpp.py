@@ -5,6 +5,7 @@ The tables are constants inside inline functions, so that all translation units 
 
 from tinybayes.deploy.programs.c import NOINLINE
 from tinybayes.deploy.programs.circuit_cpp import circuit_header
+from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
@@ -13,7 +14,7 @@ from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.infer.calibration import Calibration
 from tinybayes.model import BayesNet, Circuit, NeuralNet
 
-KINDS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32")
+KINDS = ("uint8", "uint16", "uint32", "int8", "int16", "int32")
 BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
 CLOSING = "Reentrant: no allocation, no writable statics."
 FUNCTIONS = """// {predict}
@@ -98,7 +99,7 @@ def to_cpp(
     if isinstance(net, Circuit):
         refuse_classifier_options(calibration=calibration)
         asked = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
-        return {f"{name}.hpp": circuit_header(asked, dialect, note)}
+        return {f"{name}.hpp": circuit_header(whole_circuit(asked, dialect, note, extras=extras), asked, dialect)}
     refuse_circuit_options(query=query, arithmetic=arithmetic)
     plan = make_plan(net, raw, gaps=gaps)
     program, guard = whole_program(plan, dialect, note, calibration, extras=extras), dialect.macro("hpp")
