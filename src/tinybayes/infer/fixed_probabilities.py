@@ -23,7 +23,7 @@ LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class IntegerScale:
-    """How a difference ``d`` of integer scores becomes an exponent: ``d * multiplier >> shift``, in 64 bits."""
+    """How a difference ``d`` of integer scores becomes an exponent: ``d * multiplier >> shift``."""
 
     multiplier: int
     shift: int
@@ -37,7 +37,7 @@ def make_scale(unit: float | None, temperature: float = 1.0) -> IntegerScale | n
     if factor >= 2**FRACTION:  # differences are so coarse that their multiples are exact enough
         return IntegerScale(min(round(factor), last_exponent(1)), 0)
     shift = FRACTION - math.ceil(math.log2(factor))
-    if shift > 63:  # no difference of 32 bits matters
+    if shift > 47:  # no difference of 32 bits matters
         return IntegerScale(0, 0)
     return IntegerScale(round(math.ldexp(factor, shift)), shift)
 

@@ -20,13 +20,19 @@ from tinybayes.deploy._boards.boards import PACKAGES, find_board, weigh
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.export import export, write_files
 from tinybayes.deploy.measure import measure_program
-from tinybayes.deploy.programs.answers import c_string
+from tinybayes.deploy.programs.answers import c_string, exponent
 from tinybayes.deploy.programs.interface import margin_units
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.selftest import given_rows, python_scores, tolerance
 from tinybayes.deploy.programs.selftest import test_rows as rows_of_the_test
 from tinybayes.infer.calibration import Calibration, Margin
-from tinybayes.infer.fixed_probabilities import fixed_probabilities, labels_or, make_scale, score_margins
+from tinybayes.infer.fixed_probabilities import (
+    fixed_probabilities,
+    labels_or,
+    last_exponent,
+    make_scale,
+    score_margins,
+)
 from tinybayes.model import CPD, BayesNet, Fixed, Float, NeuralNet, Variable
 
 UNDEFINED = [*SANITIZERS, "-fsanitize=float-cast-overflow"]
@@ -353,3 +359,27 @@ def test_features_do_not_take_the_names_of_constants():
 
 def test_strings_of_c():
     assert c_string('a"b\\c?ä\n') == '"a\\042b\\134c\\077\\303\\244\\012"'
+
+
+def test_exponents_in_32_bits_are_those_of_python(tmp_path):
+    """Scales from far below one unit to far above, differences of all sizes."""
+    rng = np.random.default_rng(0)
+    units = np.exp2(rng.uniform(-66, 20, 150))
+    cases = [(make_scale(unit), last_exponent(int(classes))) for unit in units for classes in (2, 300)]
+    drawn = [int(2**bits) for bits in rng.uniform(0, 32, 60)]
+    d = np.array([*drawn, 0, 1, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1], dtype=object)
+    lines = "".join(f"    for (i = 0; i < {len(d)}; ++i) show(d{j}(given[i]));\n" for j in range(len(cases)))
+    functions = "".join(
+        f"static uint32_t d{j}(uint32_t d)\n{{\n    {exponent(*case)}\n    return z;\n}}\n"
+        for j, case in enumerate(cases)
+    )
+    (tmp_path / "main.c").write_text(
+        "#include <stdint.h>\n#include <stdio.h>\n"
+        f"static const uint32_t given[] = {{{', '.join(f'{v}U' for v in d)}}};\n"
+        f'static void show(uint32_t z) {{ printf("%lu\\n", (unsigned long)z); }}\n{functions}'
+        f"int main(void)\n{{\n    unsigned i;\n{lines}    return 0;\n}}\n"
+    )
+    subprocess.run([compiler(), *QUICK, "main.c", "-o", "main"], cwd=tmp_path, check=True)
+    printed = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.split()
+    exact = [min(v * scale.multiplier >> scale.shift, last) for scale, last in cases for v in d]
+    assert list(map(int, printed)) == exact

@@ -54,13 +54,13 @@ def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Fu
         f"return ((high << {LOW}) - drop) >> {down};",
     )
     if isinstance(scale, IntegerScale):
-        ahead = "(uint32_t)s[best] - (uint32_t)s[c]"
-        exponent = [f"const uint64_t z = (uint64_t)({ahead}) * {scale.multiplier}U >> {scale.shift};"]
-        end = f"{last}U"
+        find = ["const uint32_t d = (uint32_t)s[best] - (uint32_t)s[c];", exponent(scale, last)]
     else:
         ahead = "s[best] > s[c] ? s[best] - s[c] : 0.0F"
-        exponent = [f"const float ahead = {ahead};", f"const float z = ahead * {number(float(scale))};"]
-        end = f"{last}.0F"
+        find = [
+            f"const float d = ({ahead}) * {number(float(scale))};",
+            f"const uint32_t z = d < {last}.0F ? (uint32_t)d : {last}U;",
+        ]
     down = f" >> {reduction(classes)}" if reduction(classes) else ""
     body = (
         f"{plan.score} s[{classes}];",
@@ -72,7 +72,7 @@ def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Fu
         *loop(
             "c",
             classes,
-            [*exponent, f"weight[c] = two_to_minus(z < {end} ? (uint32_t)z : {last}U);", "total += weight[c];"],
+            [*find, "weight[c] = two_to_minus(z);", "total += weight[c];"],
         ),
         *([f"total = total{down};"] if down else []),
         *loop("c", classes, [f"p[c] = (uint16_t)((({f'weight[c]{down}'}) * {ONE}U + total / 2U) / total);"]),
@@ -83,6 +83,22 @@ def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Fu
         Function("two_to_minus", "uint32_t", ("uint32_t z",), power, POWER, (Array("two_powers", POWERS),)),
         Function("probabilities", "void", parameters, body, doc, public=True),
     )
+
+
+def exponent(scale: IntegerScale, last: int) -> str:
+    """Write ``d * multiplier >> shift``, at most `last`, in 32 bits: large multiples in two halves."""
+    by, shift = f"{scale.multiplier}U", scale.shift
+    low = f"(d & 0xFFFFU) * {by}"
+    if shift <= 31 - last.bit_length():
+        z = f"d * {by}" + (f" >> {shift}" if shift else "")
+    elif shift <= 16:
+        z = f"((d >> 16) * {by} << {16 - shift}) + ({low} >> {shift})"
+    else:
+        z = f"((d >> 16) * {by} + ({low} >> 16)) >> {shift - 16}"
+    least = (
+        -(-(last << shift) // scale.multiplier) if scale.multiplier else 2**32
+    )  # the smallest difference with the last exponent
+    return f"const uint32_t z = d < {least}U ? {z} : {last}U;" if least < 2**32 else f"const uint32_t z = {z};"
 
 
 def _find_best(classes: int) -> list[str]:
