@@ -74,17 +74,19 @@ def test_what_cannot_be_exported_leaves_no_file(place):
     fails("export", "7up.tb", "--raw", "text", "-o", "out", cwd=place, message="expected one of float, int, none")
     fails("export", "7up.tb", "-o", "X.npy", cwd=place, message="--output: expected a directory")
     fails("export", "7up.tb", "--to", "cpp", "--measure", "-o", "out", cwd=place, message="--measure: expected --to c")
-    fails("export", "circuit.tb", "--to", "cpp", "-o", "out", cwd=place, message="expected a Bayesian network")
+    fails("export", "circuit.tb", "--to", "onnx", "-o", "out", cwd=place, message="expected a Bayesian network")
 
 
-def test_circuits_in_c(place, tmp_path):
+def test_circuits_in_c_and_cpp(place, tmp_path):
     first = load(place / "circuit.tb").variables[0].name
     asked = ("export", "circuit.tb", "--query", first, "--arithmetic", "float", "-o", tmp_path)
     assert "circuit.h" in run(*asked, cwd=place).stdout
     assert "float" in (tmp_path / "circuit.c").read_text()
     fails("export", "7up.tb", "--query", first, "-o", "out", cwd=place, message="--query: expected a circuit")
-    other = ("export", "circuit.tb", "--to", "cpp", "--query", first, "-o", "out")
-    fails(*other, cwd=place, message="query: expected the target c, got cpp; leave query out")
+    other = ("export", "circuit.tb", "--to", "onnx", "--query", first, "-o", "out")
+    fails(*other, cwd=place, message="query: expected the target c or cpp or arduino, got onnx; leave query out")
+    run("export", "circuit.tb", "--to", "cpp", "--query", first, "--no-gaps", "-o", tmp_path, cwd=place)
+    assert "Rows must be complete." in (tmp_path / "circuit.hpp").read_text()
 
 
 def test_help(place):

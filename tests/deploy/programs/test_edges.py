@@ -193,7 +193,8 @@ def test_headers_of_circuits():
     for text in (header(2, "integer"), header(2, "float")):
         assert "#define NET_VARIABLES 2\n" in text
         assert "#define NET_STATES 2\n" in text
-        assert "NET_A = 0,\n    NET_B = 1\n" in text
+        notes = "/* an integer from 0 to 1 */", "/* ignored: it is asked for */"
+        assert f"NET_A = 0, {notes[0]}\n    NET_B = 1 {notes[1]}\n" in text
 
 
 def test_questions_show_ten_of_many_names():
