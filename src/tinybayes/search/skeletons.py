@@ -1,8 +1,8 @@
 """Models with arbitrary parameters, by which settings are priced before they are trained.
 
 The size of a program depends on the sizes of its tables, on the encodings of the features and on the code that these
-need, hardly on the values of the parameters. So a model of the right size over the real variables, with random
-parameters, has nearly the price of the trained one.
+need, and little on the values of the parameters. So a model of the right size over the real variables, with random
+parameters, has about the price of the trained one, which is priced again after training.
 """
 
 from collections.abc import Callable, Hashable, Sequence
