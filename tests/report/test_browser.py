@@ -145,9 +145,9 @@ def test_the_search_is_shown_in_its_order(browser, page, tmp_path):
     Select(browser.find("#error-kind")).select_by_value("validation_error")
     browser.slide("memory", 0)
     steps, marks = browser.js("return document.getElementById('search-plot').data")
-    cheapest = min(models, key=lambda model: (model["bits"], model["validation_error"]))
+    cheapest = min(models, key=lambda model: (model["flash"], model["validation_error"]))
     assert steps["y"][-1] == pytest.approx(100 * cheapest["validation_error"])
-    assert marks["marker"]["opacity"].count(0.8) == sum(model["bits"] <= cheapest["bits"] for model in models)
+    assert marks["marker"]["opacity"].count(0.8) == sum(model["flash"] <= cheapest["flash"] for model in models)
     assert browser.complaints() == []
 
 
