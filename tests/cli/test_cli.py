@@ -9,6 +9,7 @@ import pytest
 
 from cli_host import fails, run
 from tinybayes import BayesNetClassifier, load
+from tinybayes.deploy.files.native import model_id
 
 
 def test_as_a_process_of_its_own(place):
@@ -58,6 +59,8 @@ def test_info_shows_variables_structure_and_price(place):
     assert described["parents"]["species"] == []
     assert described["metadata"]["trained"]["structure"] == "chow-liu"
     assert len(described["variables"]) == 4
+    assert f"Model {described['id']}." in shown
+    assert described["id"] == model_id(load(place / "tan.tb"))
 
 
 def test_names_are_shown_as_they_are(tmp_path):

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from cli_host import fails, run
 from tinybayes import Fixed, learn_classifier, load, model_cost, quantize, read_dataset, save
 from tinybayes.deploy.export import TARGETS, export
+from tinybayes.infer.calibration import calibrate
 from tinybayes.infer.integers import integer_log_joint
 from zoo import hand_circuit
 
@@ -87,6 +88,53 @@ def test_circuits_in_c_and_cpp(place, tmp_path):
     fails(*other, cwd=place, message="query: expected the target c or cpp or arduino, got onnx; leave query out")
     run("export", "circuit.tb", "--to", "cpp", "--query", first, "--no-gaps", "-o", tmp_path, cwd=place)
     assert "Rows must be complete." in (tmp_path / "circuit.hpp").read_text()
+
+
+@pytest.fixture(scope="module")
+def calibrated(place):
+    """A table of rows with noisy classes, and a model file that holds its calibration."""
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
+    noise = np.random.default_rng(0)
+    frame["species"] = np.where(noise.random(150) < 0.25, noise.integers(0, 3, 150), frame["species"])
+    frame.to_csv(place / "rows.csv", index=False)
+    net = load(place / "7up.tb")
+    found = calibrate(net, read_dataset(place / "rows.csv", like=net))
+    save(net, place / "calibrated.tb", metadata={"calibration": found.to_metadata(), "validation_error": 0.125})
+    return found
+
+
+def test_a_margin_for_a_wanted_error(place, tmp_path, calibrated):
+    options = ("--reject-error", 0.15, "--name", "net")
+    for more in (("7up.tb", "--validation", "rows.csv"), ("calibrated.tb",)):
+        said = run("export", *more, *options, "-o", tmp_path, cwd=place).stdout
+        margin = calibrated.rejecting(0.15).chosen
+        expected = f"The margin rejects {100 * margin.rejected:.2f} % of them; {100 * margin.error:.2f} % of the others"
+        assert expected in " ".join(said.split())
+        header = (tmp_path / "net.h").read_text()
+        assert f"#define NET_MARGIN {round(margin.nats * 1024)}\n" in header
+        assert f"temperature {calibrated.temperature:.4g} (fitted on 150 validation rows)" in header
+    assert "Error on validation rows: 12.50 %." in header
+    shown = json.loads(run("export", "calibrated.tb", "--json", "-o", tmp_path, cwd=place).stdout)
+    assert shown["calibration"] == calibrated.to_metadata()
+    assert "MARGIN" not in (tmp_path / "calibrated.h").read_text()
+    run("export", "7up.tb", "--no-extras", "--name", "bare", "-o", tmp_path, cwd=place)
+    assert "selftest" not in (tmp_path / "bare.h").read_text()
+
+
+def test_margins_that_no_rows_give(place, calibrated):
+    best = f"expected at least {calibrated.best:.4g}, the smallest error that a margin leaves in 150 validation rows"
+    low = ("--reject-error", calibrated.best / 2)
+    fails("export", "calibrated.tb", *low, "-o", "out", cwd=place, message=best)
+    fails("export", "7up.tb", "--validation", "rows.csv", *low, "-o", "out", cwd=place, message=best)
+    message = "--reject-error: expected --validation TABLE, got none"
+    fails("export", "7up.tb", "--reject-error", 0.1, "-o", "out", cwd=place, message=message)
+    message = "reject error: expected an error from 0 to 1, got 2"
+    fails("export", "calibrated.tb", "--reject-error", 2, "-o", "out", cwd=place, message=message)
+    other = ("export", "7up.tb", "--to", "onnx", "--validation", "rows.csv", "-o", "out")
+    fails(*other, cwd=place, message="--validation: expected a classifier and --to c or cpp or arduino, got onnx")
+    other = ("export", "circuit.tb", "--validation", "rows.csv", "-o", "out")
+    fails(*other, cwd=place, message="got a circuit; leave it out")
+    run("export", "calibrated.tb", "--to", "micropython", "-o", place / "module", cwd=place)
 
 
 def test_help(place):

@@ -17,8 +17,10 @@ from sklearn.datasets import load_digits, load_iris
 from cases import exhaustive
 from prices import made_up_price
 from tinybayes import TinybayesError, evaluate, explore, load, model_cost, read_dataset
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesWarning
+from tinybayes.infer.calibration import calibrate, from_metadata
 from tinybayes.search.budget import Budget
 from tinybayes.search.explore import Execution
 from tinybayes.search.families import FAMILIES, Sampled, describe
@@ -283,8 +285,12 @@ def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
         assert (program.flash, program.ram, program.stack) == tuple(entry[name] for name in ("flash", "ram", "stack"))
         assert entry["instructions"] == pytest.approx(program.instructions)
         assert entry["microseconds"] == pytest.approx(program.microseconds, abs=0.02)
-        test = make_views(iris(), "target", seed=3).by_name[entry["settings"].get("view", "fine")].test
+        views = make_views(iris(), "target", seed=3)
+        test = views.by_name[entry["settings"].get("view", "fine")].test
         assert evaluate(model, test).error == pytest.approx(entry["test_error"])
+        unseen = load(tmp_path / "trials" / f"{entry['id']}.tb")  # by the validation rows
+        rows = views.rows(entry["settings"].get("view", "fine"))[1]
+        assert from_metadata(load_metadata(tmp_path / entry["file"])) == calibrate(unseen, rows)
 
 
 def test_reruns_go_on_and_do_nothing_twice(tmp_path):

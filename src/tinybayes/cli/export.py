@@ -61,11 +61,7 @@ def export(
     ] = None,
     reject_error: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="State the margin that leaves at most this error, 0.02 for instance, in the rows it keeps.",
-        ),
+        typer.Option(help="State the margin that leaves at most this error, 0.02 for instance, in the rows it keeps."),
     ] = None,
     bare: Annotated[
         bool, typer.Option("--no-extras", help="Of c, cpp, arduino: write only what a prediction needs.")

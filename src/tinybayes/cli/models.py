@@ -80,8 +80,9 @@ def info(
 ) -> None:
     """Show the variables, the structure and the price of a model, and that of its program."""
     from tinybayes.deploy import read_classifier
-    from tinybayes.deploy.files.native import load_metadata
+    from tinybayes.deploy.files.native import load_metadata, model_id
     from tinybayes.deploy.price import find_core
+    from tinybayes.infer.calibration import from_metadata
     from tinybayes.report.console import describe, model_card, program_figures, program_table
     from tinybayes.search.budget import parse_clock
 
@@ -93,14 +94,24 @@ def info(
         variables = [{"name": v.name, "states": list(v.states), "encoding": str(v.encoding)} for v in loaded.variables]
         target = None if loaded.target is None else {"name": loaded.target.name, "states": list(loaded.target.states)}
         print_json(
-            {"target": target, "variables": variables, **describe(loaded), "program": program, "metadata": metadata}
+            {
+                "id": model_id(loaded),
+                "target": target,
+                "variables": variables,
+                **describe(loaded),
+                "program": program,
+                "metadata": metadata,
+            }
         )
         return
     show(model_card(loaded, limit=limit))
+    say(f"Model {model_id(loaded)}.")
     if program:
         show(program_table(program))
+    if (calibration := from_metadata(metadata)) is not None:
+        say(calibration.sentence())
     if metadata:
-        say(f"Metadata: {json.dumps(metadata)}")
+        say(f"Metadata: {json.dumps({key: value for key, value in metadata.items() if key != 'calibration'})}")
     words = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")
     say(suggest(*words))
 

@@ -17,7 +17,7 @@ from tinybayes.model import CPD, BayesNet, Cuts, Fixed, Float, Variable
 
 
 def agrees(directory, net, X):
-    texts = to_c(net, name="net", gaps=False)
+    texts = to_c(net, name="net", gaps=False, extras=False)
     if make_plan(net).values is None:
         labels, scores = labels_and_scores(directory, texts, "net", net, X, score="float")
         exact = class_scores(net, X)

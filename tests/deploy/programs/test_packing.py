@@ -45,7 +45,7 @@ def test_no_room_is_wasted(classes, bits):
 def test_long_sums_in_chunks(tmp_path, bits):
     net = classifier("naive", Fixed(2, bits - 2), states=[2, 3] * 35, classes=[11, 26][bits % 2], seed=bits)
     X = every_state(net)
-    labels, scores = labels_and_scores(tmp_path, to_c(net, name="net", gaps=False), "net", net, X)
+    labels, scores = labels_and_scores(tmp_path, to_c(net, name="net", gaps=False, extras=False), "net", net, X)
     exact, _ = integer_log_joint(net, X)
     np.testing.assert_array_equal(scores, exact)
     np.testing.assert_array_equal(labels, exact.argmax(axis=1))
