@@ -14,6 +14,7 @@ from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
 
 ONE = np.uint64(1 << 31), np.int64(-31)
 UNIT = 16  # posteriors are whole multiples of 2**-16
+BLOCK = 2**13  # rows, times states of the query, whose values are computed at a time
 
 Number = tuple[np.ndarray, np.ndarray]  # mantissas (uint64, below 2**32) and exponents (int64)
 
@@ -78,7 +79,7 @@ def integer_posterior(circuit: Circuit, X: np.ndarray, query: int) -> tuple[np.n
     if X.ndim != 2 or X.shape[1] != len(circuit.nodes):
         raise error(f"rows of {len(circuit.nodes)} codes", f"shape {X.shape}", where="evidence")
     states = circuit.nodes[query].cardinality
-    values = [_root(circuit, X, query, state) for state in range(states)]
+    values = _joint(circuit, X, query, states)
     total = values[0]
     for value in values[1:]:
         total = add(total, value)
@@ -122,7 +123,20 @@ def add(a: Number, b: Number) -> Number:
     return np.where(over, total >> np.uint64(1), total), high[1] + over
 
 
-def _root(circuit: Circuit, X: np.ndarray, query: int, state: int) -> Number:
+def _joint(circuit: Circuit, X: np.ndarray, query: int, states: int) -> list[Number]:
+    """Return the value of the circuit for all rows, with each state of the query in place of what a row says of it."""
+    step = max(1, BLOCK // states)
+    parts = []
+    for start in range(0, max(1, len(X)), step):
+        rows = X[start : start + step]
+        evidence = np.tile(rows.astype(np.int64), (states, 1))
+        evidence[:, query] = np.repeat(np.arange(states), len(rows))
+        parts.append([part.reshape(states, -1) for part in _root(circuit, evidence)])
+    mantissa, exponent = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+    return list(zip(mantissa, exponent, strict=True))
+
+
+def _root(circuit: Circuit, X: np.ndarray) -> Number:
     rows = len(X)
     first, values = circuit.first_state, {}
     owner = np.repeat(np.arange(len(circuit.nodes)), np.diff(first))
@@ -135,7 +149,7 @@ def _root(circuit: Circuit, X: np.ndarray, query: int, state: int) -> Number:
         elif kind == INDICATOR:
             variable, code = owner[leaf], leaf - first[owner[leaf]]
             seen = X[:, variable]
-            true = np.full(rows, code == state) if variable == query else (seen < 0) | (seen == code)
+            true = (seen < 0) | (seen == code)
             values[n] = np.where(true, ONE[0], np.uint64(0)), np.where(true, ONE[1], 0)
         else:
             below = circuit.children[circuit.offsets[n] : circuit.offsets[n + 1]]
