@@ -100,7 +100,7 @@ def test_counts_are_those_of_a_run_with_numbers(circuit, query):
     ids=["integer", "float"],
 )
 def test_tables_and_memory_take_the_bytes_of_the_compiler(circuit, options, tmp_path):
-    texts = to_c(circuit, name="net", **options)
+    texts = to_c(circuit, name="net", extras=False, **options)
     texts["net.c"] += "struct net_memory net_one;\n"
     for file, content in texts.items():
         (tmp_path / file).write_text(content)
