@@ -10,6 +10,8 @@ import pytest
 import zoo
 from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
+from tinybayes import model_cost
+from tinybayes.cost import model_cost as parameter_cost
 from tinybayes.deploy._boards.boards import PACKAGES
 from tinybayes.deploy._price.coefficients import COEFFICIENTS
 from tinybayes.deploy._price.counts import DIALECT, Counts, count_program, table_bytes
@@ -119,6 +121,21 @@ def test_larger_models_cost_more():
     assert cost(form=Fixed(3, 5)).tables > base.tables
     assert base.flash == base.tables + base.code
     assert base.flash % 4 == 0
+
+
+def test_flash_and_stack_need_no_running():
+    net = mixed_net()
+    still, few, whole = program_cost(net, most=0), program_cost(net, most=4), program_cost(net)
+    assert (still.flash, still.tables, still.stack) == (whole.flash, whole.tables, whole.stack)
+    assert np.isnan([still.instructions, still.microseconds]).all()
+    assert few.instructions == pytest.approx(whole.instructions, rel=0.1)
+    assert few.instructions != whole.instructions
+
+
+def test_a_core_chooses_the_price_of_the_program():
+    net = mixed_net()
+    assert model_cost(net) == parameter_cost(net)
+    assert model_cost(net, "m4", clock=1e6, gaps=False) == program_cost(net, "cortex-m4", clock=1e6, gaps=False)
 
 
 def test_code_for_gaps_takes_flash():
