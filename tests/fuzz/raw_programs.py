@@ -118,7 +118,7 @@ def _integers(theme: str, size: int, rng: np.random.Generator) -> Encodings:
     if theme == "short":  # cut points of 8 bits
         return [Cuts([0, 3, 200, 255], integer=True), *([size] if size else []), Cuts([5, 9], integer=True), *small]
     if theme == "extreme":
-        cuts = [Cuts([-(2**31) + 1, -5, 2**24 + 1, 2**31 - 2], integer=True), Cuts([-0.5, 7.25])]
+        cuts = [Cuts([-(2**31) + 2, -5, 2**24 + 1, 2**31 - 2], integer=True), Cuts([-0.5, 7.25])]
         far = [
             Grid(-(2**30), 1, 4, integer=True),
             Grid(0, 2**30, 2, integer=True),

@@ -58,7 +58,8 @@ int main(int argc, char **argv)
     int32_t label;
     (void)argv;
     if (p_selftest()) {{
-        return 3;
+        fputs("the self-test fails", stderr);
+        exit(3);
     }}
     if (argc > 1) {{ /* codes */
         while (fread(x, sizeof *x, {features}, stdin) == {features}) {{
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
         while (fread(v, sizeof *v, {features}, stdin) == {features}) {{
             label = (int32_t)p_predict_raw(v);
             if ((int32_t)p_predict_or(v, 0, 0) != label) {{
-                return 4; /* no margin is below zero */
+                fputs("predict_or says another label", stderr); /* no margin is below zero */
+                exit(4);
             }}
             p_encode(v, x);
             p_scores(x, s);

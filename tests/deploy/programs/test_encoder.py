@@ -96,6 +96,17 @@ def test_one_interval(tmp_path, encoding, raw, gaps):
     assert codes.tolist() == ([[0, -1], [-1, 0]] if gaps else [[0, 0], [0, 0]])
 
 
+def test_known_values_are_never_the_missing_one():
+    """The lowest interval of a grid once was tried with the integer that stands for a missing value."""
+    grid = Grid(-(2**31), 2**30, 4, integer=True)
+    features = make_features((Variable.from_encoding("a", grid),), "int", gaps=True)
+    codes = np.array([[-1], [0], [1], [2], [3]])
+    values = features.values(codes)
+    assert values[0] == LOWEST
+    assert (values[1:] > LOWEST).all()
+    np.testing.assert_array_equal(grid.codes(values[1:, 0]), codes[1:, 0])
+
+
 def test_keys_are_in_the_order_of_numbers():
     numbers = np.array([-np.inf, -1e30, -1.5, -1e-45, 0.0, 1e-45, 1.5, 1e30, np.inf], dtype=np.float32)
     keys = float_keys(numbers)
@@ -135,6 +146,8 @@ def test_raw_values_of_the_wrong_type_are_refused():
         (Integers(-(2**24), 1 - 2**24), "int", "float"),
         (Integers(2**31 - 3, 2**31 - 1), "int", "float"),  # 3e9 as a float once was the state 2**31 - 1
         (Integers(-(2**31), 1 - 2**31), "none", "int"),  # the lowest one is a missing value
+        (Cuts([1 - 2**31], integer=True), "none", "int"),  # no other integer is below the cut point
+        (Cuts([2 - 2**31], integer=True), "int", None),
         (Cuts([2.0**24]), "int", None),
         (Cuts([2.0**25]), "float", "int"),  # 2**25 - 1 becomes the float 2**25
         (Grid(2.0**25, 4, 3), "float", "int"),
@@ -144,5 +157,5 @@ def test_integers_and_floats_that_differ_beyond_single_precision(encoding, good,
     variables = (Variable.from_encoding("a", encoding),)
     assert make_features(variables, good).raw == good
     if bad:
-        with pytest.raises(TinybayesError, match=r"variable 'a': expected (integers|cut points)"):
+        with pytest.raises(TinybayesError, match=r"variable 'a': expected (integers|cut points|values)"):
             make_features(variables, bad)

@@ -107,7 +107,9 @@ class Features:
             values = encoding.start + encoding.step * known
         else:
             values = known + (encoding.low if isinstance(encoding, Integers) else 0.0)
-        return np.where(codes < 0, np.nan if self.raw == "float" else LOWEST, values)
+        if self.raw == "int":  # the lowest integer stands for a missing value
+            return np.where(codes < 0, LOWEST, np.maximum(values, LOWEST + 1))
+        return np.where(codes < 0, np.nan, values)
 
     def _keys(self, variable: Variable) -> np.ndarray:
         assert isinstance(variable.encoding, Cuts)
@@ -145,6 +147,11 @@ def _check(variable: Variable, raw: str) -> None:
     largest = float(np.abs(encoding.cuts).max(initial=0.0))
     if encoding.integer and raw == "float" and largest > EXACT:
         raise error("integers up to 2**24 for floats", f"{largest:,.0f}", where=where, remedy="use --raw int")
+    if raw == "int" and (encoding.cuts <= LOWEST + 1).any():
+        remedy = "shift the column"
+        raise error(
+            "values below the first cut point besides -2**31, a missing value", "none", where=where, remedy=remedy
+        )
     if not encoding.integer and raw == "int" and largest > EXACT:
         expected, remedy = "cut points of floats within 2**24 for integers", "use --raw float, or scale the column"
         raise error(expected, f"{largest:g}", where=where, remedy=remedy)
