@@ -75,7 +75,8 @@ def options() -> tuple[Mutant, Run]:
     from tinybayes.search.budget import parse_clock, parse_latency, parse_size
 
     parsers: tuple[Callable[[str], Any], ...] = (parse_size, parse_time, image_shape_of, parse_latency, parse_clock)
-    seeds = [b"5ms", b"300us", b"48MHz", b"32768Hz", b"4kB", b"512B", b"2KiB", b"32kbit", b"0.5 MB", b"90s", b"10m", b"2h", b"28x28", b"17", b"1.5h"]
+    seeds = [b"4kB", b"512B", b"2KiB", b"32kbit", b"0.5 MB", b"90s", b"10m", b"2h", b"28x28", b"17", b"1.5h"]
+    seeds += [b"5ms", b"300us", b"48MHz", b"32768Hz"]
     corpus = Corpus(seeds, ["B", "kB", "KiB", "bits", "s", "m", "h", "x", ".", " ", "4", "1e3", "-"])
 
     def run(data: bytes, directory: Path) -> None:
