@@ -55,7 +55,8 @@ faults in programs: the comparison and the sanitizers notice them.
 
 Findings, all fixed: a missing value of a feature with a single interval was taken for known where no feature had a cut
 point. Grids whose cut points are no float32, integers from 2**24 on as floats, and cut points of floats beyond 2**24
-for integers had other codes in Python than on a device; they are refused now.
+for integers had other codes in Python than on a device; they are refused now. The self-test tried the lowest interval
+of 32-bit integers with the integer that stands for a missing value. The run with gcc came before this last fix.
 """
 
 

@@ -55,7 +55,8 @@ CASES |= {key: Case(f"layers{i}", net, rows_of(net)) for i, (key, net) in enumer
 CASES["digits"] = digits()
 # C, C++ and Arduino share the code of all functions: the other cases of these targets are in the exhaustive suite.
 SHARED = ("c", "cpp", "arduino")
-FEW = {*list(CASES)[1::5], "digits", "many classes", "no feature", "zeros", "conv scaled"}
+FEW = {*list(CASES)[1::5], "tree-fixed2.0", "digits", "many classes", "no feature", "zeros"}
+FEW |= {"conv scaled", "conv one-hot"}
 
 
 def contract():
