@@ -6,14 +6,18 @@ import subprocess
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from cases import exhaustive
 from neural_nets import kinds, neural_net, rows_of
 from targets_host import simulate
-from tinybayes import QuantizedNetClassifier, datasets
+from tinybayes import evaluate, read_dataset
+from tinybayes.data import Discretization
 from tinybayes.deploy.export import export, write_files
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.neural_net import net_scores
+from tinybayes.learn.training.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.options import TrainingOptions
 from verilog_nets import drawn_net, run_nets, timing
 
 BOTH = pytest.mark.parametrize("target", ["verilog", "verilog-pipelined"])
@@ -137,18 +141,18 @@ def test_what_is_refused(monkeypatch, target):
 @BOTH
 @pytest.mark.parametrize("kind", ["dense", "conv"])
 def test_a_network_that_learned_digits(tmp_path, target, kind):
-    train, test = datasets.load("digits")
-    options = {"dense": {"hidden": 16, "bits": 3}, "conv": {"hidden": (4,), "layers": 1, "bits": 4}}[kind]
-    model = QuantizedNetClassifier(kind, epochs=10, random_state=0, **options).fit(train.X, train.y)
-    net = model.model_
-    X = test.X[:20]
-    check(tmp_path, {"digits": net}, {"digits": X}, target)
-    assert (net_scores(net, X).argmax(axis=1) == test.y[:20]).mean() > 0.7
+    data = read_dataset(
+        load_digits(as_frame=True).frame, target="target", discretization=Discretization(discretizer="grid", n_bins=128)
+    )
+    options = {"dense": {"hidden": (16,), "bits": 3}, "conv": {"hidden": (4,), "bits": 4}}[kind]
+    (trained,) = train_nets(data, [NetConfiguration(kind=kind, **options)], TrainingOptions(epochs=20))
+    check(tmp_path, {"digits": trained.net}, {"digits": data.X[::60]}, target)
+    assert evaluate(trained.net, data).error < 0.1
 
 
 @pytest.mark.exhaustive
 @BOTH
-@pytest.mark.parametrize("seed", [3, 4, 5, 7])
+@pytest.mark.parametrize("seed", [3, 4])
 def test_what_yosys_makes_of_it_passes_the_test_bench(tmp_path, target, seed):
     if shutil.which("yosys") is None:
         pytest.skip("no yosys on this machine")

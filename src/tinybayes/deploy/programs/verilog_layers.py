@@ -58,8 +58,8 @@ def _top(net: NeuralNet, ports: Ports, name: str, layers: "list[_Layer]", interv
     """Write the columns of the row, and connect the layers."""
     out, first, width = Text(), layers[0].given, bits(interval)
     out.section("A row is taken when the slowest layer is ready for it.")
-    out.register("waiting", width, f"taken ? {width}'d{interval - 1} : waiting - {width}'d1", clear=True)
-    out.sections[-1].clocked[-1] = f"if (taken || !ready) {out.sections[-1].clocked[-1]}"
+    out.register("waiting", width, clear=True)
+    out.clock(f"if (taken) waiting <= {width}'d{interval - 1};", f"else if (!ready) waiting <= waiting - {width}'d1;")
     out.sections[-1].wires += ["assign ready = waiting == 0;"]
     out.wire("taken", 1, "start && ready")
     out.section("The columns of the row.")
@@ -161,9 +161,8 @@ class _Layer:
         out.clock("if (start) held <= values;")
         out.delay("go", 1, "running", range(1, self.added + 1 if image else self.stages), clear=True)
         out.delay("end", 1, f"running && {before}", range(1, self.stages), clear=True)
-        late = self.added if image else self.summed - 1  # pooling needs the unit, as well as the multiplier does
-        if self.layer.multiplier is None and not image:
-            late = self.added - 2
+        # The bias needs the number of the unit first, then the multiplier, and pooling.
+        late = self.added if image else self.summed - 1 if self.layer.multiplier is not None else self.added - 2
         out.delay("unit", self.unit, "unit", range(1, late + 1))
         out.clock(f"done <= end_{self.stages - 1};")
         out.sections[-1].cleared.append("done")
@@ -185,25 +184,22 @@ class _Layer:
         wires.append(f"wire {span(9 * pixel)}window;")
         for i, (y, x) in enumerate((y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)):
             place = (y * columns + x) % (rows * columns)
-            edges = [
-                *([("above_1", "", "below_1")[y + 1]] if y else []),
-                *([("left_1", "", "right_1")[x + 1]] if x else []),
-            ]
+            edges = [{-1: "above_1", 1: "below_1"}.get(y), {-1: "left_1", 1: "right_1"}.get(x)]
+            outside = " || ".join(edge for edge in edges if edge)
             value = f"held[{place * pixel} +: {pixel}]"
-            if edges:
-                value = f"{' || '.join(edges)} ? {pixel}'d0 : {value}"
+            value = f"{outside} ? {pixel}'d0 : {value}" if outside else value
             wires.append(f"assign window[{i * pixel} +: {pixel}] = {value};")
         return "window"
 
     def _multiply(self) -> None:
         """Multiply all inputs, and add neighbours stage by stage."""
-        out, bits_ = self.out, self.layer.bits
+        out, code = self.out, self.layer.bits
         out.section("Products of all inputs, and a tree of sums.")
         window = self._window()
-        out.first.append(f"reg [{self.taps * bits_ - 1}:0] q_1;")
+        out.first.append(f"reg [{self.taps * code - 1}:0] q_1;")
         out.clock("q_1 <= q(unit);")
-        width, count = min(self.size, bits_ + 1 + self.given.product), self.taps
-        weight = f"$signed({{q_1[i * {bits_} +: {bits_}], 1'b1}})"
+        width, count = min(self.size, code + 1 + self.given.product), self.taps
+        weight = f"$signed({{q_1[i * {code} +: {code}], 1'b1}})"
         out.first.append("integer i;")
         out.register("part_2", width * count)
         out.clock(
@@ -257,7 +253,7 @@ class _Layer:
         value = f"!{total}[{size - 1}]"
         if layer.multiplier is not None:
             out.register(f"factor_{stage}", self.factor, f"factor(unit_{stage - 1})")
-            wide = max(9, scaling_reach(layer, self.reach).bit_length())
+            wide = max(PEAK.bit_length() + 1, scaling_reach(layer, self.reach).bit_length())
             positive = f"({total}[{size - 1}] ? {size - 1}'d0 : {total}[{size - 2}:0])"
             out.wire("shifted", size - 1, f"{positive} >> {layer.before}")
             scaled = out.register(f"scaled_{stage + 1}", wide, f"shifted * factor_{stage}")

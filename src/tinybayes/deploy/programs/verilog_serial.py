@@ -233,9 +233,9 @@ class _Machine:
 
     def _addresses(self) -> tuple[str, str]:
         """Write the addresses of the value that is read and of the one that is written."""
-        from_, to = ("y", "x_at", "channel"), ("row", "column", "unit")
-        reads = [self._address(i, widths, from_) for i, widths in enumerate(self.fields)]
-        writes = [self._address(i, widths, to) for i, widths in enumerate(self.fields) if i]
+        fields = list(enumerate(self.fields))
+        reads = [self._address(layer, widths, ("y", "x_at", "channel")) for layer, widths in fields]
+        writes = [self._address(layer, widths, ("row", "column", "unit")) for layer, widths in fields[1:]]
         if self.image:
             self._pixels()
         return self._by_layer(reads), self._by_layer([*writes, *writes[-1:]]) if writes else ""
