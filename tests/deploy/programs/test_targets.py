@@ -53,7 +53,7 @@ def digits():
 CASES = {key: Case(f"net{i}", net, every_state(net, rows=60)) for i, (key, net) in enumerate(grid().items())}
 CASES |= {key: Case(f"layers{i}", net, rows_of(net)) for i, (key, net) in enumerate(kinds().items())}
 CASES["digits"] = digits()
-# C, C++ and Arduino share the code of all functions, and test_gaps_python.py runs complete rows, too: the other cases of
+# C, C++ and Arduino share the code of all functions, and test_gaps_python.py runs complete rows, too. Other cases of
 # these targets are in the exhaustive suite.
 SHARED = ("c", "cpp", "arduino", "micropython", "onnx")
 FEW = {*list(CASES)[1::5], "tree-fixed2.0", "digits", "many classes", "no feature", "zeros"}
