@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ LIBRARIES = {  # as people call them: as installed, as imported
     "Orange": ("Orange3", "Orange.preprocess.discretize"),  # for its discretisation alone
 }
 NETWORKS = ("alarm", "hailfinder", "andes")
-PEER_MODELS = ("tree, depth 8", "forest of 10, depth 8", "MLP of 32", "Gaussian NB", "logistic regression")
 
 
 def installed(library: str) -> bool:
@@ -230,56 +229,11 @@ def eliminate(net, rows: np.ndarray, expected: np.ndarray, first_state: np.ndarr
     return {"one_ms": 1e3 * float(np.median(times)), "largest_difference": difference, "engine": "VariableElimination"}
 
 
-# ------------------------------------------------------------------------------------- code for boards
-
-
-def boards(library: str, settings: Figures) -> Figures:
-    """Learn, export, compile for a Cortex-M0+, and run on the emulated one."""
-    import deploy
-
-    rows, data, quick = deploy.load(settings["data"]), settings["data"], settings["quick"]
-    kept = Path(settings["models"]) if settings["models"] else None
-    if library == "tinybayes":
-        found = list(deploy.ours(data, rows, quick, kept, recipes(data)[: 1 if quick else None]))
-        if kept is not None:  # nets take long to learn: only those that are there
-            found += kept_nets(deploy, data, rows, kept)
-    else:
-        chosen = {
-            name: (export, tuple(model for model in models if model in PEER_MODELS))
-            for name, (export, models) in deploy.EXPORTERS.items()
-            if name.split()[0] == library
-        }
-        found = list(deploy.peers(rows, quick, chosen))
-    return {"points": found}
-
-
-def recipes(data: str) -> list[Any]:
-    """Our models that are learned within minutes; `deploy.py` has many more, and the neural nets."""
-    from deploy import MIDDLE, NAIVE, Recipe
-
-    if data == "digits":
-        near = (*MIDDLE, ("image_shape", (8, 8)))
-        return [Recipe("naive", 3, 16), Recipe("naive", 4), Recipe("heuristic", (3, 0), None, near)]
-    return [
-        Recipe("naive", (3, 1), 8, NAIVE),
-        Recipe("naive", 4, None, NAIVE),
-        Recipe("chow-liu", (4, 1), None, MIDDLE),
-    ]
-
-
-def kept_nets(deploy: Any, data: str, rows: Any, kept: Path) -> Iterator[Figures]:
-    from deploy_nets import NETS
-
-    deploy.NETS = {data: [recipe for recipe in NETS[data] if (kept / f"{data} {recipe.name}.tb").exists()]}
-    return deploy.our_nets(data, rows, False, kept)
-
-
 TASKS: dict[str, Callable[[str, Figures], Figures]] = {
     "footprint": footprint,
     "tree": tree,
     "cut points": cut_points,
     "inference": inference,
-    "boards": boards,
 }
 
 

@@ -34,7 +34,6 @@ ASKED = {
     "tree": ("tinybayes", "pgmpy", "pomegranate"),
     "cut points": ("tinybayes", "Orange"),
     "inference": ("tinybayes", "pyAgrum", "pgmpy"),
-    "boards": ("tinybayes", "emlearn", "m2cgen", "micromlgen"),
 }
 
 
@@ -42,9 +41,6 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="Few rows and models, to see that everything works.")] = False,
     page_only: Annotated[bool, typer.Option("--page-only", help="Measure nothing; write the page again.")] = False,
     limit: Annotated[float, typer.Option(help="Wall seconds that one step of a classifier may take.")] = 30.0,
-    models: Annotated[
-        Path | None, typer.Option(help="Trained models of deploy.py, as its --models keeps them.")
-    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Parts of the run; their figures replace those of the last.")
     ] = None,
@@ -58,13 +54,14 @@ def main(
     if not page_only:
         result = json.loads(output.read_text()) if only and output.exists() else {"runs": []}
         result["runs"] = [run for run in result["runs"] if run["task"] not in (only or ())]
-        for _ in compare(result, quick, limit, models, only):
+        for _ in compare(result, quick, limit, only):
             output.write_text(json.dumps(result, indent=1) + "\n")  # what is measured is kept
-    docs.write_text(page(json.loads(output.read_text())))
+    boards = HERE / "results" / "deploy.json"  # of a run of its own: its figures do not depend on the machine
+    docs.write_text(page(json.loads(output.read_text()), json.loads(boards.read_text())))
     print(f"wrote {docs}")
 
 
-def compare(result: Figures, quick: bool, limit: float, models: Path | None, only: list[str] | None) -> Iterator[None]:
+def compare(result: Figures, quick: bool, limit: float, only: list[str] | None) -> Iterator[None]:
     """Run everything, one process after another; yield after each."""
     began, load = time.monotonic(), os.getloadavg()[0]
     result |= {"provenance": about() | {"load_before": load, "quick": quick, "only": only}, "limit": limit}
@@ -73,7 +70,7 @@ def compare(result: Figures, quick: bool, limit: float, models: Path | None, onl
         tables = write_tables(Path(place), quick)
         result["data"] = {name: describe for name, (_, describe) in tables.items()}
         files = {name: file for name, (file, _) in tables.items()}
-        steps = [*classifiers(files, limit, Path(place) / "cache"), *tasks(files, quick, models)]
+        steps = [*classifiers(files, limit, Path(place) / "cache"), *tasks(files, quick)]
         for task, call in steps:
             if only and task not in only:
                 continue
@@ -141,7 +138,7 @@ def classifiers(files: dict[str, Path], limit: float, cache: Path) -> Iterator[S
                 yield task, call
 
 
-def tasks(files: dict[str, Path], quick: bool, models: Path | None) -> Iterator[Step]:
+def tasks(files: dict[str, Path], quick: bool) -> Iterator[Step]:
     """Everything else, each in a process of its own."""
     seconds = 0.2 if quick else 2.0
     settings: dict[str, dict[str, Figures]] = {
@@ -149,7 +146,6 @@ def tasks(files: dict[str, Path], quick: bool, models: Path | None) -> Iterator[
         "tree": {name: {"rows": str(files[name]), "seconds": seconds} for name in ("100,000 rows", "digits")},
         "cut points": {"numbers": {"rows": str(files["numbers"]), "seconds": seconds}},
         "inference": {name: {"network": name, "seconds": seconds} for name in NETWORKS},
-        "boards": {n: {"data": n, "quick": quick, "models": str(models or "")} for n in ("digits", "letter")},
     }
     for task, cases in settings.items():
         for case, setting in cases.items():
