@@ -145,7 +145,8 @@ def test_a_network_that_learned_digits(tmp_path, target, kind):
         load_digits(as_frame=True).frame, target="target", discretization=Discretization(discretizer="grid", n_bins=128)
     )
     options = {"dense": {"hidden": (16,), "bits": 3}, "conv": {"hidden": (4,), "bits": 4}}[kind]
-    (trained,) = train_nets(data, [NetConfiguration(kind=kind, **options)], TrainingOptions(epochs=20))
+    run = NetConfiguration(kind=kind, learning_rate=1e-2, **options)
+    (trained,) = train_nets(data, [run], TrainingOptions(epochs=20, batch_size=50))
     check(tmp_path, {"digits": trained.net}, {"digits": data.X[::60]}, target)
     assert evaluate(trained.net, data).error < 0.1
 
