@@ -66,5 +66,7 @@ def count_wrong(directory, number, right, wrong):
     program = PROGRAMS[number]
     files = to_c(program.net, name="p", raw=program.raw, gaps=program.gaps)
     assert files["p.c"].count(right) >= 1
-    files["p.c"] = files["p.c"].replace(right, wrong)
+    without_selftest = "int p_selftest(void)\n{\n    if (1) return 0;\n"  # it would notice some of the faults itself
+    assert files["p.c"].count("int p_selftest(void)\n{\n") == 1
+    files["p.c"] = files["p.c"].replace(right, wrong).replace("int p_selftest(void)\n{\n", without_selftest)
     return try_program(build(program, directory, files=files), 1, number, 4000)["mismatches"]
