@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tinybayes.data.encode import encode_column, encode_frame, encode_matrix
 from tinybayes.errors import TinybayesError
-from tinybayes.model import Cuts, Variable
+from tinybayes.model import Cuts, Integers, Variable
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -107,3 +107,16 @@ def test_many_states_get_wider_codes():
     codes = encode_matrix(np.arange(1000)[:, None], [variable])
     assert codes.dtype == np.int16
     assert codes[:, 0].tolist() == list(range(1000))
+
+
+@pytest.mark.parametrize("high", [9, 2**24 - 1])
+def test_integers_take_doubles_as_a_device_takes_the_float(high):
+    variables = (Variable.from_encoding("a", Integers(high - 9, high)),)
+    near = high - 4 + np.array([0, 1e-7, -1e-12, 0.5, -0.25, 1e-3])
+    values = np.concatenate([near, [np.nan, 1e300, -1e300, high + 0.4, high + 1]])
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32).astype(float)
+    whole = (rounded == np.rint(rounded)) & (rounded >= high - 9) & (rounded <= high)
+    expected = np.where(whole, rounded - (high - 9), -1)
+    np.testing.assert_array_equal(encode_matrix(values[:, None], variables)[:, 0], expected)
+    np.testing.assert_array_equal(encode_column(pd.Series(values.astype(object)), variables[0]), expected)

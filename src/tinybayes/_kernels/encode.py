@@ -6,16 +6,16 @@ from tinybayes._kernels import jit
 
 
 @jit
-def encode_numbers(X, first, keys, exact, start, stop, out):
+def encode_numbers(X, first, keys, exact, rounded, start, stop, out):
     """Encode the rows ``start..stop`` of a matrix of numbers.
 
     Column ``j`` has the increasing keys ``keys[first[j]:first[j + 1]]``. Where ``exact[j]``, they are the values of
     the states and any other number is missing (-1); else they are cut points and the code is the number of those
-    not above the value. NaN is missing.
+    not above the value. Where ``rounded[j]``, values are rounded to float32 first. NaN is missing.
     """
     for row in range(start, stop):
         for j in range(X.shape[1]):
-            value = X[row, j]
+            value = np.float64(np.float32(X[row, j])) if rounded[j] else np.float64(X[row, j])
             if value != value:
                 out[row, j] = -1
                 continue

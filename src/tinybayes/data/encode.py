@@ -14,9 +14,9 @@ import pandas as pd
 from tinybayes._kernels.encode import encode_numbers, look_up
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import TinybayesError, error
-from tinybayes.model import MISSING, Variable
+from tinybayes.model import MISSING, Integers, Variable
 from tinybayes.model.dataset import code_dtype
-from tinybayes.model.encoding import Intervals
+from tinybayes.model.encoding import Intervals, single
 from tinybayes.model.layout import starts
 
 BLOCK = 2**14  # rows of a unit of work
@@ -77,8 +77,9 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if not v.has_intervals}
     first = starts(len(key) for key in keys)
     exact = np.array([not v.has_intervals for v in variables])
+    rounded = np.array([_is_rounded(v) for v in variables])
     flat = np.concatenate([key[order[j]] if j in order else key for j, key in enumerate(keys)] or [np.empty(0)])
-    for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, start, stop, codes), len(X), BLOCK)
+    for_blocks(lambda start, stop: encode_numbers(X, first, flat, exact, rounded, start, stop, codes), len(X), BLOCK)
     for j, states in order.items():
         if not np.array_equal(states, np.arange(len(states))):
             codes[:, j] = np.append(states, MISSING)[codes[:, j]]
@@ -114,8 +115,8 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
             raise infinity("X" if column.name is None else f"column {column.name!r}")
         return variable.encoding.codes(numbers)
     if _is_number(variable):
-        index = pd.Index(np.array(variable.states, dtype=float))
-        return np.asarray(index.get_indexer(pd.Index(as_numbers(column))))
+        index, numbers = pd.Index(np.array(variable.states, dtype=float)), as_numbers(column)
+        return np.asarray(index.get_indexer(pd.Index(single(numbers) if _is_rounded(variable) else numbers)))
     index = pd.Index([str(s).casefold() for s in variable.states], dtype=object)
     if not index.is_unique or not all(isinstance(s, bool) for s in variable.states):
         index = pd.Index([str(s) for s in variable.states], dtype=object)
@@ -162,6 +163,11 @@ def _is_number(variable: Variable) -> bool:
     return variable.has_intervals or all(
         isinstance(state, int | float) and not isinstance(state, bool) for state in variable.states
     )
+
+
+def _is_rounded(variable: Variable) -> bool:
+    """Return whether values are rounded to float32 before they are compared with states; cut points see to it alone."""
+    return isinstance(variable.encoding, Integers) and variable.encoding.is_single
 
 
 def _empty(rows: int, variables: Sequence[Variable]) -> np.ndarray:

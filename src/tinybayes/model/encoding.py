@@ -148,7 +148,10 @@ class Grid(Intervals):
 
 @dataclass(frozen=True)
 class Integers:
-    """Consecutive integers, each one a state: the code of a value is ``value - low``; any other value is unknown."""
+    """Consecutive integers, each one a state: the code of a value is ``value - low``; any other value is unknown.
+
+    A value is rounded to the nearest float32 before, as for intervals, unless there are integers from 2**24 on.
+    """
 
     low: int
     high: int
@@ -161,6 +164,11 @@ class Integers:
     def count(self) -> int:
         """The number of integers."""
         return self.high - self.low + 1
+
+    @property
+    def is_single(self) -> bool:
+        """Whether values are float32: all integers are below 2**24, where float32 tells neighbours apart."""
+        return -EXACT < self.low and self.high < EXACT
 
     def states(self) -> tuple[int, ...]:
         """Return the integers."""

@@ -160,7 +160,7 @@ def _check(variable: Variable, raw: str) -> None:
 def _check_integers(encoding: Integers, raw: str, where: str) -> None:
     """Refuse integers that a float32 does not hold, or that stand for a missing value."""
     got = f"{encoding.low} to {encoding.high}"
-    if raw == "float" and not -EXACT < encoding.low <= encoding.high < EXACT:
+    if raw == "float" and not encoding.is_single:
         raise error("integers within 2**24 for floats", got, where=where, remedy="use --raw int, or shift the column")
     if raw == "int" and encoding.low == LOWEST:
         raise error("integers above -2**31, a missing value", got, where=where, remedy="shift the column")
