@@ -21,7 +21,7 @@ NEXT = {
     "cpp": 'put #include "{name}.hpp" into a program and call {name}::predict',
     "arduino": "in the Arduino IDE: Sketch, Include Library, Add .ZIP Library, {out}/{name}.zip",
     "micropython": "mpremote cp {out}/{name}.py : + exec 'import {name}; print({name}.CLASSES)'",
-    "onnx": "python -c \"import onnxruntime as o; print(o.InferenceSession('{out}/{name}.onnx').get_inputs()[0])\"",
+    "onnx": "python -c \"import onnxruntime as o; print(o.InferenceSession('{out}/{graph}').get_inputs()[0])\"",
     "verilog": "iverilog -g2001 -o {name}_tb {out}/{name}.v {out}/{name}_tb.v && vvp {name}_tb",
 }
 ERRORS = {
@@ -114,7 +114,8 @@ def export(
     if page is not None:
         say(f"These figures are in {page}, too.")
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
-    say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen)}")
+    graph = next((file for file in files if file.endswith("_raw.onnx")), f"{chosen}.onnx")  # what takes raw rows
+    say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen, graph=graph)}")
 
 
 def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | None) -> dict[str, str]:

@@ -168,7 +168,7 @@ class Integers:
     @property
     def is_single(self) -> bool:
         """Whether values are float32: all integers are below 2**24, where float32 tells neighbours apart."""
-        return -EXACT < self.low and self.high < EXACT
+        return self.low > -EXACT and self.high < EXACT
 
     def states(self) -> tuple[int, ...]:
         """Return the integers."""

@@ -220,7 +220,7 @@ def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False
     With `gaps` missing values are summed out, if the features are a forest; other plans take complete rows only.
     """
     if not isinstance(net, BayesNet):
-        remedy = "neural nets are written in C, C++, Arduino, MicroPython and ONNX, circuits in C"
+        remedy = "circuits are written in C, C++ and Arduino"
         raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
     model = net
     _check_states(net.nodes)
