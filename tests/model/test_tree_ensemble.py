@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from tinybayes.errors import TinybayesError
+from tinybayes.infer import class_scores, predict_codes
 from tinybayes.infer.trees import tree_scores
-from tinybayes.model import Fixed, Float, TreeEnsemble, Trees, Variable
+from tinybayes.model import TreeEnsemble, Trees, Variable
 
 X = tuple(Variable(f"x{i}", (0, 1, 2)) for i in range(2))
 Y = Variable("y", ("a", "b"))
@@ -24,25 +25,39 @@ def trees(**changes):
 
 
 def ensemble(**changes):
-    given = {"table": np.float32([[-1.0], [-2.0], [-4.0]]), "start": np.float32([0.0, -0.5]), "format": Float()}
+    given = {"values": np.array([[-10], [-20], [-40]]), "start": np.array([0, -5]), "scale": 0.1}
     return TreeEnsemble(X, Y, **({"trees": trees()} | given | changes))
 
 
 def test_scores_are_the_values_of_the_leaves():
     rows = np.array([[0, 1], [1, 0], [2, 1], [1, 2], [-1, 1], [1, -1]])
-    on_a = [-1, -2, -4, -2, -1, -4]
-    np.testing.assert_array_equal(tree_scores(ensemble(), rows), [[value, -2.5] for value in on_a])
+    on_a = [-10, -20, -40, -20, -10, -40]
+    np.testing.assert_array_equal(tree_scores(ensemble(), rows), [[value, -25] for value in on_a])
+    np.testing.assert_allclose(class_scores(ensemble(), rows), [[value / 10, -2.5] for value in on_a])
+    assert predict_codes(ensemble(), rows).tolist() == [0, 0, 1, 0, 0, 1]
     assert tree_scores(ensemble(), rows[:0]).shape == (0, 2)
 
 
-def test_leaves_may_have_a_value_for_each_class_in_fixed_point():
-    model = ensemble(
-        trees=trees(output=[-1, -1]),
-        table=np.uint8([[1, 2], [3, 4], [5, 6]]),
-        start=np.uint8([1, 0]),
-        format=Fixed(3, 1),
-    )
-    np.testing.assert_array_equal(tree_scores(model, np.array([[0, 0]])), [[-(1 + 1 + 3) / 2, -(0 + 2 + 4) / 2]])
+def test_leaves_may_have_a_value_for_each_class():
+    values = np.array([[1, 2], [3, 4], [5, 6]])
+    model = ensemble(trees=trees(output=[-1, -1]), values=values, start=np.array([1, 0]))
+    np.testing.assert_array_equal(tree_scores(model, np.array([[0, 0]])), [[1 + 1 + 3, 0 + 2 + 4]])
+    assert not model.votes
+    assert not ensemble().votes
+    assert model.reach == 1 + 6 + 4
+
+
+def test_votes_are_one_number_for_one_class():
+    votes = {"trees": trees(output=[-1, -1]), "start": np.array([0, 0])}
+    assert ensemble(**votes, values=np.array([[3, 0], [0, 3], [3, 0]])).votes
+    assert not ensemble(**votes, values=np.array([[3, 0], [0, 2], [3, 0]])).votes
+    assert not ensemble(**votes, values=np.array([[-3, 0], [0, -3], [-3, 0]])).votes
+
+
+def test_the_reach_bounds_all_scores():
+    assert ensemble().reach == 40
+    with pytest.raises(TinybayesError, match="sums below"):
+        ensemble(values=np.array([[2**31 - 1], [0], [0]]), start=np.array([1, 0]))
 
 
 def test_depth_and_kinds_of_nodes():
@@ -84,8 +99,11 @@ def test_nodes_that_are_no_trees_are_refused(changes, said):
         ({"trees": trees(output=[0, 2])}, "a class a tree"),
         ({"trees": trees(output=[0, -1])}, "a class a tree"),
         ({"trees": trees(output=[-1, -1])}, "all classes"),
-        ({"table": np.float32([1.0])}, "2 axes"),
-        ({"start": np.float32([0.0])}, "2 scores"),
+        ({"values": np.array([1])}, "2 axes"),
+        ({"values": np.array([[0.5]] * 3)}, "integers"),
+        ({"values": np.array([[-(2**31)]] * 3)}, "magnitudes"),
+        ({"start": np.array([0])}, "2 scores"),
+        ({"scale": 0.0}, "above zero"),
     ],
 )
 def test_ensembles_that_make_no_sense_are_refused(changes, said):
@@ -94,7 +112,7 @@ def test_ensembles_that_make_no_sense_are_refused(changes, said):
 
 
 def test_codes_beyond_the_states_are_refused():
-    with pytest.raises(TinybayesError, match="number of states"):
+    with pytest.raises(TinybayesError, match="codes from -1 to 2"):
         tree_scores(ensemble(), np.array([[3, 0]]))
     with pytest.raises(TinybayesError, match="a class variable"):
-        TreeEnsemble(X, None, trees(), np.float32([[0.0]] * 3), np.float32([0, 0]), Float())
+        TreeEnsemble(X, None, trees(), np.array([[0]] * 3), np.array([0, 0]), 1.0)

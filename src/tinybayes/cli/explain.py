@@ -13,7 +13,7 @@ from tinybayes.errors import error
 if TYPE_CHECKING:
     import numpy as np
 
-    from tinybayes.infer.scores import Classifier
+    from tinybayes.model import Classifier
 
 
 def explain(

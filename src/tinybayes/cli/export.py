@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from tinybayes.deploy.export import Files
     from tinybayes.deploy.measure import Measurement
     from tinybayes.infer.calibration import Calibration
-    from tinybayes.infer.scores import Classifier
-    from tinybayes.model import Cost
+    from tinybayes.model import Classifier, Cost
 
 NEXT = {
     "c": "cc -std=c99 -O2 -c {out}/{name}.c",

@@ -12,7 +12,7 @@ from tinybayes.cli._options import Clock, Core, Json, ModelFile, TableFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.infer.scores import Classifier
+    from tinybayes.model import Classifier
 
 
 def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:

@@ -5,11 +5,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinybayes.cost.neural_net import neural_net_cost
-from tinybayes.model import BayesNet, Circuit, Codebook, Cost, DecisionTree, Float, NeuralNet, NumberFormat, Variable
+from tinybayes.cost.tree_ensemble import tree_ensemble_cost
+from tinybayes.model import (
+    BayesNet,
+    Circuit,
+    Classifier,
+    Codebook,
+    Cost,
+    DecisionTree,
+    Float,
+    NeuralNet,
+    NumberFormat,
+    TreeEnsemble,
+    Variable,
+)
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
 
 
-def model_cost(model: BayesNet | Circuit | NeuralNet) -> Cost:
+def model_cost(model: Classifier) -> Cost:
     """Price a model.
 
     **A Bayesian network**, as in *On resource-efficient Bayesian network classifiers*. Bits are the entries of all
@@ -29,9 +42,15 @@ def model_cost(model: BayesNet | Circuit | NeuralNet) -> Cost:
     32 bits, a multiplier 16; equal multipliers of a layer are paid once, and biases that are all zero cost nothing.
     Multipliers of the inputs take 16 bits each, unless all are equal; so do the centres of convolutions, while those of
     dense layers are part of the bias. A prediction does one multiplication and addition per weight and position.
+
+    **Decision trees** are priced as they are stored: equal tests and equal values of leaves once, then for every node
+    the number of its test or value. A prediction compares as often as the longest paths have tests, and adds a value
+    for each tree.
     """
     if isinstance(model, Circuit):
         return _circuit_cost(model)
+    if isinstance(model, TreeEnsemble):
+        return tree_ensemble_cost(model)
     return neural_net_cost(model) if isinstance(model, NeuralNet) else _bayes_net_cost(model)
 
 

@@ -16,7 +16,7 @@ from tinybayes.deploy.programs.onnx import to_onnx
 from tinybayes.deploy.programs.verilog import to_verilog
 from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import Classifier
 
 Files = Mapping[str, str | bytes]
 
@@ -32,7 +32,7 @@ TARGETS: dict[str, Callable[..., Files]] = {
 
 
 def export(
-    model: BayesNet | Circuit | NeuralNet,
+    model: Classifier,
     to: str = "c",
     *,
     output: str | os.PathLike[str] | None = None,

@@ -18,7 +18,7 @@ from tinybayes.deploy._price.counts import ROWS, Counts, count_program
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import error
-from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet
+from tinybayes.model import Circuit, Classifier, Cost
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class ProgramCost:
 
 
 @overload
-def model_cost(model: BayesNet | Circuit | NeuralNet) -> Cost: ...
+def model_cost(model: Classifier) -> Cost: ...
 @overload
 def model_cost(
-    model: BayesNet | Circuit | NeuralNet,
+    model: Classifier,
     core: str,
     *,
     clock: float | None = None,
@@ -73,7 +73,7 @@ def model_cost(
     gaps: bool = True,
 ) -> ProgramCost: ...
 def model_cost(
-    model: BayesNet | Circuit | NeuralNet,
+    model: Classifier,
     core: str | None = None,
     *,
     clock: float | None = None,
@@ -108,7 +108,7 @@ def model_cost(
 
 
 def program_cost(
-    model: BayesNet | Circuit | NeuralNet,
+    model: Classifier,
     core: str = "cortex-m0+",
     *,
     clock: float | None = None,

@@ -14,8 +14,8 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.integers import integer_forest, integer_log_joint
-from tinybayes.infer.scores import Classifier, class_scores
-from tinybayes.model import BayesNet, Codebook, Dataset
+from tinybayes.infer.scores import class_scores
+from tinybayes.model import BayesNet, Classifier, Codebook, Dataset
 
 # Wanted shares of wrong labels among the kept rows.
 _PER_MILLE = (0, 1, 2, 3, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500)
@@ -102,15 +102,18 @@ def calibrate(model: Classifier, rows: Dataset | Iterable[Dataset], *, errors: S
         Wanted shares of wrong labels among the rows that are kept.
     """
     scores, y, weight = _scored(model, rows)
-    best, label = scores.max(axis=1), scores.argmax(axis=1)
-    with np.errstate(invalid="ignore"):
-        behind = np.where(best[:, None] > scores, best[:, None] - scores, 0.0)
-    of_class = behind[np.arange(len(y)), y]
+    label, behind = scores.argmax(axis=1), _behind(scores)
     behind[np.arange(len(y)), label] = np.inf
     margin = np.minimum(behind.min(axis=1), LARGEST_MARGIN)
-    behind[np.arange(len(y)), label] = 0.0
     margins, least = _margins(margin, label != y, weight, errors)
-    return Calibration(_temperature(behind, of_class, weight), len(y), margins, least)
+    return Calibration(fit_temperature(scores, y, weight), len(y), margins, least)
+
+
+def _behind(scores: np.ndarray) -> np.ndarray:
+    """Return by how much each score is behind the best one of its row."""
+    best = scores.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.where(best > scores, best - scores, 0.0)
 
 
 def calibration_metadata(model: Classifier, rows: Dataset) -> dict[str, Any]:
@@ -164,13 +167,14 @@ def _nats(model: Classifier, X: np.ndarray) -> np.ndarray:
     return class_scores(model, X)
 
 
-def _temperature(behind: np.ndarray, of_class: np.ndarray, weight: np.ndarray) -> float:
-    """Minimise the log loss by bisection: it is convex in the inverse of the temperature.
+def fit_temperature(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """Return the temperature with the smallest log loss, by bisection: it is convex in the inverse of the temperature.
 
-    `behind` is the distance of scores to the best one, `of_class` that of the true class. The derivative of a row's
-    loss is the distance of its class less the expected one. If all labels are right, the loss falls without end towards
-    a temperature of zero: it stays 1.
+    The derivative of a row's loss is the distance of its class to the best one less the expected distance. If all
+    labels are right, the loss falls without end towards a temperature of zero: it stays 1.
     """
+    behind = _behind(scores)
+    of_class = behind[np.arange(len(y)), y]
     possible = np.isfinite(of_class)  # others lose without bound at every temperature
     behind, of_class, weight = behind[possible], of_class[possible], weight[possible]
     if not (weight * of_class).any():

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.scores import Classifier, class_scores, normalize_scores
-from tinybayes.model import Dataset
+from tinybayes.infer.scores import class_scores, normalize_scores
+from tinybayes.model import Classifier, Dataset
 
 BLOCK = 2**16  # rows whose scores are held at a time
 _BINS = 10  # of confidence

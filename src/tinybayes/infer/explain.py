@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.scores import Classifier, class_scores
-from tinybayes.model import CPD, BayesNet, Dataset
+from tinybayes.infer.scores import class_scores
+from tinybayes.model import CPD, BayesNet, Classifier, Dataset
 from tinybayes.model.variable import State
 
 MISSING = "missing"

@@ -8,8 +8,8 @@ import pandas as pd
 from tinybayes.data.encode import encode_column
 from tinybayes.errors import error
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
-from tinybayes.infer.scores import Classifier, class_scores, normalize_scores, predict_codes
-from tinybayes.model import Circuit, Dataset, Variable
+from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
+from tinybayes.model import Circuit, Classifier, Dataset, Variable
 
 
 def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row: int = 0) -> np.ndarray:

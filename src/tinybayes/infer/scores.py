@@ -17,13 +17,12 @@ from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.integers import integer_forest
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scorer import BLOCK, Scorer, has_gaps, scorer
-from tinybayes.model import BayesNet, Circuit, NeuralNet
-
-Classifier = BayesNet | Circuit | NeuralNet
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble
 
 
 def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
-    """Return ``log p(x, c)`` for each row and class; for a neural net ``log p(c | x)`` up to a constant per row.
+    """Return ``log p(x, c)`` for each row and class; for nets and trees ``log p(c | x)`` up to a constant per row.
 
     Missing values (-1) are summed out, which gives the class posterior and not the most probable completion. Networks
     quantised to one `Fixed` format are added up in integers, so that the scores of complete rows are exact.
@@ -36,7 +35,7 @@ def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     net
-        A network or a circuit with a class, or a neural net.
+        A network or a circuit with a class, a neural net, or decision trees.
     X
         Codes, shape (rows, features).
 
@@ -48,6 +47,8 @@ def class_scores(net: Classifier, X: np.ndarray) -> np.ndarray:
         return _circuit_scores(net, X)
     if isinstance(net, NeuralNet):
         return net_scores(net, X) * net.scale
+    if isinstance(net, TreeEnsemble):
+        return tree_scores(net, X) * net.scale
     score = scorer(net)
     X = score.check(X)
     out = np.empty((len(X), score.classes))
@@ -62,6 +63,8 @@ def predict_codes(net: Classifier, X: np.ndarray) -> np.ndarray:
     Only the labels are kept: memory does not grow with the number of classes.
     """
     labels = np.empty(len(X), dtype=np.int32)
+    if isinstance(net, TreeEnsemble):
+        return np.asarray(tree_scores(net, X).argmax(axis=1), dtype=np.int32)
     if isinstance(net, NeuralNet | Circuit):
         for start in range(0, max(len(X), 1), BLOCK):  # once also without rows, for the checks
             rows = X[start : start + BLOCK]

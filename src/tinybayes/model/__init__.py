@@ -12,12 +12,15 @@ from tinybayes.model.structure import Structure
 from tinybayes.model.tree_ensemble import TreeEnsemble, Trees
 from tinybayes.model.variable import State, Variable
 
+Classifier = BayesNet | Circuit | NeuralNet | TreeEnsemble
+
 __all__ = [
     "CPD",
     "MISSING",
     "BayesNet",
     "Categories",
     "Circuit",
+    "Classifier",
     "Codebook",
     "Cost",
     "Cuts",

@@ -1,20 +1,21 @@
 """Decision trees that add up to class scores: one tree, a forest, or boosted trees.
 
-A tree tests codes. Its nodes lie in flat arrays, the children of a node next to each other, and several leaves may
-share a value. Values are stored in a `NumberFormat` as those of a Bayesian network are; `Fixed` holds no positive
-numbers, which is no loss, since a constant that is added to all leaves of a tree can be taken out of the start.
+A tree tests codes. Its nodes lie in flat arrays, the children of a node next to each other. Everything is an integer:
+the value of a leaf counts in units of `TreeEnsemble.scale`, and a score is a sum of integers, in Python as on a device.
+Several leaves may share a value: few values are a codebook, whose entries the leaves point to.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.model.number_format import NumberFormat
 from tinybayes.model.variable import Variable
 
 LEAF = -1
+LARGEST = 2**31 - 1  # of a sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,48 +117,55 @@ class TreeEnsemble:
         The class.
     trees
         The nodes.
-    table
-        Stored values of the leaves, shape (values, 1), or (values, classes) where leaves have one for every class.
+    values
+        Values that leaves point to, integers of shape (values, 1), or (values, classes) where a leaf has one for every
+        class.
     start
-        Stored scores of all classes before any tree.
-    format
-        How both are stored.
+        Scores of all classes before any tree.
+    scale
+        Class scores times this are the logarithms of unnormalised probabilities.
     """
 
     variables: tuple[Variable, ...]
     target: Variable
     trees: Trees
-    table: np.ndarray
+    values: np.ndarray
     start: np.ndarray
-    format: NumberFormat
+    scale: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variables", tuple(self.variables))
         if not isinstance(self.target, Variable):
             raise error("a class variable", repr(self.target), where="TreeEnsemble")
-        for name, ndim in (("table", 2), ("start", 1)):
-            codes = np.asarray(getattr(self, name))
-            if codes.ndim != ndim:
-                raise error(f"{ndim} axes", codes.shape, where=f"TreeEnsemble, {name}")
-            object.__setattr__(self, name, self.format.checked(codes))
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise error("a finite scale above zero", self.scale, where="TreeEnsemble, scale")
+        for name, ndim in (("values", 2), ("start", 1)):
+            numbers = np.asarray(getattr(self, name))
+            if numbers.ndim != ndim or numbers.dtype.kind not in "iu" or not numbers.size:
+                got = f"{numbers.dtype} {numbers.shape}"
+                raise error(f"integers in {ndim} axes", got, where=f"TreeEnsemble, {name}")
+            if int(numbers.min()) < -LARGEST or int(numbers.max()) > LARGEST:
+                raise error(f"magnitudes up to {LARGEST}", "larger ones", where=f"TreeEnsemble, {name}")
+            object.__setattr__(self, name, np.ascontiguousarray(numbers, dtype=np.int32))
         classes, trees = self.target.cardinality, self.trees
         if len(self.start) != classes:
             raise error(f"{classes} scores", len(self.start), where="TreeEnsemble, start")
         every = bool((trees.output < 0).all())
-        width = classes if every else 1
         mixed = not every and bool((trees.output < 0).any())
-        if self.table.shape[1] != width or mixed or trees.output.max() >= classes:
+        if self.values.shape[1] != (classes if every else 1) or mixed or trees.output.max() >= classes:
             expected = "a value a leaf and a class a tree, or values for all classes"
-            raise error(expected, self.table.shape, where="TreeEnsemble, table")
+            raise error(expected, self.values.shape, where="TreeEnsemble, values")
         self._check_tests()
+        if self.reach > LARGEST:
+            raise error("sums below 2**31", f"{self.reach:,}", where="TreeEnsemble", remedy="use smaller values")
 
     def _check_tests(self) -> None:
         trees, leaf = self.trees, self.trees.is_leaf
         if trees.feature.max(initial=LEAF) >= len(self.variables):
             raise error(f"features below {len(self.variables)}", int(trees.feature.max()), where="trees, feature")
         value = trees.threshold[leaf]
-        if value.min() < 0 or value.max() >= len(self.table):
-            raise error(f"values below {len(self.table)}", int(value.max()), where="trees, threshold of leaves")
+        if value.min() < 0 or value.max() >= len(self.values):
+            raise error(f"values below {len(self.values)}", int(value.max()), where="trees, threshold of leaves")
         states = np.array([v.cardinality for v in self.variables] or [0])
         if (trees.threshold[~leaf] >= states[trees.feature[~leaf]]).any():
             raise error("thresholds below the number of states", "others", where="trees, threshold")
@@ -166,6 +174,22 @@ class TreeEnsemble:
             raise error(f"sets of {widest} codes", trees.members.shape[1], where="trees, members")
 
     @cached_property
-    def values(self) -> np.ndarray:
-        """The values of the leaves as numbers, in double precision."""
-        return self.format.decode(self.table)
+    def votes(self) -> bool:
+        """Whether every leaf adds the same number to the score of one class."""
+        rows = self.values[self.trees.threshold[self.trees.is_leaf]]
+        if not bool((self.trees.output < 0).all()):
+            return False
+        return bool(((rows != 0).sum(axis=1) == 1).all() and len(np.unique(rows.max(axis=1))) == 1 and rows.max() > 0)
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest magnitude that a score, or a part of it, can have."""
+        trees, largest = self.trees, np.abs(self.values.astype(np.int64)).max(axis=1)
+        leaf = np.flatnonzero(trees.is_leaf)
+        tree = np.searchsorted(trees.root, leaf, side="right") - 1
+        most = np.zeros(trees.count, dtype=np.int64)
+        np.maximum.at(most, tree, largest[trees.threshold[leaf]])
+        each = np.zeros(len(self.start), dtype=np.int64)
+        np.add.at(each, np.maximum(trees.output, 0), most)
+        total = each if (trees.output >= 0).all() else each.sum()
+        return int((np.abs(self.start.astype(np.int64)) + total).max())

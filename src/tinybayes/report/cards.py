@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, Variable
 from tinybayes.report.console import bytes_text, describe_circuit
 from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph
 from tinybayes.report.snippet import c_snippet

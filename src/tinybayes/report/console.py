@@ -14,7 +14,7 @@ from tinybayes.cost import model_cost
 from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import Evaluation, Explanation, is_decomposable, is_deterministic, is_smooth
-from tinybayes.model import BayesNet, Circuit, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, Variable
 
 CORE = "cortex-m0+"  # that programs are priced for where nobody says another one
 _PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
@@ -26,7 +26,7 @@ def bytes_text(bits: int) -> str:
     return f"{size} B" if size < 1000 else f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
 
 
-def describe(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
+def describe(model: Classifier) -> dict[str, Any]:
     """Return the content of `model_card` in plain values."""
     if isinstance(model, Circuit):
         return describe_circuit(model)
@@ -69,7 +69,7 @@ def describe_net(net: NeuralNet) -> dict[str, Any]:
     return {"inputs": {"states": states, "numbers": len(net.inputs) - states}, "layers": layers}
 
 
-def model_card(model: BayesNet | Circuit | NeuralNet, *, limit: int = 20) -> RenderableType:
+def model_card(model: Classifier, *, limit: int = 20) -> RenderableType:
     """Describe a model: its first `limit` variables, its structure and its price."""
     if isinstance(model, Circuit):
         parts: list[RenderableType] = [_circuit_table(model)]
@@ -109,9 +109,7 @@ def _price_table(model: BayesNet | NeuralNet) -> Table:
     return _facts_table("Price", facts)
 
 
-def program_figures(
-    model: BayesNet | Circuit | NeuralNet, core: str = CORE, clock: float | None = None
-) -> dict[str, Any]:
+def program_figures(model: Classifier, core: str = CORE, clock: float | None = None) -> dict[str, Any]:
     """Return what the program of a classifier costs on a core; nothing where it has none that can be priced."""
     try:
         return asdict(program_cost(model, core, clock=clock))
@@ -226,7 +224,7 @@ def _odds_bar(odds: float, most: float, width: int = 12) -> str:
     return f"[red]{left:>{width}}[/red]│[green]{right:<{width}}[/green]"
 
 
-def variables_table(net: BayesNet | Circuit | NeuralNet, limit: int) -> Table:
+def variables_table(net: Classifier, limit: int) -> Table:
     """List the variables of a model with their states."""
     features = len(net.variables)
     kind = f"Classifier of {net.target.name!r} from {features} features" if net.target else f"{features} variables"

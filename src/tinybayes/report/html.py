@@ -20,8 +20,7 @@ from tinybayes.deploy import read_classifier
 from tinybayes.files import atomic_path
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
-from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, Dataset
+from tinybayes.model import BayesNet, Circuit, Classifier, Dataset
 from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.console import CORE, program_figures
 from tinybayes.report.finite import finite

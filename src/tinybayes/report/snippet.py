@@ -5,7 +5,7 @@ from typing import Any
 
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import TinybayesError
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import Circuit, Classifier
 
 NAME = "model"
 HEADER_LINES = 60
@@ -17,7 +17,7 @@ EDGES = 20_000  # of circuits; code of larger ones is slow to write and shows no
 _LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?(\s*/\*.*\*/)?")
 
 
-def c_snippet(model: BayesNet | Circuit | NeuralNet) -> dict[str, Any]:
+def c_snippet(model: Classifier) -> dict[str, Any]:
     """Return ``{"header", "source", "bytes"}`` for people to read, or ``{"note"}`` where there is no such code."""
     if model.target is None:
         return {"note": "This model has no class, so there is no function that predicts one."}

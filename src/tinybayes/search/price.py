@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tinybayes.deploy.price import ProgramCost, microseconds_of, program_cost
 from tinybayes.errors import TinybayesError
-from tinybayes.model import BayesNet, Circuit, Cost, NeuralNet
+from tinybayes.model import Classifier, Cost
 
 FEW = 4  # rows that instructions are counted for in a search: random rows all take about as many
 ENOUGH = 32  # and those of the models that are kept, as in `program_cost`
@@ -36,7 +36,7 @@ class Price:
         return microseconds_of(self.instructions, self.core, clock)
 
 
-def price_of(model: BayesNet | Circuit | NeuralNet | None, cost: Cost, core: str, *, rows: int = FEW) -> Price:
+def price_of(model: Classifier | None, cost: Cost, core: str, *, rows: int = FEW) -> Price:
     """Price a model and its program; a model without a program, or one that cannot be priced, by its tables."""
     program: ProgramCost | None = None
     if model is not None:

@@ -9,8 +9,7 @@ import numpy as np
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
-from tinybayes.infer.scores import Classifier
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet
 from tinybayes.report.cards import nodes_of
 from tinybayes.report.finite import finite
 

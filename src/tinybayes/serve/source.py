@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from tinybayes.deploy import read_classifier
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.infer.scores import Classifier
-from tinybayes.model import Circuit, NeuralNet
+from tinybayes.model import Circuit, Classifier, NeuralNet
 from tinybayes.report.cards import model_card
 from tinybayes.report.finite import finite
 from tinybayes.report.front import FRONT, checked_front, model_path, read_front

@@ -117,7 +117,7 @@ FIELDS = [
     ("version", 3, r"header\.version: expected a file version up to 2, got 3; upgrade tinybayes"),
     ("version", 0, r"header\.version"),
     ("version", True, r"header\.version"),
-    ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear or NeuralNet, got 'Forest'"),
+    ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear or NeuralNet or TreeEnsemble, got 'Forest'"),
     ("kind", None, r"header\.kind"),
     ("model", [], r"header\.model: expected a value of type dict"),
     ("model.variables", {}, r"model\.variables: expected a value of type list"),

@@ -1,5 +1,7 @@
 """Boosted trees, decision trees and forests against an independent learner, scikit-learn, and their own definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,11 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from tinybayes.compress.trees import tie_leaves
+from tinybayes.cost.tree_ensemble import find_tests, is_symmetric, node_bytes, tree_depths
 from tinybayes.errors import TinybayesError
+from tinybayes.infer import class_scores, predict_codes
+from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
 from tinybayes.learn.trees.boosting import learn_boosted_trees
 from tinybayes.learn.trees.forest import learn_forest
@@ -83,7 +89,14 @@ def test_a_tree_is_that_of_scikit_learn():
     data = table(500, (9, 7, 5, 6))
     ours = learn_forest(data, ForestOptions(leaves=12))
     theirs = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(data.X, data.y)
-    np.testing.assert_allclose(tree_scores(ours, data.X), theirs.predict_proba(data.X), atol=1e-6)
+    leaf = theirs.apply(data.X)
+    for some in np.unique(leaf):  # one row in all is added to those of a leaf
+        counts = np.bincount(data.y[leaf == some], minlength=3) + 1 / 3
+        scores = class_scores(ours, data.X[leaf == some])
+        np.testing.assert_allclose(scores, np.log(counts / counts.sum())[None].repeat(len(scores), axis=0), atol=1e-3)
+    votes = learn_forest(data, ForestOptions(leaves=12, votes=True))
+    assert votes.votes
+    np.testing.assert_array_equal(predict_codes(votes, data.X), theirs.predict(data.X))
 
 
 def boosted_by_scikit_learn(data, **options):
@@ -96,7 +109,7 @@ def boosted_by_scikit_learn(data, **options):
 def test_boosted_trees_are_those_of_scikit_learn(classes, gaps):
     data = table(400, (9, 7, 5), classes, gaps)
     model = learn_boosted_trees(data, BoostingOptions(rounds=8, leaves=6))
-    ours = tree_scores(model, data.X)
+    ours = class_scores(model, data.X)
     theirs = boosted_by_scikit_learn(data, max_iter=8, max_leaf_nodes=6, learning_rate=0.1)
     if classes == 2:
         np.testing.assert_allclose(ours[:, 1] - ours[:, 0], theirs, atol=2e-3)
@@ -106,7 +119,7 @@ def test_boosted_trees_are_those_of_scikit_learn(classes, gaps):
 
 
 def loss(model, data):
-    scores = tree_scores(model, data.X)
+    scores = class_scores(model, data.X)
     return -(scores[np.arange(len(data.y)), data.y] - np.logaddexp.reduce(scores, axis=1)).mean()
 
 
@@ -124,7 +137,7 @@ def test_results_do_not_depend_on_the_threads(monkeypatch):
         monkeypatch.setenv("TINYBAYES_THREADS", threads)
         models.append(learn_boosted_trees(data, BoostingOptions(rounds=3, row_share=0.5, feature_share=0.5)))
     np.testing.assert_array_equal(models[0].trees.threshold, models[1].trees.threshold)
-    np.testing.assert_array_equal(models[0].table, models[1].table)
+    np.testing.assert_array_equal(models[0].values, models[1].values)
 
 
 def test_prices_lead_to_fewer_nodes_thresholds_and_features():
@@ -149,9 +162,9 @@ def test_weights_are_repetitions():
     repeated = data.rows(np.repeat(np.arange(80), weight.astype(int)))
     options = BoostingOptions(rounds=4, leaves=4, leaf_rows=1)
     np.testing.assert_allclose(
-        tree_scores(learn_boosted_trees(weighted, options), data.X),
-        tree_scores(learn_boosted_trees(repeated, options), data.X),
-        atol=1e-5,
+        class_scores(learn_boosted_trees(weighted, options), data.X),
+        class_scores(learn_boosted_trees(repeated, options), data.X),
+        atol=1e-3,
     )
 
 
@@ -161,7 +174,9 @@ def test_a_forest_is_the_mean_of_trees_and_rows_without_class_are_left_out():
     y[::7] = -1
     forest = learn_forest(Dataset(data.variables, data.target, data.X, y), ForestOptions(trees=5, feature_share=0.5))
     scores = tree_scores(forest, data.X)
-    np.testing.assert_allclose(scores.sum(axis=1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(scores.sum(axis=1) / scores.sum(axis=1).mean(), 1.0, atol=1e-3)
+    calibrated = normalize_scores(class_scores(forest, data.X))[np.arange(200), data.y].mean()
+    assert calibrated > -0.8
     assert (scores.argmax(axis=1) == data.y).mean() > 0.6
     assert forest.trees.count == 5
 
@@ -174,5 +189,54 @@ def test_bad_input_is_named():
         learn_forest(Dataset(data.variables, data.target, data.X, np.full(50, -1)))
     with pytest.raises(TinybayesError, match="leaves"):
         BoostingOptions(leaves=0)
-    with pytest.raises(TinybayesError, match="codes of 3 features"):
+    with pytest.raises(TinybayesError, match="codes with 3 columns"):
         tree_scores(learn_forest(data), data.X[:, :2])
+
+
+def test_symmetric_trees_ask_one_question_a_level_the_best_for_all_leaves():
+    data = table(500, (9, 7, 5), 3, 0.1)
+    model = learn_boosted_trees(data, BoostingOptions(rounds=6, leaves=8, symmetric=True, ridge=1.0))
+    assert is_symmetric(model.trees)
+    assert tree_depths(model.trees).max() == 3
+    plain = learn_boosted_trees(data, BoostingOptions(rounds=6, leaves=8, ridge=1.0))
+    assert not is_symmetric(plain.trees)
+    assert loss(model, data) < 1.15 * loss(plain, data)
+    root = learn_boosted_trees(data, BoostingOptions(rounds=1, leaves=2, ridge=1.0)).trees
+    level = learn_boosted_trees(data, BoostingOptions(rounds=1, leaves=2, ridge=1.0, symmetric=True)).trees
+    np.testing.assert_array_equal(root.feature, level.feature)
+    np.testing.assert_array_equal(root.threshold[~root.is_leaf], level.threshold[~level.is_leaf])
+    np.testing.assert_array_equal(root.missing, level.missing)
+
+
+def test_the_number_of_tests_and_the_bytes_are_limits():
+    data = table(500, (20, 20, 20), 3)
+    few = learn_boosted_trees(data, BoostingOptions(rounds=20, leaves=6, tests=10))
+    assert len(find_tests(few.trees).node) <= 25  # the limit is looked at after each round
+    assert few.trees.count == 60
+    small = learn_boosted_trees(data, BoostingOptions(rounds=50, leaves=6), budget=400)
+    assert 3 <= small.trees.count < 150
+    assert node_bytes(tie_leaves(small, 16, data)) < 550
+
+
+@pytest.mark.parametrize("levels", [4, 16])
+def test_few_values_of_leaves_keep_the_scores(levels):
+    data = table(800, (9, 7, 5), 3, 0.1)
+    model = learn_boosted_trees(data, BoostingOptions(rounds=20, leaves=6))
+    tied = tie_leaves(model, levels, data)
+    assert len(tied.values) <= levels
+    exact = class_scores(model, data.X)
+    off = np.abs(class_scores(tied, data.X) - exact).mean()
+    # Rounded one by one, to the same levels, leaves are further off.
+    nearest = tied.values[np.abs(model.values - tied.values.T).argmin(axis=1)]
+    alone = replace(model, values=nearest)
+    assert off < 0.7 * np.abs(class_scores(alone, data.X) - exact).mean()
+
+
+def test_many_levels_change_nothing_and_votes_cannot_be_tied():
+    data = table(300)
+    model = learn_boosted_trees(data, BoostingOptions(rounds=3, leaves=4))
+    np.testing.assert_array_equal(tree_scores(tie_leaves(model, 10**4, data), data.X), tree_scores(model, data.X))
+    with pytest.raises(TinybayesError, match="one value in a leaf"):
+        tie_leaves(learn_forest(data), 4, data)
+    with pytest.raises(TinybayesError, match="one level"):
+        tie_leaves(model, 0, data)

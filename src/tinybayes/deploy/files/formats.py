@@ -12,7 +12,7 @@ from tinybayes.deploy.files.uai import read_uai, write_uai
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.model import BayesNet, Circuit, LogLinear, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Classifier, LogLinear, NeuralNet
 
 PathLike = str | os.PathLike[str]
 FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
@@ -78,7 +78,7 @@ def save(model: Model, path: PathLike, *, metadata: dict[str, JSON] | None = Non
         FORMATS[suffix][1](model, path, normalize=normalize)
 
 
-def read_classifier(path: PathLike) -> BayesNet | Circuit | NeuralNet:
+def read_classifier(path: PathLike) -> Classifier:
     """Read a model that has a price and can be exported, which a log-linear model is not."""
     model = load(path)
     if isinstance(model, LogLinear):

@@ -22,6 +22,16 @@ from safetensors.numpy import save as safetensors_bytes
 
 from tinybayes.deploy.files import fields
 from tinybayes.deploy.files.fields import INTEGERS, JSON, Storage, Tensors
+from tinybayes.deploy.files.tree_ensemble import pack_tree_ensemble, unpack_tree_ensemble
+from tinybayes.deploy.files.variables import (
+    Content,
+    is_null,
+    pack_nodes,
+    pack_variable,
+    unpack_nodes,
+    unpack_target,
+    unpack_variable,
+)
 from tinybayes.errors import FileError, error
 from tinybayes.files import atomic_path
 from tinybayes.infer.circuit_properties import is_decomposable
@@ -37,20 +47,17 @@ from tinybayes.model import (
     LogLinear,
     NeuralNet,
     NumberFormat,
-    State,
-    Variable,
+    TreeEnsemble,
 )
 from tinybayes.model.circuit import SUM
-from tinybayes.model.encoding import Cuts, Grid, Intervals
 from tinybayes.model.neural_net import Inputs, Layer
 
-Model = BayesNet | Circuit | LogLinear | NeuralNet
+Model = BayesNet | Circuit | LogLinear | NeuralNet | TreeEnsemble
 VERSION = 2
 _HEADER_LIMIT = 2**26
 _BLANK = b"0" * 64  # replaces the checksum while that is computed
 _DAMAGED = "the file is damaged: fetch or make it again"
 
-Content = dict[str, Any]
 Parts = dict[Storage, list[np.ndarray]]
 Packed = tuple[Content, dict[str, np.ndarray]]
 
@@ -69,75 +76,7 @@ _MULTIPLIER = Storage("layers.multiplier", INTEGERS)
 _LARGEST = 2**31 - 1
 
 
-# Variables, number formats and decision trees, which several kinds have
-
-
-def _pack_nodes(variables: tuple[Variable, ...], target: Variable | None) -> Content:
-    packed = [_pack_variable(variable) for variable in variables]
-    return {"variables": packed, "target": None if target is None else _pack_variable(target)}
-
-
-def _unpack_nodes(content: Content, where: str) -> tuple[tuple[Variable, ...], Variable | None]:
-    """Return the variables and the class of a model; the class may be null."""
-    variables = fields.each(content, "variables", where, _unpack_variable)
-    return variables, None if _is_null(content, "target") else _unpack_target(content, where)
-
-
-def _unpack_target(content: Content, where: str) -> Variable:
-    return _unpack_variable(fields.get(content, "target", dict, where), f"{where}.target")
-
-
-def _is_null(content: Content, key: str) -> bool:
-    return key in content and content[key] is None
-
-
-def _pack_variable(variable: Variable) -> Content:
-    content: Content = {"name": variable.name}
-    encoding = variable.encoding
-    if isinstance(encoding, Intervals):
-        content |= {"cuts": list(encoding.points)} if isinstance(encoding, Cuts) else {"grid": _pack_grid(encoding)}
-        content |= {"integer": True} if encoding.integer else {}
-        if variable == Variable.from_encoding(variable.name, encoding):
-            return content  # the names of the intervals need no space: they follow from the encoding
-    content["states"] = [_pack_state(state) for state in variable.states]
-    return content
-
-
-def _pack_state(state: State) -> State | dict[str, str]:
-    # JSON has no word for the infinities.
-    return {"float": str(state)} if isinstance(state, float) and math.isinf(state) else state
-
-
-def _unpack_variable(content: Content, where: str) -> Variable:
-    name = fields.get(content, "name", str, where)
-    with fields.sound("variable", where):
-        encoding = _unpack_encoding(content, where)
-        if encoding is not None and "states" not in content:
-            return Variable.from_encoding(name, encoding)
-        states = fields.values(content, "states", (str, int, float, bool, dict), where)
-        for index, state in enumerate(states):
-            if type(state) is dict:
-                if state not in ({"float": "inf"}, {"float": "-inf"}):
-                    raise error("a state", short(state), where=f"{where}.states[{index}]", kind=FileError)
-                states[index] = float(state["float"])
-        return Variable(name, tuple(states), encoding)  # type: ignore[arg-type]
-
-
-def _pack_grid(grid: Grid) -> list[float]:
-    return [grid.start, grid.step, float(grid.count)]
-
-
-def _unpack_encoding(content: Content, where: str) -> Cuts | Grid | None:
-    integer = "integer" in content and fields.get(content, "integer", bool, where)
-    for name in ("cuts", "edges"):  # files of version 1 have edges
-        if name in content:
-            return Cuts(fields.values(content, name, (float,), where), integer)
-    if "grid" not in content:
-        return None
-    numbers = fields.values(content, "grid", (float,), where)
-    if len(numbers) != 3 or not float(numbers[2]).is_integer():
-        raise error("start, step and count", short(numbers), where=f"{where}.grid", kind=FileError)
-    return Grid(numbers[0], numbers[1], int(numbers[2]), integer)
+# Number formats and decision trees, which several kinds have
 
 
 def _table_storage(form: NumberFormat) -> Storage:
@@ -210,13 +149,13 @@ def pack_bayes_net(net: BayesNet) -> Packed:
         if cpd.tree is not None:
             cpds[-1] |= {"rows": len(cpd.table), "tree": _pack_tree(cpd.tree, parts)}
     content = {"formats": [_pack_format(form, parts) for form in formats], "cpds": cpds}
-    return _pack_nodes(net.variables, net.target) | content, fields.pack_parts(parts)
+    return pack_nodes(net.variables, net.target) | content, fields.pack_parts(parts)
 
 
 def unpack_bayes_net(content: Content, tensors: Tensors) -> BayesNet:
     """Return the network that a JSON object and tensors describe."""
     where = f"{tensors.path}, model"
-    variables, target = _unpack_nodes(content, where)
+    variables, target = unpack_nodes(content, where)
     nodes = variables if target is None else (*variables, target)
     formats = fields.each(content, "formats", where, partial(_unpack_format, tensors))
     families = fields.values(content, "cpds", (dict,), where)
@@ -272,13 +211,13 @@ def pack_circuit(circuit: Circuit) -> Packed:
     }
     form = _pack_format(circuit.format, parts)
     content = {"format": form, "nodes": circuit.n_nodes, "parameters": len(circuit.table)}
-    return _pack_nodes(circuit.variables, circuit.target) | content, fields.pack_parts(parts)
+    return pack_nodes(circuit.variables, circuit.target) | content, fields.pack_parts(parts)
 
 
 def unpack_circuit(content: Content, tensors: Tensors) -> Circuit:
     """Return the circuit that a JSON object and tensors describe; it must be decomposable."""
     where = f"{tensors.path}, model"
-    variables, target = _unpack_nodes(content, where)
+    variables, target = unpack_nodes(content, where)
     form = _unpack_format(tensors, fields.get(content, "format", dict, where), f"{where}.format")
     kind = tensors.take(_KIND, fields.integer(content, "nodes", where, low=1), where)
     inner = kind >= SUM
@@ -310,7 +249,7 @@ def pack_log_linear(model: LogLinear) -> Packed:
         parts.setdefault(_FEATURES, []).append(factor.feature)
         if factor.tree is not None:
             factors[-1]["tree"] = _pack_tree(factor.tree, parts)
-    variables = [_pack_variable(variable) for variable in model.variables]
+    variables = [pack_variable(variable) for variable in model.variables]
     sizes = {"features": model.n_features, "classes": len(model.weights)}
     return {"variables": variables, "factors": factors} | sizes, fields.pack_parts(parts)
 
@@ -318,7 +257,7 @@ def pack_log_linear(model: LogLinear) -> Packed:
 def unpack_log_linear(content: Content, tensors: Tensors) -> LogLinear:
     """Return the log-linear model that a JSON object and tensors describe."""
     where = f"{tensors.path}, model"
-    variables = fields.each(content, "variables", where, _unpack_variable)
+    variables = fields.each(content, "variables", where, unpack_variable)
     factors = fields.each(content, "factors", where, partial(_unpack_factor, tensors))
     weights = tensors.take(_WEIGHTS, fields.integer(content, "classes", where, low=0), where)
     ties = tensors.take(_TIES, fields.integer(content, "features", where, low=0), where)
@@ -354,19 +293,19 @@ def pack_neural_net(net: NeuralNet) -> Packed:
             parts.setdefault(_MULTIPLIER, []).append(layer.multiplier)
     image = None if net.image_shape is None else [int(n) for n in net.image_shape]
     content = {"inputs": len(net.inputs), "layers": layers, "scale": float(net.scale), "image": image}
-    return _pack_nodes(net.variables, net.target) | content, fields.pack_parts(parts)
+    return pack_nodes(net.variables, net.target) | content, fields.pack_parts(parts)
 
 
 def unpack_neural_net(content: Content, tensors: Tensors) -> NeuralNet:
     """Return the neural network that a JSON object and tensors describe."""
     where = f"{tensors.path}, model"
-    variables = fields.each(content, "variables", where, _unpack_variable)
-    target = _unpack_target(content, where)
+    variables = fields.each(content, "variables", where, unpack_variable)
+    target = unpack_target(content, where)
     columns = fields.integer(content, "inputs", where, low=1)
     inputs = Inputs(**{part: tensors.take(storage, columns, f"{where}.inputs") for part, storage in _INPUTS.items()})
     layers = fields.each(content, "layers", where, partial(_unpack_layer, tensors))
     scale = fields.get(content, "scale", float, where)
-    image = None if _is_null(content, "image") else _pair(content, "image", where, 1, _LARGEST)
+    image = None if is_null(content, "image") else _pair(content, "image", where, 1, _LARGEST)
     with fields.sound("neural network", where):
         return NeuralNet(variables, target, inputs, layers, scale, image)
 
@@ -403,6 +342,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Packed], Callable[[Content, Tensors], Mo
     "Circuit": (pack_circuit, unpack_circuit),
     "LogLinear": (pack_log_linear, unpack_log_linear),
     "NeuralNet": (pack_neural_net, unpack_neural_net),
+    "TreeEnsemble": (pack_tree_ensemble, unpack_tree_ensemble),
 }
 
 

@@ -12,7 +12,7 @@ from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
 from tinybayes.infer.calibration import Calibration
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import Circuit, Classifier
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file: the same model gives the same bytes
 
@@ -72,7 +72,7 @@ OTHERS = "sam,samd,esp32,esp8266,rp2040,mbed,mbed_nano,mbed_rp2040,mbed_giga,ren
 
 
 def to_arduino(
-    net: BayesNet | Circuit | NeuralNet,
+    net: Classifier,
     *,
     name: str = "model",
     raw: str | None = None,

@@ -7,7 +7,7 @@ from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.infer.calibration import Calibration
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import Circuit, Classifier
 
 CLOSING = "Reentrant: no allocation, no writable statics, nothing but <stdint.h>."
 INFINITY = "#ifndef INFINITY\n#define INFINITY (1e30F * 1e30F)\n#endif\n\n"
@@ -22,7 +22,7 @@ NOINLINE = """/* A function that is not inlined has all registers for itself, an
 
 
 def to_c(
-    model: BayesNet | Circuit | NeuralNet,
+    model: Classifier,
     *,
     name: str = "model",
     raw: str | None = None,

@@ -12,7 +12,7 @@ from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 from tinybayes.infer.calibration import Calibration
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import Circuit, Classifier
 
 KINDS = ("uint8", "uint16", "uint32", "int8", "int16", "int32")
 BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
@@ -83,7 +83,7 @@ inline int selftest()
 
 
 def to_cpp(
-    net: BayesNet | Circuit | NeuralNet,
+    net: Classifier,
     *,
     name: str = "model",
     raw: str | None = None,

@@ -10,7 +10,15 @@ from collections.abc import Callable
 import numpy as np
 
 from tinybayes._kernels.threads import for_blocks
-from tinybayes._kernels.tree_growth import Prices, add_leaves, add_tree, grow_tree, set_values, softmax_derivatives
+from tinybayes._kernels.tree_growth import (
+    Prices,
+    add_leaves,
+    add_tree,
+    grow_symmetric,
+    grow_tree,
+    set_values,
+    softmax_derivatives,
+)
 from tinybayes.learn.trees.growth import (
     LEAST_SECOND,
     Ensemble,
@@ -25,10 +33,15 @@ from tinybayes.learn.trees.options import BoostingOptions
 from tinybayes.model import Dataset, TreeEnsemble
 
 BLOCK = 4096  # rows a task
+NO_LABELS = np.empty(0, dtype=np.int64)
 
 
 def learn_boosted_trees(
-    data: Dataset, options: BoostingOptions | None = None, *, report: Callable[[int, int], None] | None = None
+    data: Dataset,
+    options: BoostingOptions | None = None,
+    *,
+    budget: int | None = None,
+    report: Callable[[int, int], None] | None = None,
 ) -> TreeEnsemble:
     """Learn boosted trees from rows with a class; missing values go to the side that gains more.
 
@@ -39,12 +52,18 @@ def learn_boosted_trees(
         gradients.
     options
         Sizes, prices and rates.
+    budget
+        Bytes of the trees, as `tinybayes.cost.model_cost` counts them, at most: learning stops with the last round that
+        fits, and at least one.
     report
         Called after every round with its number and the number of rounds.
     """
     boosting = _Boosting(as_rows(data), options or BoostingOptions())
     for number in range(boosting.options.rounds):
         boosting.round()
+        if budget is not None and number and boosting.ensemble.bytes > budget:
+            boosting.ensemble.drop(len(boosting.outputs))
+            break
         if report is not None:
             report(number + 1, boosting.options.rounds)
     return boosting.ensemble.model(data, boosting.start - boosting.start.max())
@@ -56,7 +75,7 @@ class _Boosting:
     def __init__(self, rows: Rows, options: BoostingOptions) -> None:
         self.rows, self.options = rows, options
         self.limits = limits_of(options, len(rows.columns.codes), options.ridge, LEAST_SECOND)
-        self.ensemble = Ensemble(prices_of(options, rows.columns), rows.columns.begin)
+        self.ensemble = Ensemble(prices_of(options, rows.columns), rows.columns.begin, options.tests)
         self.outputs = [1] if rows.classes == 2 else list(range(rows.classes))
         self.start = _log_priors(rows)
         self.scores = np.repeat(self.start[:, None], len(rows), axis=1)
@@ -91,9 +110,12 @@ class _Boosting:
         """Grow one tree and add it to its scores; return its number of nodes."""
         output, tree, options = self.outputs[i], self.trees[i], self.options
         prices = Prices(*(array.copy() for array in self.ensemble.prices))  # trees of a round do not see each other
-        derivatives = self.gradient[output], self.second[output], np.empty(0, dtype=np.int64)
+        derivatives = self.gradient[output], self.second[output]
         grown = self.limits, prices, stream, tree, self.pools[i]
-        nodes = int(grow_tree(self.rows.columns, drawn, *derivatives, *grown))
+        if options.symmetric:
+            nodes = int(grow_symmetric(self.rows.columns, drawn, *derivatives, *grown))
+        else:
+            nodes = int(grow_tree(self.rows.columns, drawn, *derivatives, NO_LABELS, *grown))
         set_values(tree, nodes, options.ridge, options.learning_rate)
         if len(drawn) == len(self.rows):
             add_leaves(tree, nodes, drawn, self.scores[output])

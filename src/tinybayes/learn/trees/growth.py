@@ -9,8 +9,9 @@ import numpy as np
 from tinybayes._kernels.tree_growth import Columns, Limits, Prices, Tree
 from tinybayes.errors import error
 from tinybayes.learn.trees.options import TreeOptions
-from tinybayes.model import Categories, Dataset, Float, NumberFormat, TreeEnsemble, Trees, Variable
+from tinybayes.model import Categories, Dataset, TreeEnsemble, Trees, Variable
 
+VALUE_BITS = 16  # of a leaf, as it is learned
 LEAST_SECOND = 1e-3  # sum of second derivatives of a leaf, as LightGBM and scikit-learn have it
 
 
@@ -99,7 +100,11 @@ class Ensemble:
 
     prices: Prices
     begin: np.ndarray
+    most_tests: int | None = None  # different thresholds of all trees
     trees: list[tuple[int, Tree]] = field(default_factory=list)  # with the class whose score each adds to, or -1
+
+    def __post_init__(self) -> None:
+        self.used = np.zeros(int(self.begin[-1]), dtype=np.bool_)
 
     def add(self, output: int, tree: Tree, nodes: int) -> None:
         """Keep a copy of a grown tree, of so many nodes; what it uses is free from now on."""
@@ -109,25 +114,49 @@ class Ensemble:
         self.prices.feature[kept.feature[inner]] = 0.0
         ordered = inner & (kept.threshold >= 0)
         self.prices.test[self.begin[kept.feature[ordered]] + kept.threshold[ordered]] = 0.0
+        self.used[self.begin[kept.feature[ordered]] + kept.threshold[ordered]] = True
+        if self.most_tests is not None and self.used.sum() >= self.most_tests:
+            self.prices.test[~self.used] = np.inf
 
-    def model(self, data: Dataset, start: np.ndarray, number_format: NumberFormat | None = None) -> TreeEnsemble:
-        """Return the model; equal values of leaves are stored once."""
+    def drop(self, count: int) -> None:
+        """Take the last trees away."""
+        del self.trees[-count:]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the nodes, roughly: two for each test in a tree, one for a leaf, two for a different test."""
+        nodes = sum(len(tree.feature) for _, tree in self.trees)
+        return (3 * nodes + 1) // 2 + len(self.trees) + 2 * int(self.used.sum())
+
+    def model(self, data: Dataset, start: np.ndarray, bits: int = VALUE_BITS) -> TreeEnsemble:
+        """Return the model in integers of so many bits; equal values of leaves are stored once.
+
+        Trees that are a leaf are part of the scores to start with.
+        """
         assert data.target is not None
-        how = number_format or Float()
-        outputs, grown = [o for o, _ in self.trees], [tree for _, tree in self.trees]
+        start = start.astype(np.float64)
+        for output, tree in self.trees:
+            if len(tree.feature) == 1:
+                start[slice(output, output + 1) if output >= 0 else slice(None)] += tree.value[0]
+        nothing = self.trees[0][0], self.trees[0][1]._replace(value=np.zeros_like(self.trees[0][1].value))
+        tested = [(output, tree) for output, tree in self.trees if len(tree.feature) > 1] or [nothing]
+        outputs, grown = [o for o, _ in tested], [tree for _, tree in tested]
         sizes = [len(tree.feature) for tree in grown]
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         feature, child, missing = (_joined(grown, name) for name in ("feature", "child", "missing"))
         child = np.where(feature >= 0, child + np.repeat(root, sizes), -1)
         leaf = feature < 0
-        stored = how.encode(np.concatenate([tree.value for tree in grown])[leaf])
-        table, value = np.unique(stored, axis=0, return_inverse=True)
+        value = np.concatenate([tree.value for tree in grown])[leaf]
+        largest = max(float(np.abs(value).max()), float(np.abs(start).max()) * 2.0**-8, 2.0**-16)
+        scale = largest / (2 ** (bits - 1) - 1)
+        values, row = np.unique(np.rint(value / scale).astype(np.int64), axis=0, return_inverse=True)
         threshold = _joined(grown, "threshold").astype(np.int64)
-        threshold[leaf] = value.reshape(-1)
+        threshold[leaf] = row.reshape(-1)
         widest = max((v.cardinality for v in data.variables), default=0)
         members = _joined(grown, "members")[~leaf & (threshold < 0)][:, :widest]
         trees = Trees(feature, threshold, child, missing & ~leaf, members, root, np.array(outputs))
-        return TreeEnsemble(data.variables, data.target, trees, table, how.encode(start), how)
+        started = np.rint(start / scale).astype(np.int64)
+        return TreeEnsemble(data.variables, data.target, trees, values, started, scale)
 
 
 def _joined(trees: Sequence[Tree], name: str) -> np.ndarray:

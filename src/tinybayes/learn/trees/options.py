@@ -17,6 +17,7 @@ class TreeOptions:
     threshold_price: float = option(0.0, "Price of a threshold that no test has used so far, in nats.", low=0)
     feature_price: float = option(0.0, "Price of a feature that no test has used so far, in nats.", low=0)
     feature_share: float = option(1.0, "Share of the features that are looked at for a test.", above=0, high=1)
+    tests: int | None = option(None, "Different tests of all trees together, at most.", low=1)
     row_share: float = option(1.0, "Share of the rows that a tree is grown from.", above=0, high=1)
     seed: int = option(0, "Seed of what is drawn.", low=0)
 
@@ -31,6 +32,7 @@ class BoostingOptions(TreeOptions):
 
     rounds: int = option(100, "Trees for each class; for two classes trees in all.", low=1, search=(4, 400), log=True)
     learning_rate: float = option(0.1, "Share of a tree that is added.", above=0, search=(0.03, 0.5), log=True)
+    symmetric: bool = option(False, "Ask the same question of all nodes of a level; leaves are a power of two.")
     ridge: float = option(0.0, "Added to the second derivatives of a leaf: values stay small.", low=0)
 
 
@@ -40,5 +42,6 @@ class ForestOptions(TreeOptions):
     """A decision tree, or a forest of trees that are grown from rows drawn with replacement."""
 
     trees: int = option(1, "Trees; one is grown from the rows as they are.", low=1, search=(1, 64), log=True)
+    votes: bool = option(False, "Let each tree vote for one class, instead of adding the shares of its leaf.")
     leaves: int = same_option(TreeOptions, "leaves", default=512)
     leaf_rows: int = same_option(TreeOptions, "leaf_rows", default=1)

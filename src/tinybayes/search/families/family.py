@@ -18,7 +18,7 @@ import numpy as np
 from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.scores import class_scores, normalize_scores
-from tinybayes.model import BayesNet, Circuit, Cost, Dataset, Fixed, NeuralNet
+from tinybayes.model import BayesNet, Classifier, Cost, Dataset, Fixed
 from tinybayes.options import options_of
 from tinybayes.search.budget import Budget
 from tinybayes.search.skeletons import skeleton_price, table_skeleton
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 Setting = dict[str, Any]
-Model = BayesNet | Circuit | NeuralNet
+Model = Classifier
 History = tuple[tuple[int, float], ...]  # pairs (epoch, validation error)
 
 

@@ -1,0 +1,69 @@
+"""Few values for the leaves of boosted trees: levels by k-means, and leaves that make up for what rounding changed.
+
+Rounding all leaves to a few levels moves every score by a sum of small errors. So leaves are rounded tree by tree: what
+the trees before have changed in the scores of its rows is added to the value of a leaf before it is rounded. The errors
+then cancel instead of adding up. The scores to keep to are those of the given trees, so that nothing is learned twice.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tinybayes._kernels.tree_scores import find_leaves, round_leaves
+from tinybayes.compress.levels import optimal_levels
+from tinybayes.errors import error
+from tinybayes.infer.scores import normalize_scores
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import Dataset, TreeEnsemble
+
+PASSES = 3
+POINTS = 20_000  # distinct numbers that levels are fitted to, at most
+
+
+def tie_leaves(model: TreeEnsemble, levels: int, data: Dataset, *, passes: int = PASSES) -> TreeEnsemble:
+    """Round the leaves of boosted trees to so many levels, chosen for the rows of a table.
+
+    Parameters
+    ----------
+    model
+        Trees with one value in each leaf.
+    levels
+        Different values of all leaves together, at most.
+    data
+        Rows that the scores are kept for, in the encoding of the model; the classes are not used.
+    passes
+        How often all leaves are rounded again, with levels fitted to what the leaves should hold.
+    """
+    if model.values.shape[1] != 1:
+        raise error("trees with one value in a leaf", f"{model.values.shape[1]}", where="levels of leaves")
+    if levels < 1:
+        raise error("at least one level", levels, where="levels")
+    trees, leaf = model.trees, model.trees.is_leaf
+    scores = tree_scores(model, data.X)
+    share = np.exp(normalize_scores(scores * model.scale))
+    weight = share * (1.0 - share) + 1e-3  # the curvature of the log loss: where a change of the score matters
+    if data.weight is not None:
+        weight *= data.weight[:, None]
+    first_set = (np.cumsum(trees.is_set) - 1).astype(np.int32)
+    nodes = trees.feature, trees.threshold, trees.child, trees.missing, trees.members, first_set, trees.root
+    leaves = find_leaves(*nodes, data.X)
+    value = np.where(leaf, model.values[np.where(leaf, trees.threshold, 0), 0], 0).astype(np.float64)
+    behind, wanted, mass = np.zeros(scores.T.shape), value.copy(), np.ones(len(value))
+    for _ in range(passes):
+        fitted = _levels(wanted[leaf], mass[leaf], levels)
+        round_leaves(leaves, trees.output, weight, fitted, value, behind, wanted, mass)
+    nearest = fitted[np.abs(value[leaf][:, None] - fitted).argmin(axis=1)]  # of leaves without rows
+    values, row = np.unique(nearest.astype(np.int64), return_inverse=True)
+    threshold = trees.threshold.copy()
+    threshold[leaf] = row
+    return replace(model, trees=replace(trees, threshold=threshold), values=values[:, None])
+
+
+def _levels(wanted: np.ndarray, mass: np.ndarray, levels: int) -> np.ndarray:
+    """Return integer levels for the wanted values, weighted by what the rows of a leaf count."""
+    points = np.rint(wanted)
+    if len(points) > POINTS:  # a coarser grid has fewer points
+        step = max(1.0, (points.max() - points.min()) / POINTS)
+        points = np.rint(points / step) * step
+    few = min(levels, len(np.unique(points)))
+    return np.unique(np.rint(optimal_levels(points, few, np.maximum(mass, 1e-6))))
