@@ -21,20 +21,19 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy.files.native import model_id
 from tinybayes.deploy.files.network_text import tree_rows
-from tinybayes.deploy.programs.encoding import Features, make_features
+from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_states
+from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.names import plain, upwards
-from tinybayes.deploy.programs.program import unsigned
+from tinybayes.deploy.programs.tree_plan import TreePlan, make_tree_plan
 from tinybayes.errors import error
 from tinybayes.infer.integers import GapArithmetic, gap_arithmetic, integer_levels
 from tinybayes.infer.scorer import forest_parents
-from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, NumberFormat, Variable
+from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, NeuralNet, NumberFormat, TreeEnsemble
 from tinybayes.model.layout import strides
 from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
 _Table = tuple[np.ndarray, tuple[tuple[int, int], ...]]  # its rows, and the steps of its term
-MAX_STATES = 2**16
 LOG_ADD_ERROR = 4e-7  # nats: of an addition of probabilities in 32-bit floats, besides the rounding of its result
 MAX_ENTRIES = 2**26  # of a decision tree written out as a table
 
@@ -73,36 +72,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
-    """What the plans of all classifiers have."""
-
-    model: BayesNet | NeuralNet  # as it was given
-    target: Variable  # the class variable
-    features: Features  # the inputs of the program
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The features as variables."""
-        return self.features.variables
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return self.target.cardinality
-
-    @property
-    def label(self) -> str:
-        """The C type of a label."""
-        return unsigned(self.classes - 1)
-
-    @cached_property
-    def id(self) -> str:
-        """The digits that tell the model from others."""
-        return model_id(self.model)
-
-
-@dataclass(frozen=True, eq=False)
-class TablePlan(_Plan):
+class TablePlan(ClassifierPlan):
     """A classifier made of tables on its way to a device."""
 
     net: BayesNet  # the classifier; tables of several formats, or of 64-bit floats, were converted to 32-bit floats
@@ -223,7 +193,7 @@ def make_table_plan(net: object, raw: str | None = "none", *, gaps: bool = False
         remedy = "circuits are written in C, C++ and Arduino"
         raise error("a Bayesian network with a class", type(net).__name__, where="export", remedy=remedy)
     model = net
-    _check_states(net.nodes)
+    check_states(net.nodes)
     formats = {cpd.format for cpd in net.cpds}
     form = next(iter(formats))
     if len(formats) > 1 or isinstance(form, Float):
@@ -323,7 +293,7 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class NetPlan(_Plan):
+class NetPlan(ClassifierPlan):
     """A neural network on its way to a device."""
 
     net: NeuralNet
@@ -434,23 +404,18 @@ def _image(
     return Stage(layer, shape, codes, factor, bias, np.full(len(codes), peak), pad, **first)
 
 
-Plan = TablePlan | NetPlan
+Plan = TablePlan | NetPlan | TreePlan
 
 
 def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False) -> Plan:
     """Lay out a model for export; raise when a device could not hold its codes or sums."""
     if isinstance(model, NeuralNet):
         features = make_features(model.variables, raw, gaps=gaps)
-        _check_states((*model.variables, model.target))
+        check_states((*model.variables, model.target))
         return NetPlan(model, model.target, features, model)
+    if isinstance(model, TreeEnsemble):
+        return make_tree_plan(model, raw, gaps=gaps)
     return make_table_plan(model, raw, gaps=gaps)
-
-
-def _check_states(variables: tuple[Variable, ...]) -> None:
-    largest = max(v.cardinality for v in variables)
-    if largest > MAX_STATES:
-        remedy = "merge states, or leave the column out"
-        raise error(f"at most {MAX_STATES:,} states of a variable", f"{largest:,}", where="export", remedy=remedy)
 
 
 def rows_with_every_state(states: tuple[int, ...], count: int) -> np.ndarray:

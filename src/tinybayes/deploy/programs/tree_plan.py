@@ -1,0 +1,90 @@
+"""The plan of decision trees: tests of raw values, and nodes that point to them.
+
+A program that takes raw values compares them as they are: the threshold of a test is an integer in the order of the raw
+values, such as the key of a float, and no encoder is needed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tinybayes.cost import model_cost
+from tinybayes.cost.tree_ensemble import Tests, find_tests
+from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_states
+from tinybayes.deploy.programs.encoding import float_keys, make_features
+from tinybayes.deploy.programs.names import plain
+from tinybayes.model import TreeEnsemble
+from tinybayes.model.encoding import Intervals
+
+
+@dataclass(frozen=True, eq=False)
+class TreePlan(ClassifierPlan):
+    """Decision trees on their way to a device."""
+
+    net: TreeEnsemble
+    score = "int32_t"
+
+    @cached_property
+    def tests(self) -> Tests:
+        """The different tests."""
+        return find_tests(self.net.trees)
+
+    @property
+    def compares_raw(self) -> bool:
+        """Whether raw values are compared as they are: all tested features are numbers that are cut into intervals."""
+        tested = np.unique(self.net.trees.feature[~self.net.trees.is_leaf]).tolist()
+        numbers = all(isinstance(self.variables[f].encoding, Intervals) for f in tested)
+        return self.features.raw != "none" and numbers
+
+    @property
+    def encodes(self) -> bool:
+        """Whether raw values become codes before anything else."""
+        return bool(self.features.value) and not self.compares_raw
+
+    @cached_property
+    def cuts(self) -> np.ndarray:
+        """Of each test of raw values, the lowest value that goes right: an integer, or the key of a float."""
+        trees, cuts = self.net.trees, []
+        for node in self.tests.node.tolist():
+            encoding = self.variables[trees.feature[node]].encoding
+            assert isinstance(encoding, Intervals)
+            cut = encoding.cuts[trees.threshold[node]]
+            cuts.append(int(np.ceil(cut)) if self.features.raw == "int" else int(float_keys(np.array([cut]))[0]))
+        return np.array(cuts, dtype=np.int64)
+
+    @property
+    def nats(self) -> float:
+        """The unit of scores in nats."""
+        return float(self.net.scale)
+
+    @property
+    def entries(self) -> int:
+        """The number of nodes."""
+        return len(self.net.trees.feature)
+
+    @property
+    def unit_property(self) -> dict[str, str]:
+        """The unit of scores, by its name."""
+        return {"scale": repr(float(self.net.scale))}
+
+    def facts(self, note: str = "") -> list[str]:
+        """Return lines for the comment at the top of generated files."""
+        trees = self.net.trees
+        count = "One decision tree" if trees.count == 1 else f"{trees.count:,} decision trees"
+        leaves = f"{int(trees.is_leaf.sum()):,} leaves, {len(self.tests.node):,} different tests"
+        return [
+            f"{count} of {len(self.variables)} features into {self.classes} classes, by tinybayes.",
+            f"{leaves}, {len(self.net.values):,} values.",
+            f"Price: {model_cost(self.net)}.",
+            f"Scores times {self.net.scale:.6g} are log p(class | x), up to a constant of the row; they are exact.",
+            "A missing value goes to the side that was learned." if self.features.gaps else "Rows must be complete.",
+            *([plain(note)] if note else []),
+            f"Model {self.id}.",
+        ]
+
+
+def make_tree_plan(model: TreeEnsemble, raw: str | None = "none", *, gaps: bool = False) -> TreePlan:
+    """Lay out trees for export."""
+    check_states((*model.variables, model.target))
+    return TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model)
