@@ -5,14 +5,16 @@ import numpy as np
 from tinybayes.deploy.bits import pack_bits
 from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.forest import branches
+from tinybayes.deploy.programs.micropython_text import byte_lines, bytes_text, tuple_text
+from tinybayes.deploy.programs.micropython_trees import tree_body
 from tinybayes.deploy.programs.names import check_name
-from tinybayes.deploy.programs.plan import NetPlan, TablePlan, Term, make_plan
+from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
+from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.infer.integers import PRECISE, GapArithmetic
-from tinybayes.model import BayesNet, Fixed, Grid, NeuralNet
+from tinybayes.model import BayesNet, Fixed, Grid, NeuralNet, TreeEnsemble
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import Layer
 
-CHUNK = 24  # bytes of a table in one line
 FRACTION = 2**126  # the largest denominator that is still a 32-bit float
 
 ADD = '''
@@ -237,13 +239,18 @@ EITHER = """        if layer[7]:
 
 
 def to_micropython(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
+    net: BayesNet | NeuralNet | TreeEnsemble,
+    *,
+    name: str = "model",
+    raw: str | None = None,
+    note: str = "",
+    gaps: bool = True,
 ) -> dict[str, str]:
     """Write a classifier as a module for MicroPython, which CPython can run as well.
 
-    The module of a network in one `Fixed` format or one `Codebook`, or of a neural net, computes with integers only,
-    the same as in `to_c`. Networks of floats are added up in the floats of the board. A module imports ``struct`` to
-    read floats, if it has any, and ``math`` to sum out missing values in floats.
+    The module of a network in one `Fixed` format or one `Codebook`, of a neural net or of trees, computes with integers
+    only, the same as in `to_c`. Networks of floats are added up in the floats of the board. A module imports ``struct``
+    to read floats, if it has any, and ``math`` to sum out missing values in floats.
 
     With `gaps` a code that is not a state, such as -1, is missing. Without, or where the features are no forest, rows
     must be complete.
@@ -256,29 +263,35 @@ def to_micropython(
     needed = ["pack", "unpack"] * (plan.features.raw == "float") + ["unpack_from"] * floats
     out += f"from struct import {', '.join(needed)}\n\n" if needed else "\n"
     out += _names("FEATURES", [v.name for v in plan.variables]) + _names("CLASSES", plan.target.states) + "\n"
-    out += (_body(plan) if isinstance(plan, TablePlan) else _net_body(plan)) + PREDICT
+    out += _functions(plan) + PREDICT
     if plan.features.value:
         out += from_raw(plan.features)
     return {f"{name}.py": out}
+
+
+def _functions(plan: Plan) -> str:
+    if isinstance(plan, TreePlan):
+        return tree_body(plan)
+    return _body(plan) if isinstance(plan, TablePlan) else _net_body(plan)
 
 
 def _body(plan: TablePlan) -> str:
     """Write the constants (the first sums, where rows are, and the tables) and the function ``scores``."""
     terms, out, shared = plan.terms, "", ""
     if plan.values is not None and not isinstance(plan.form, Fixed):
-        out += "# What a code adds to a score.\n" + _tuple("_LEVEL", [str(v) for v in plan.values.tolist()])
+        out += "# What a code adds to a score.\n" + tuple_text("_LEVEL", [str(v) for v in plan.values.tolist()])
     start = plan.worth(terms.constant).astype(np.float64).sum(axis=0)
     kind = np.float32 if plan.values is None else np.int64
     if plan.values is not None:
         out += f"FRACTION = {plan.fraction}  # a score is in units of 2**-FRACTION nats\n"
-    out += "# What all rows begin with.\n" + _tuple("_START", [_number(v) for v in start.astype(kind)])
+    out += "# What all rows begin with.\n" + tuple_text("_START", [_number(v) for v in start.astype(kind)])
     if plan.features.gaps:
         return out + _gaps(plan)
-    out += "# The (first row, ((feature, stride), ...)) of each table.\n" + _tuple("_TERMS", _terms(terms.terms))
+    out += "# The (first row, ((feature, stride), ...)) of each table.\n" + tuple_text("_TERMS", _terms(terms.terms))
     out += f"_TABLE = {_bytes(plan, terms.rows)}\n"
     if terms.has_common:
         out += "# The same of the tables without the class, which add the same to all scores.\n"
-        out += _tuple("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(plan, terms.entries)}\n"
+        out += tuple_text("_COMMON", _terms(terms.common)) + f"_ENTRIES = {_bytes(plan, terms.entries)}\n"
         entry = _entry(plan, "_ENTRIES", "first") if terms.common else "+= 0"
         shared = SHARED.format(start=_number(plan.worth(terms.common_constant).sum()), entry=entry)
     return out + "\n" + ADD.format(add=_add(plan)) + FUNCTIONS.format(shared=shared)
@@ -288,10 +301,10 @@ def _gaps(plan: TablePlan) -> str:
     """Write the forest of features, the tables, and the function ``scores`` that sums out missing values."""
     rule, shift = plan.arithmetic, plan.shift
     out = "# Each table: its first row, its feature and the number of states, the parent or -1 and its states.\n"
-    out += _tuple("_FOREST", [repr(tuple(branch)) for branch in branches(plan)])
+    out += tuple_text("_FOREST", [repr(tuple(branch)) for branch in branches(plan)])
     out += f"_TABLE = {_bytes(plan, plan.terms.rows)}\n"
     if rule is not None:
-        out += "# log(1 + exp(-i / 4)).\n" + _tuple("_LOG", [str(v) for v in rule.table.tolist()])
+        out += "# log(1 + exp(-i / 4)).\n" + tuple_text("_LOG", [str(v) for v in rule.table.tolist()])
     functions = GAPS.format(
         how="" if rule is None else ", interpolated in a table",
         log_add=FLOAT_LOG if rule is None else TABLE_LOG.format(distance=_distance(rule)),
@@ -349,13 +362,7 @@ def _bytes(plan: TablePlan, codes: np.ndarray) -> str:
     else:
         data = pack_bits(flat, plan.bits).tobytes()
         data += b"\0" if 8 % plan.bits else b""  # the last code is read with the byte after it
-    lines = _literal(data)
-    return lines[0] if len(lines) == 1 else "(\n" + "".join(f"    {line}\n" for line in lines) + ")"
-
-
-def _literal(data: bytes) -> list[str]:
-    """Write bytes in lines of source code."""
-    return [repr(data[i : i + CHUNK]) for i in range(0, len(data), CHUNK)] or ["b''"]
+    return bytes_text(data)
 
 
 def _bytes_of(plan: TablePlan) -> int:
@@ -367,14 +374,8 @@ def _terms(terms: tuple[Term, ...]) -> list[str]:
     return [repr((term.first, term.steps)) for term in terms]
 
 
-def _tuple(name: str, words: list[str]) -> str:
-    if sum(map(len, words)) < 80:
-        return f"{name} = ({', '.join(words)}{',' if len(words) == 1 else ''})\n"
-    return f"{name} = (\n" + "".join(f"    {word},\n" for word in words) + ")\n"
-
-
 def _names(name: str, values: list[str] | tuple[object, ...]) -> str:
-    return _tuple(name, [ascii(str(value)) for value in values])
+    return tuple_text(name, [ascii(str(value)) for value in values])
 
 
 def _number(value: float) -> str:
@@ -428,7 +429,7 @@ def _inputs(plan: NetPlan) -> tuple[str, str]:
     if plan.features.gaps:  # a missing value is zero after centring
         same = len(set(states)) == 1
         limit = f" if 0 <= x[f] < {states[0] if same else '_STATES[f]'} else 0"
-        data = "" if same else _tuple("_STATES", [str(k) for k in states])
+        data = "" if same else tuple_text("_STATES", [str(k) for k in states])
     in_order = inputs.feature.tolist() == list(range(len(plan.variables))) and (inputs.state < 0).all()
     if in_order and len(np.unique(inputs.multiplier)) == len(np.unique(inputs.center)) == 1:
         value = f"{inputs.multiplier[0]} * x[f] - {inputs.center[0]}"
@@ -443,7 +444,7 @@ def _layer(layer: Layer, shape: tuple[int, ...]) -> str:
     codes = layer.codes.reshape(-1, layer.units)
     table = b"".join(pack_bits(row, layer.bits).tobytes() for row in codes)
     width = len(table) // len(codes)
-    out = "        (\n" + "".join(f"            {line}\n" for line in _literal(table)) + "        ),\n"
+    out = "        (\n" + "".join(f"            {line}\n" for line in byte_lines(table)) + "        ),\n"
     multiplier = None if layer.multiplier is None else tuple(layer.multiplier.tolist())
     rest = (layer.bits, width, tuple(layer.bias.tolist()), layer.activation, multiplier, (layer.before, layer.after))
     image = tuple(shape) if layer.convolution else None

@@ -10,10 +10,24 @@ import numpy as np
 from tinybayes.deploy.programs.encoding import Features
 from tinybayes.deploy.programs.forest import Branch, branches
 from tinybayes.deploy.programs.names import check_name
+from tinybayes.deploy.programs.onnx_graph import Graph, known_codes
+from tinybayes.deploy.programs.onnx_trees import DOMAIN, VERSION, add_trees, takes_raw
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan, Term, make_plan
+from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.errors import error
 from tinybayes.infer.integers import PRECISE, GapArithmetic
-from tinybayes.model import MISSING, BayesNet, Categories, Cuts, Fixed, Grid, Integers, NeuralNet, Variable
+from tinybayes.model import (
+    MISSING,
+    BayesNet,
+    Categories,
+    Cuts,
+    Fixed,
+    Grid,
+    Integers,
+    NeuralNet,
+    TreeEnsemble,
+    Variable,
+)
 from tinybayes.model.encoding import LOWEST
 from tinybayes.model.neural_net import PEAK, Layer
 
@@ -22,46 +36,14 @@ LARGEST = 2**31 - 2**16  # bytes of a file: the limit of protocol buffers, minus
 MAX_NODES = 20_000  # of the part that sums out missing values
 FAR = -(2**40)  # log-probability of a state that is ruled out: so low that adding it changes nothing
 
-_TYPES: dict[type, int] = {np.float32: 1, np.int32: 6, np.int64: 7}  # numbers of the standard, TensorProto.DataType
-
-
-class Graph:
-    """An ONNX graph in the making: nodes and constants; values are known by their names.
-
-    A graph inside another one has the other one's constants, and a prefix that makes the names of its values unique.
-    """
-
-    def __init__(self, prefix: str = "", outer: "Graph | None" = None) -> None:
-        self.nodes: list[tuple[str, list[str], str, dict[str, Any]]] = []
-        self.constants: dict[str, np.ndarray] = {} if outer is None else outer.constants
-        self.prefix = prefix
-
-    def add(self, operation: str, *inputs: str, named: str = "", **options: Any) -> str:
-        """Add a node, and return the name of its result."""
-        named = named or f"{self.prefix}{operation.lower()}_{len(self.nodes)}"
-        self.nodes.append((operation, list(inputs), named, options))
-        return named
-
-    def cast(self, values: str, kind: type) -> str:
-        """Convert the type of values."""
-        return self.add("Cast", values, to=_TYPES[kind])
-
-    def constant(self, name: str, values: Any, kind: type = np.int64) -> str:
-        """Keep an array, and return its name."""
-        self.constants[name] = np.asarray(values, dtype=kind, order="C")
-        return name
-
-    def total(self, values: str, *axes: int, keep: bool = False) -> str:
-        """Sum over axes."""
-        return self.add("ReduceSum", values, self.axes(*axes), keepdims=int(keep))
-
-    def axes(self, *axes: int) -> str:
-        """Return a list of axes."""
-        return self.constant(f"axis_{'_'.join(map(str, axes))}", axes)
-
 
 def to_onnx(
-    net: BayesNet | NeuralNet, *, name: str = "model", raw: str | None = None, note: str = "", gaps: bool = True
+    net: BayesNet | NeuralNet | TreeEnsemble,
+    *,
+    name: str = "model",
+    raw: str | None = None,
+    note: str = "",
+    gaps: bool = True,
 ) -> dict[str, bytes]:
     """Write a classifier as an ONNX model; needs the package ``onnx``.
 
@@ -92,13 +74,8 @@ def _package() -> Any:
 def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     package, graph = _package(), Graph()
     helper, types = package.helper, package.TensorProto
-    given, kind, x = "x", types.INT64, "x"
-    if raw != "none":
-        given, kind, x = "value", types.FLOAT if raw == "float" else types.INT32, encode_values(graph, plan.features)
-    if isinstance(plan, NetPlan):
-        _net_scores(graph, plan, x)
-    else:
-        _bayes_scores(graph, plan, x)
+    given, kind = ("x", types.INT64) if raw == "none" else ("value", types.FLOAT if raw == "float" else types.INT32)
+    _add_scores(graph, plan, raw)
     graph.add("ArgMax", "scores", named="label", axis=1, keepdims=0, select_last_index=0)
     result = (types.FLOAT if plan.score == "float" else types.INT32, ["rows", plan.classes])
     results = [
@@ -108,7 +85,9 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     inputs = [helper.make_tensor_value_info(given, kind, ["rows", len(plan.variables)])]
     constants = [package.numpy_helper.from_array(array, key) for key, array in graph.constants.items()]
     built = helper.make_graph(_nodes(helper, graph, result), name, inputs, results, constants)
-    model = helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+    domains = [helper.make_opsetid("", OPSET)]
+    domains += [helper.make_opsetid(DOMAIN, VERSION)] if isinstance(plan, TreePlan) else []
+    model = helper.make_model(built, opset_imports=domains, ir_version=IR)
     model.producer_name, model.doc_string = "tinybayes", "\n".join(plan.facts(note))
     properties = {
         "features": json.dumps([v.name for v in plan.variables]),
@@ -119,6 +98,20 @@ def _model(plan: Plan, name: str, raw: str, note: str) -> bytes:
     helper.set_model_props(model, properties)
     package.checker.check_model(model)
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def _add_scores(graph: Graph, plan: Plan, raw: str) -> None:
+    """Add everything from codes or raw values to ``scores``."""
+    if isinstance(plan, TreePlan) and raw != "none" and takes_raw(plan):
+        add_trees(graph, plan, "value", raw=True)
+        return
+    x = "x" if raw == "none" else encode_values(graph, plan.features)
+    if isinstance(plan, TreePlan):
+        add_trees(graph, plan, x, raw=False)
+    elif isinstance(plan, NetPlan):
+        _net_scores(graph, plan, x)
+    else:
+        _bayes_scores(graph, plan, x)
 
 
 def _nodes(helper: Any, graph: Graph, result: Any) -> list[Any]:
@@ -143,7 +136,7 @@ def _bayes_scores(graph: Graph, plan: TablePlan, x: str) -> None:
         _table_scores(graph, plan, x, "scores")
         return
     missing = graph.constant("missing", MISSING)
-    codes = graph.add("Where", _known(graph, plan.features, x), x, missing)
+    codes = graph.add("Where", known_codes(graph, plan.features, x), x, missing)
     count = graph.total(graph.cast(graph.add("Equal", codes, missing), np.int64), 0, 1)
     some = graph.add("Greater", count, graph.constant("nought", 0))
     complete, incomplete = Graph("complete_", graph), Graph("gaps_", graph)
@@ -153,13 +146,6 @@ def _bayes_scores(graph: Graph, plan: TablePlan, x: str) -> None:
         expected = f"at most {MAX_NODES:,} nodes that sum out missing values"
         raise error(expected, f"{size:,}", where="onnx", remedy="use gaps=False, and fill the gaps")
     graph.add("If", some, named="scores", then_branch=incomplete, else_branch=complete)
-
-
-def _known(graph: Graph, features: Features, x: str) -> str:
-    """Tell which codes are states; others are missing."""
-    states = graph.constant("states", [v.cardinality for v in features.variables])
-    above = graph.add("GreaterOrEqual", x, graph.constant("nought", 0))
-    return graph.add("And", above, graph.add("Less", x, states))
 
 
 def _summed_out(graph: Graph, plan: TablePlan, forest: tuple[Branch, ...], codes: str) -> None:
@@ -454,7 +440,7 @@ def _inputs(graph: Graph, plan: NetPlan, x: str) -> str:
     values = graph.add("Mul", values, graph.constant("multiplier", inputs.multiplier))
     values = graph.add("Sub", values, graph.constant("center", inputs.center))
     if plan.features.gaps:
-        known = graph.add("Gather", _known(graph, plan.features, x), feature, axis=1)
+        known = graph.add("Gather", known_codes(graph, plan.features, x), feature, axis=1)
         values = graph.add("Where", known, values, graph.constant("nought", 0))
     return graph.cast(values, np.int32)
 
