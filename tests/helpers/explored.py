@@ -82,7 +82,7 @@ def models(train):
 
 
 def write_explored(directory, train, test):
-    """Write front.json and models/, with two baselines whose files are not kept."""
+    """Write front.json and models/, with two models whose programs were not priced and whose files are not kept."""
     (directory / "models").mkdir(parents=True)
     entries = []
     half = len(test) // 2
@@ -105,7 +105,7 @@ def write_explored(directory, train, test):
         save(model, directory / "models" / f"{number}.tb")
         entries.append(entry)
     for family, wrong, bits, operations in [("tree", 0.19, 30_000, 12), ("forest", 0.05, 900_000, 900)]:
-        entry = {"id": f"b-{family}", "family": family, "label": f"{family}, a baseline", "settings": {}, "file": None}
+        entry = {"id": f"b-{family}", "family": family, "label": f"{family}, tables only", "settings": {}, "file": None}
         entry |= {"validation_error": wrong, "test_error": wrong + 0.01, "bits": bits, "bytes": bits // 8}
         entry |= {"flash": bits // 8, "tables_only": True}
         entries.append(entry | {"operations": operations, "multiplications": 0, "parameters": bits // 40})

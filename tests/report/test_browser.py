@@ -104,7 +104,7 @@ def test_the_price_of_the_program_or_of_the_parameters(browser, page, tmp_path):
     layout = browser.js("return document.getElementById('front-plot').layout")
     assert layout["xaxis"]["title"]["text"] == "flash of the program (bytes, cortex-m0+)"
     assert layout["shapes"][0]["x0"] == 3000
-    assert "Baselines without a program" in browser.find("#front-key").text
+    assert "Models whose program was not priced" in browser.find("#front-key").text
     one = next(m for m in models if m["label"] == "tan, 3 bits")
     browser.js("Tinybayes.choose(arguments[0], false)", one["id"])
     told = browser.find("#facts").text
@@ -194,7 +194,7 @@ def test_choosing_a_model_by_row_mark_and_address(browser, page):
     assert len(browser.all("#structure .node")) > 20
     browser.shot("circuit")
     browser.open(page[0] + "#model=b-tree")
-    assert browser.find("#model-title").text == "tree, a baseline"
+    assert browser.find("#model-title").text == "tree, tables only"
     assert "figures of this model" in browser.find("#panels").text
 
 

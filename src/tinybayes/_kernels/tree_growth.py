@@ -66,7 +66,7 @@ class Tree(NamedTuple):
 
 
 @plain
-def _count_gradients(columns, rows, start, stop, gradient, second, own, histogram):
+def count_gradients(columns, rows, start, stop, gradient, second, own, histogram):
     """Count the rows of a leaf with their derivatives; `own` is scratch for them, in the order of the leaf."""
     for i in range(start, stop):
         own[i - start, 0], own[i - start, 1] = second[rows[i]], gradient[rows[i]]
@@ -93,7 +93,7 @@ def _count_classes(columns, rows, start, stop, label, weight, histogram):
 
 
 @plain
-def _score(total, ridge):
+def score_of(total, ridge):
     """Return what the best value of a leaf gains; nothing without rows."""
     square = 0.0
     for k in range(FIRST, len(total)):
@@ -108,11 +108,11 @@ def _gain(total, left, limits):
     count, second = total[COUNT] - left[COUNT], total[SECOND] - left[SECOND]
     if left[COUNT] < limits.rows or count < limits.rows or left[SECOND] < limits.second or second < limits.second:
         return -1.0
-    return _sides(total, left, limits.ridge)
+    return score_of_sides(total, left, limits.ridge)
 
 
 @plain
-def _sides(total, left, ridge):
+def score_of_sides(total, left, ridge):
     """Return what the best values of both sides gain."""
     on_left, on_right = 0.0, 0.0
     for k in range(FIRST, len(total)):
@@ -165,7 +165,7 @@ def _best_subset(histogram, begin, end, total, limits, price, left, best, chosen
 def _best_split(columns, histogram, total, limits, prices, drawn, left, split, members):
     """Write the best split of a leaf: gain, feature, threshold, side of gaps; a gain of zero where there is none."""
     split[0], split[1] = 0.0, -1.0
-    whole, best = _score(total, limits.ridge), np.empty(3)
+    whole, best = score_of(total, limits.ridge), np.empty(3)
     chosen = np.zeros(members.shape[0], dtype=np.bool_)
     for f in drawn:
         begin, end = columns.begin[f], columns.begin[f + 1]
@@ -184,7 +184,7 @@ def _best_split(columns, histogram, total, limits, prices, drawn, left, split, m
 
 
 @plain
-def _partition(columns, rows, start, stop, feature, threshold, missing, members, moved):
+def partition(columns, rows, start, stop, feature, threshold, missing, members, moved):
     """Put the rows that go left before the others, both in their order; return where the others start."""
     codes = columns.codes[feature]
     last = columns.begin[feature + 1] - columns.begin[feature] - 1
@@ -227,7 +227,7 @@ def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tr
     if len(label):
         _count_classes(columns, rows, 0, len(rows), label, second, pool[0])
     else:
-        _count_gradients(columns, rows, 0, len(rows), gradient, second, own, pool[0])
+        count_gradients(columns, rows, 0, len(rows), gradient, second, own, pool[0])
     total = pool[0, columns.begin[0] : columns.begin[1]].sum(axis=0)
     tree.value[0], tree.second[0] = total[FIRST:], total[SECOND]
     nodes, leaves, free = 1, 1, 1
@@ -244,7 +244,7 @@ def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tr
         if tree.threshold[node] >= 0:
             prices.test[columns.begin[feature] + tree.threshold[node]] = 0.0
         start, stop = tree.start[node], tree.stop[node]
-        middle = _partition(
+        middle = partition(
             columns, rows, start, stop, feature, tree.threshold[node], tree.missing[node], tree.members[node], moved
         )
         left, right = nodes, nodes + 1
@@ -257,7 +257,7 @@ def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tr
         if len(label):
             _count_classes(columns, rows, tree.start[small], tree.stop[small], label, second, counted)
         else:
-            _count_gradients(columns, rows, tree.start[small], tree.stop[small], gradient, second, own, counted)
+            count_gradients(columns, rows, tree.start[small], tree.stop[small], gradient, second, own, counted)
         for b in range(len(rest)):
             for k in range(rest.shape[1]):
                 rest[b, k] -= counted[b, k]
@@ -273,7 +273,7 @@ def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tr
 
 
 @jit
-def _shuffled(drawn, count, random):
+def shuffled(drawn, count, random):
     """Return so many features in random order; all of them in their order."""
     features = len(drawn)
     if count < features:
@@ -286,7 +286,7 @@ def _shuffled(drawn, count, random):
 @jit
 def _look(columns, histogram, total, limits, prices, drawn, random, left, tree, splits, node):
     """Find the best split of a leaf among some of the features, in random order."""
-    looked = _shuffled(drawn, limits.features, random)
+    looked = shuffled(drawn, limits.features, random)
     _best_split(columns, histogram, total, limits, prices, looked, left, splits[node], tree.members[node])
 
 
@@ -343,98 +343,3 @@ def add_tree(columns, tree, scores):
                 left = tree.members[node, code]
             node = tree.child[node] if left else tree.child[node] + 1
         scores[i] += tree.value[node, 0]
-
-
-@jit
-def grow_symmetric(columns, rows, gradient, second, limits, prices, random, tree, pool):
-    """Grow a tree that asks the same question of all nodes of a level; return its number of nodes.
-
-    The arguments are those of `grow_tree` without labels; `pool` has room for the histograms of all leaves. Features
-    must be ordered: categories without an order are not looked at. Leaves lie level by level, the children of a node
-    next to each other; a leaf without rows has the value of nothing, zero.
-    """
-    features, bins = len(columns.begin) - 1, int(columns.begin[-1])
-    own, moved = np.empty((len(rows), 2)), np.empty_like(rows)
-    drawn = np.arange(features)
-    gains, left = np.empty((bins, 2)), np.empty(pool.shape[2])
-    tree.feature[0], tree.child[0], tree.depth[0] = -1, -1, 0
-    tree.start[0], tree.stop[0] = 0, len(rows)
-    pool[0] = 0.0
-    _count_gradients(columns, rows, 0, len(rows), gradient, second, own, pool[0])
-    total = pool[0, columns.begin[0] : columns.begin[1]].sum(axis=0)
-    tree.value[0], tree.second[0] = total[FIRST:], total[SECOND]
-    gappy = np.empty(features, dtype=np.bool_)
-    for f in range(features):
-        gappy[f] = pool[0, columns.begin[f + 1] - 1, COUNT] > 0.0
-    first, leaves = 0, 1  # the nodes of the lowest level
-    slots = np.zeros(limits.leaves, dtype=np.int64)
-    while 2 * leaves <= limits.leaves and tree.depth[first] < limits.depth:
-        looked = _shuffled(drawn, limits.features, random)
-        gain, b, gaps_left, feature = _best_level(
-            columns, pool, slots[:leaves], limits, prices, looked, gappy, gains, left
-        )
-        if not gain > 0.0:
-            break
-        threshold = b - columns.begin[feature]
-        prices.feature[feature], prices.test[b] = 0.0, 0.0
-        below, free = first + leaves, leaves
-        after = np.empty(2 * leaves, dtype=np.int64)
-        for i in range(leaves):
-            node, child = first + i, below + 2 * i
-            tree.feature[node], tree.threshold[node] = feature, threshold
-            tree.missing[node], tree.child[node] = gaps_left, child
-            start, stop = tree.start[node], tree.stop[node]
-            middle = _partition(columns, rows, start, stop, feature, threshold, gaps_left, tree.members[node], moved)
-            tree.start[child], tree.stop[child] = start, middle
-            tree.start[child + 1], tree.stop[child + 1] = middle, stop
-            small = 0 if middle - start <= stop - middle else 1
-            after[2 * i + small], after[2 * i + 1 - small] = free, slots[i]
-            counted, rest = pool[free], pool[slots[i]]
-            free += 1
-            counted[:] = 0.0
-            s = child + small
-            _count_gradients(columns, rows, tree.start[s], tree.stop[s], gradient, second, own, counted)
-            for k in range(len(rest)):
-                for j in range(rest.shape[1]):
-                    rest[k, j] -= counted[k, j]
-        first, leaves = below, 2 * leaves
-        slots[:leaves] = after
-        for i in range(leaves):
-            node = first + i
-            tree.feature[node], tree.child[node], tree.depth[node] = -1, -1, tree.depth[first - 1] + 1
-            total = pool[slots[i], columns.begin[0] : columns.begin[1]].sum(axis=0)
-            tree.value[node], tree.second[node] = total[FIRST:], total[SECOND]
-            if tree.start[node] == tree.stop[node]:  # what is left of a difference is no number of rows
-                tree.value[node], tree.second[node] = 0.0, 0.0
-    return first + leaves
-
-
-@jit
-def _best_level(columns, pool, slots, limits, prices, looked, gappy, gains, left):
-    """Return the best question for all leaves at once: gain less price, bin, side of missing values, and feature."""
-    best, best_bin, gaps_left, best_feature = 0.0, -1, True, -1
-    whole = limits.gain * len(slots)
-    for slot in slots:
-        whole += _score(pool[slot, columns.begin[0] : columns.begin[1]].sum(axis=0), limits.ridge)
-    for f in looked:
-        if not columns.ordered[f]:
-            continue
-        begin, gaps = columns.begin[f], columns.begin[f + 1] - 1
-        gains[begin:gaps] = 0.0
-        for slot in slots:
-            histogram = pool[slot]
-            total = histogram[begin : gaps + 1].sum(axis=0)
-            for side in range(2 if gappy[f] else 1):
-                for k in range(len(left)):
-                    left[k] = histogram[gaps, k] if side else 0.0
-                for b in range(begin, gaps):
-                    for k in range(len(left)):
-                        left[k] += histogram[b, k]
-                    gains[b, side] += _sides(total, left, limits.ridge)
-        for side in range(2 if gappy[f] else 1):
-            for b in range(begin, gaps):
-                gain = gains[b, side] - whole - prices.feature[f] - prices.test[b]
-                if gain > best:
-                    best, best_bin, best_feature = gain, b, f
-                    gaps_left = side == 1 or not gappy[f]
-    return best, best_bin, gaps_left, best_feature

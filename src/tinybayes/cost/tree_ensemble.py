@@ -42,16 +42,13 @@ def find_tests(trees: Trees) -> Tests:
     number = np.full(len(trees.feature), -1, dtype=np.int64)
     if not len(inner):
         return Tests(inner, number)
-    sets = np.zeros((len(inner), trees.members.shape[1]), dtype=np.int64)
-    sets[trees.is_set[inner]] = trees.members
-    key = np.column_stack([trees.feature[inner], trees.threshold[inner], ~trees.missing[inner], sets])
-    _, first, number[inner] = _unique_rows(key)
+    number_of_set = np.zeros(len(inner), dtype=np.int64)
+    if len(trees.members):
+        number_of_set[trees.is_set[inner]] = np.unique(trees.members, axis=0, return_inverse=True)[1].reshape(-1)
+    codes, sets = int(trees.threshold[inner].max()) + 2, int(number_of_set.max()) + 1
+    key = (trees.feature[inner].astype(np.int64) * codes + trees.threshold[inner] + 1) * 2 + ~trees.missing[inner]
+    _, first, number[inner] = np.unique(key * sets + number_of_set, return_index=True, return_inverse=True)
     return Tests(inner[first], number)
-
-
-def _unique_rows(key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows, first, number = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    return rows, first, number.reshape(-1)
 
 
 def tree_depths(trees: Trees) -> np.ndarray:

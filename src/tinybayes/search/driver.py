@@ -90,7 +90,7 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                effort = Effort(STEPS[batch.rung], self.patience, core=self.budget.core)
+                effort = Effort(STEPS[batch.rung], self.patience, core=self.budget.core, budget=self.budget)
                 running.append((batch, self.crew.submit(batch.settings, effort)))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
             if not running or time.monotonic() > ends + 0.1 * self.seconds:
@@ -126,7 +126,7 @@ class Search:
 
     def _promising(self, rung: int) -> Batch | None:
         """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Sampled)]
+        runs = [r for r in self.store.runs.values() if r.rung == rung and _climbs(r.setting)]
         if not runs:
             return None
         order = self._order(runs)
@@ -215,7 +215,7 @@ class Search:
             self.store.tell(batch.numbers.pop(key), outcome, batch.rung)
         for number in batch.numbers.values():  # of settings that cannot be carried out
             self.store.drop(number)
-        if isinstance(family_of(batch.settings[0]), Sampled) and outcomes:
+        if _climbs(batch.settings[0]) and outcomes:
             shape = _shape(batch.settings[0])
             taken = outcomes[0].seconds
             if shape not in self.pace:  # the first time includes compiling
@@ -258,10 +258,10 @@ class Search:
             if self.elapsed > 1 or stopped():
                 break
             settings = [run.setting for run in group]
-            if isinstance(family_of(settings[0]), Sampled) and rung < 2:
+            if _climbs(settings[0]) and rung < 2:
                 # As many as were compiled for, unless that takes longer.
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            effort = Effort(STEPS[rung], self.patience, final=True, core=self.budget.core)
+            effort = Effort(STEPS[rung], self.patience, True, self.budget.core, self.budget)
             running.append((group, self.crew.submit(settings, effort)))
             while len(running) >= self.crew.count and not stopped() and self.elapsed < 1.3:
                 running = gather(running, finish, until=time.monotonic() + 0.5)
@@ -283,6 +283,12 @@ class Search:
         if self.report is not None:
             self.report(state)
         self.live.tell(state, runs)
+
+
+def _climbs(setting: Setting) -> bool:
+    """Tell whether a setting is worth training for longer."""
+    family = family_of(setting)
+    return isinstance(family, Sampled) and family.climbs
 
 
 def _shape(setting: Setting) -> str:

@@ -123,14 +123,14 @@ def _tables(table: object, test: object, drop: Sequence[str]) -> tuple[pd.DataFr
 
 def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> None:
     """Refuse a budget that no model can keep."""
-    least = min((family.smallest_bits(views) for family in families if family.deployable), default=0)
+    least = min((family.smallest_bits(views) for family in families), default=0)
     if budget.bits is not None and budget.bits < least:
         remedy = f"allow {-(-least // 8):,} bytes"
         expected = f"a budget of at least {least:,} bits, the smallest model"
         raise error(expected, f"{budget.bits:,}", where="budget", remedy=remedy, kind=LimitError)
     if budget.flash is None:
         return
-    least = min((family.smallest_flash(views, budget.core) for family in families if family.deployable), default=0)
+    least = min((family.smallest_flash(views, budget.core) for family in families), default=0)
     if budget.flash < 0.9 * least:  # the price of code is an estimate
         expected = f"a budget of about {least:,} bytes of flash, the smallest program on {budget.core}"
         got, remedy = f"{budget.flash:,}", "allow more, drop columns, or limit the parameters alone"

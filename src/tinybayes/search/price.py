@@ -12,7 +12,7 @@ ENOUGH = 32  # and those of the models that are kept, as in `program_cost`
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a model costs. Baselines have no program: the price of their tables is the least that one could have."""
+    """What a model costs. Where no program could be priced, flash is that of the tables: the least it could have."""
 
     bits: int  # of the parameters
     parameters: int

@@ -11,4 +11,5 @@ TITLES = {
     "circuit": "circuit",
     "tree": "decision tree",
     "forest": "random forest",
+    "boosted": "boosted trees",
 }

@@ -18,7 +18,7 @@ class Outcome:
     """One setting carried out."""
 
     setting: Setting  # the setting
-    model: Model | None  # the model; None for baselines, which are only priced
+    model: Model  # the model
     error: float  # share of wrong labels on the validation rows
     loss: float  # mean log loss on the validation rows
     price: Price  # of the parameters, and of the program on the core of the effort

@@ -1,7 +1,7 @@
 """A table prepared for a search: training, validation and test rows, in more than one encoding.
 
-Bayesian networks need few states a feature and get MDLP's cut points; neural networks and trees read numbers, as fine
-codes. All cut points are found on the training rows.
+Bayesian networks need few states a feature and get MDLP's cut points; neural networks read numbers, as fine codes on a
+grid, and trees choose among many cut points. All cut points are found on the training rows.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
 MOST_CLASSES = MOST_STATES = 1000
-VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("grid", 128)}  # discretizer and bins
+VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("grid", 128), "trees": ("quantile", 64)}  # and bins
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -240,3 +240,52 @@ def test_many_levels_change_nothing_and_votes_cannot_be_tied():
         tie_leaves(learn_forest(data), 4, data)
     with pytest.raises(TinybayesError, match="one level"):
         tie_leaves(model, 0, data)
+
+
+@given(seed=st.integers(0, 1000), gaps=st.sampled_from([0.0, 0.2]))
+@settings(max_examples=25)
+def test_every_level_asks_the_best_question_for_all_leaves(seed, gaps):
+    data = table(120, (4, 5, 3), 2, gaps, seed, categories=(1,))
+    ridge = 1.0
+    options = BoostingOptions(rounds=1, leaves=4, symmetric=True, ridge=ridge, learning_rate=1.0)
+    trees = learn_boosted_trees(data, options).trees
+    share = np.bincount(data.y, minlength=2) / len(data.y)
+    gradient, second = share[1] - (data.y == 1), np.full(len(data.y), share[0] * share[1])
+
+    def score(rows):
+        return gradient[rows].sum() ** 2 / (second[rows].sum() + ridge)
+
+    def gain(left, leaves):
+        return sum(score(leaf & left) + score(leaf & ~left) - score(leaf) for leaf in leaves)
+
+    def side(node):
+        column = data.X[:, trees.feature[node]]
+        if trees.threshold[node] < 0:
+            chosen = trees.members[0 if node == 0 or not trees.is_set[0] else 1][column]
+        else:
+            chosen = column <= trees.threshold[node]
+        return np.where(column < 0, trees.missing[node], chosen)
+
+    leaves = [np.ones(len(data.y), dtype=bool)]
+    for node in (0, 1):
+        if trees.feature[node] < 0:
+            break
+        best = 0.0
+        for f in (0, 2):  # all thresholds of the ordered features
+            column = data.X[:, f]
+            for threshold in range(data.variables[f].cardinality):
+                for gaps_left in (False, True):
+                    best = max(best, gain(np.where(column < 0, gaps_left, column <= threshold), leaves))
+        assert gain(side(node), leaves) >= best - 1e-9
+        leaves = [leaf & half for leaf in leaves for half in (side(node), ~side(node))]
+
+
+def test_symmetric_trees_split_categories_into_sets():
+    random = np.random.default_rng(0)
+    X = random.integers(0, 8, (400, 1))
+    y = np.isin(X[:, 0], [1, 4, 6]).astype(int)
+    data = Dataset((Variable("x", tuple("abcdefgh"), Categories()),), Variable("y", (0, 1)), X, y)
+    options = BoostingOptions(rounds=1, leaves=2, symmetric=True, learning_rate=1.0)
+    model = learn_boosted_trees(data, options)
+    assert model.trees.is_set[0]
+    np.testing.assert_array_equal(predict_codes(model, X), y)

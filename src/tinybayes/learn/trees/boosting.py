@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tinybayes._kernels.symmetric_growth import grow_symmetric
 from tinybayes._kernels.threads import for_blocks
 from tinybayes._kernels.tree_growth import (
     Prices,
     add_leaves,
     add_tree,
-    grow_symmetric,
     grow_tree,
     set_values,
     softmax_derivatives,
@@ -58,22 +58,31 @@ def learn_boosted_trees(
     report
         Called after every round with its number and the number of rounds.
     """
-    boosting = _Boosting(as_rows(data), options or BoostingOptions())
-    for number in range(boosting.options.rounds):
+    options = options or BoostingOptions()
+    boosting = Boosting(data, options)
+    while boosting.rounds < options.rounds:
         boosting.round()
-        if budget is not None and number and boosting.ensemble.bytes > budget:
-            boosting.ensemble.drop(len(boosting.outputs))
-            break
+        if budget is not None and boosting.rounds > 1 and boosting.bytes > budget:
+            return boosting.model(boosting.rounds - 1)
         if report is not None:
-            report(number + 1, boosting.options.rounds)
-    return boosting.ensemble.model(data, boosting.start - boosting.start.max())
+            report(boosting.rounds, options.rounds)
+    return boosting.model()
 
 
-class _Boosting:
-    """Scores of all rows so far, and room for the trees of a round."""
+class Boosting:
+    """Boosted trees as they are learned, round by round; the model of every number of rounds can be had.
 
-    def __init__(self, rows: Rows, options: BoostingOptions) -> None:
-        self.rows, self.options = rows, options
+    Parameters
+    ----------
+    data
+        The rows.
+    options
+        Sizes, prices and rates; how many rounds there are is up to the caller.
+    """
+
+    def __init__(self, data: Dataset, options: BoostingOptions) -> None:
+        rows = as_rows(data)
+        self.data, self.rows, self.options = data, rows, options
         self.limits = limits_of(options, len(rows.columns.codes), options.ridge, LEAST_SECOND)
         self.ensemble = Ensemble(prices_of(options, rows.columns), rows.columns.begin, options.tests)
         self.outputs = [1] if rows.classes == 2 else list(range(rows.classes))
@@ -84,6 +93,21 @@ class _Boosting:
         self.pools = [np.empty(room) for _ in self.outputs]
         self.trees = [empty_tree(options.leaves, 1, rows.columns) for _ in self.outputs]
         self.generator = np.random.default_rng(options.seed)
+
+    @property
+    def rounds(self) -> int:
+        """The rounds so far."""
+        return len(self.ensemble.trees) // len(self.outputs)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the trees so far, roughly, where leaves have at most 16 values."""
+        return self.ensemble.bytes(symmetric=self.options.symmetric)
+
+    def model(self, rounds: int | None = None) -> TreeEnsemble:
+        """Return the model of the first rounds, or of all."""
+        count = None if rounds is None else rounds * len(self.outputs)
+        return self.ensemble.model(self.data, self.start - self.start.max(), count)
 
     def round(self) -> None:
         """Grow a tree for each output, from the gradients at the scores so far."""

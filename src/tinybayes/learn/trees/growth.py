@@ -118,28 +118,29 @@ class Ensemble:
         if self.most_tests is not None and self.used.sum() >= self.most_tests:
             self.prices.test[~self.used] = np.inf
 
-    def drop(self, count: int) -> None:
-        """Take the last trees away."""
-        del self.trees[-count:]
+    def bytes(self, *, symmetric: bool) -> int:
+        """Return the bytes of tests and nodes, roughly: those of levels for symmetric trees, see the price of trees."""
+        tests, sizes = 3 * int(self.used.sum()), [len(tree.feature) for _, tree in self.trees]
+        if not symmetric:
+            return tests + sum(3 * size // 2 + 1 for size in sizes)
+        depth = max(size.bit_length() - 1 for size in sizes)
+        return tests + len(sizes) * (depth + 2**depth // 2)
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the nodes, roughly: two for each test in a tree, one for a leaf, two for a different test."""
-        nodes = sum(len(tree.feature) for _, tree in self.trees)
-        return (3 * nodes + 1) // 2 + len(self.trees) + 2 * int(self.used.sum())
-
-    def model(self, data: Dataset, start: np.ndarray, bits: int = VALUE_BITS) -> TreeEnsemble:
-        """Return the model in integers of so many bits; equal values of leaves are stored once.
+    def model(self, data: Dataset, start: np.ndarray, count: int | None = None) -> TreeEnsemble:
+        """Return the model of the first trees, or of all, in integers; equal values of leaves are stored once.
 
         Trees that are a leaf are part of the scores to start with.
         """
         assert data.target is not None
         start = start.astype(np.float64)
-        for output, tree in self.trees:
+        chosen = self.trees[:count]
+        for output, tree in chosen:
             if len(tree.feature) == 1:
                 start[slice(output, output + 1) if output >= 0 else slice(None)] += tree.value[0]
-        nothing = self.trees[0][0], self.trees[0][1]._replace(value=np.zeros_like(self.trees[0][1].value))
-        tested = [(output, tree) for output, tree in self.trees if len(tree.feature) > 1] or [nothing]
+        tested = [(output, tree) for output, tree in chosen if len(tree.feature) > 1]
+        if not tested:
+            output, tree = chosen[0]
+            tested = [(output, tree._replace(value=np.zeros_like(tree.value)))]
         outputs, grown = [o for o, _ in tested], [tree for _, tree in tested]
         sizes = [len(tree.feature) for tree in grown]
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -148,7 +149,7 @@ class Ensemble:
         leaf = feature < 0
         value = np.concatenate([tree.value for tree in grown])[leaf]
         largest = max(float(np.abs(value).max()), float(np.abs(start).max()) * 2.0**-8, 2.0**-16)
-        scale = largest / (2 ** (bits - 1) - 1)
+        scale = largest / (2 ** (VALUE_BITS - 1) - 1)
         values, row = np.unique(np.rint(value / scale).astype(np.int64), axis=0, return_inverse=True)
         threshold = _joined(grown, "threshold").astype(np.int64)
         threshold[leaf] = row.reshape(-1)

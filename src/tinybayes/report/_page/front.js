@@ -155,7 +155,7 @@
     });
     const [low, high] = range.work.map(Math.exp);
     const area = high > low ? `The area of a mark grows with the ${field("work")} of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
-    const tables = T.state.price === "program" && T.data.models.some((model) => model.tables_only) ? "Baselines without a program are shown by the size of their tables. " : "";
+    const tables = T.state.price === "program" && T.data.models.some((model) => model.tables_only) ? "Models whose program was not priced are shown by the size of their tables. " : "";
     T.byId("front-key").textContent = area + tables +
       "Filled marks are on the front: no other model is at least as good in error, memory and work. Choose a mark to look inside.";
     const fine = window.matchMedia("(pointer: fine)").matches;

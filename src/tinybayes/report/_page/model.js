@@ -5,7 +5,7 @@
 
   // A page that is served looks its cards up elsewhere.
   T.card = (model) => T.data.cards[model.id];
-  T.absent = () => "Only the figures of this model were kept: it is a baseline, a run of a sweep, or another model is better in every way.";
+  T.absent = () => "Only the figures of this model were kept: it is a run of a sweep, or another model is better in every way.";
 
   T.showModel = function (model) {
     const card = unpacked(T.card(model));
@@ -34,7 +34,7 @@
     T.redraw();
   };
 
-  // What the program takes on a core, from raw values to a label; of a baseline only the tables are known.
+  // What the program takes on a core, from raw values to a label; of some models only the tables are known.
   function program(model) {
     if (model.flash === null) return [];
     const core = T.data.budget.core ? ` on ${T.data.budget.core}` : "";

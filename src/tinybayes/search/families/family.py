@@ -39,6 +39,7 @@ class Effort(NamedTuple):
     patience: float = 20.0  # seconds that a circuit may grow
     final: bool = False  # train on all rows but the test rows
     core: str = "cortex-m0+"  # that programs are priced for
+    budget: Budget | None = None  # where learners that grow a model stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Learned:
     """A setting that was trained."""
 
     setting: Setting
-    model: Model | None  # the model; None for baselines, which are only priced
+    model: Model  # the model
     cost: Cost  # its price
     log_posteriors: Callable[[np.ndarray], np.ndarray]  # codes of rows to logarithms of class posteriors
     history: History = ()  # pairs (epoch, validation error)
@@ -69,7 +70,6 @@ class Family(ABC):
     name: str  # by which settings and users name it; `tinybayes.search.titles` has a few words for readers of a report
 
     slow: ClassVar[bool] = False  # one setting at a time, and not before others have had their turn
-    deployable: ClassVar[bool] = True
 
     def possible(self, views: Views) -> bool:
         """Return whether the family suits the table."""
@@ -141,9 +141,11 @@ class Listed(Family):
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Family):
-    """A family that is trained by gradient: settings are drawn, trained in batches of one shape, and climb rungs."""
+    """A family whose settings are drawn, and trained in batches of one shape; those trained by gradient climb rungs."""
 
     shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
+
+    climbs: ClassVar[bool] = True  # whether promising settings are trained again for longer
 
     @abstractmethod
     def space(self, views: Views) -> "dict[str, BaseDistribution]":

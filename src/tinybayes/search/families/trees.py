@@ -1,81 +1,157 @@
-"""Decision trees and forests of scikit-learn, as baselines: priced, so that one sees where they win; not deployed."""
+"""Decision trees, forests and boosted trees."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinybayes.model import Cost, Dataset
-from tinybayes.search.families.family import Learned, Listed, Setting
+from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
+from tinybayes.model import Dataset, TreeEnsemble
+from tinybayes.search.budget import Budget
+from tinybayes.search.families.family import (
+    Effort,
+    Learned,
+    Listed,
+    Sampled,
+    Setting,
+    distributions,
+    hyper_parameters,
+    learned,
+)
+from tinybayes.search.price import price_of
+from tinybayes.search.views import Views
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+    from tinybayes.learn.trees.boosting import Boosting
+
+TESTS = 240  # different tests, so that one byte tells tests and values apart
+MOST = 2**18  # bytes of trees without a budget
+SMALLEST = 120  # bytes of a program of one test, about
 
 
-@dataclass(frozen=True, eq=False)
-class Baseline(Listed):
+class Forests(Listed):
     """Trees that vote."""
 
-    make: Callable[[Setting], Any]  # from a setting to a classifier of scikit-learn
+    def smallest_bits(self, views: Views) -> int:
+        """Return the bits of one test and two leaves."""
+        return 8 * 5
 
-    deployable = False
+    def smallest_flash(self, views: Views, core: str) -> int:
+        """Return the bytes of one test."""
+        return SMALLEST
 
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
-        """Fit on the rows with a class, and price the trees."""
-        assert rows.y is not None
-        rows = rows.rows(rows.y >= 0)
-        assert rows.target is not None
-        classifier = self.make(setting).fit(rows.X, rows.y)
-        trees = getattr(classifier, "estimators_", [classifier])
-        cost = sum((tree_cost(tree.tree_, rows) for tree in trees), Cost())
-        return Learned(setting, None, cost, _posteriors(classifier, rows.target.cardinality))
+        """Grow the trees."""
+        from tinybayes.learn.trees.forest import learn_forest
+
+        share = 1.0 if setting.get("trees", 1) == 1 else max(0.3, len(rows.variables) ** -0.5)
+        options = ForestOptions(votes=True, feature_share=share, **hyper_parameters(setting, ForestOptions))
+        return learned(setting, learn_forest(rows, options))
 
 
-def _tree(setting: Setting) -> Any:
-    from sklearn.tree import DecisionTreeClassifier
+class Boosted(Sampled):
+    """Boosted trees, symmetric or not, whose leaves share a few values.
 
-    return DecisionTreeClassifier(max_leaf_nodes=setting["leaves"], random_state=0)
-
-
-def _forest(setting: Setting) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(setting["trees"], max_leaf_nodes=setting["leaves"], random_state=0, n_jobs=1)
-
-
-def _posteriors(classifier: Any, classes: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from codes to logarithms of posteriors; classes without a row have none."""
-
-    def log_posteriors(X: np.ndarray) -> np.ndarray:
-        p = np.zeros((len(X), classes))
-        p[:, classifier.classes_] = classifier.predict_proba(X)
-        return np.asarray(np.log(np.maximum(p, 1e-12)))
-
-    return log_posteriors
-
-
-def tree_cost(tree: Any, data: Dataset) -> Cost:
-    """Price a decision tree that is stored node by node, the left child next to its parent.
-
-    An inner node has a feature, a threshold and the address of its right child; a leaf has a class; one bit tells them
-    apart. A prediction takes one operation a level, and a forest one more a tree for its vote.
+    Settings of one shape are one run of the learner, and differ in the rounds and the values that are taken from it.
     """
-    assert data.target is not None
-    inner = int((tree.children_left >= 0).sum())
-    leaves = tree.node_count - inner
-    widest = max(v.cardinality for v in data.variables)
-    of_inner = _width(len(data.variables)) + _width(widest) + _width(tree.node_count)
-    bits = inner * of_inner + leaves * _width(data.target.cardinality) + tree.node_count
-    return Cost(bits=bits, parameters=3 * inner + leaves, additions=int(tree.max_depth) + 1, comparisons=tree.max_depth)
+
+    climbs = False
+
+    def space(self, views: Views) -> "dict[str, BaseDistribution]":
+        """Draw the size of trees, prices, rates and rounds."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+        return {
+            "symmetric": CategoricalDistribution([True, False]),
+            "depth": IntDistribution(1, 6),
+            **distributions(BoostingOptions, "learning_rate", "rounds"),
+            "ridge": FloatDistribution(0.1, 10.0, log=True),
+            "threshold_price": FloatDistribution(0.1, 20.0, log=True),
+            "row_share": FloatDistribution(0.5, 1.0),
+            "levels": CategoricalDistribution([8, 16, 32]),
+        }
+
+    def first_guess(self, views: Views, budget: Budget) -> Setting:
+        """Begin with symmetric trees of eight leaves."""
+        return {"symmetric": True, "depth": 3, "learning_rate": 0.2, "rounds": 100, "ridge": 1.0} | {
+            "threshold_price": 1.0,
+            "row_share": 0.8,
+            "levels": 16,
+        }
+
+    def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
+        """Keep the setting: learning stops where the budget ends."""
+        return {**setting, "view": "trees"}
+
+    def smallest_bits(self, views: Views) -> int:
+        """Return the bits of one test and two leaves for each class."""
+        return 8 * 5 * (views.target.cardinality if views.target.cardinality > 2 else 1)
+
+    def smallest_flash(self, views: Views, core: str) -> int:
+        """Return the bytes of one test for each class."""
+        return SMALLEST + self.smallest_bits(views) // 8
+
+    def describe(self, setting: Setting) -> str:
+        """Name depth, rounds and values."""
+        kind = "symmetric " if setting["symmetric"] else ""
+        return f"{kind}boosted trees of depth {setting['depth']}, {setting['levels']} values"
+
+    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
+        """Not used: trees are not trained by gradient steps."""
+        raise NotImplementedError
+
+    def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
+        """Grow trees once for all settings of the shape, as far as the longest of them and the budget go."""
+        from tinybayes.learn.trees.boosting import Boosting
+
+        rows, _ = views.rows("trees", all_seen=effort.final)
+        first, budget = settings[0], effort.budget or Budget(core=effort.core)
+        given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": TESTS}
+        if not first["symmetric"]:
+            given["leaf_rows"] = 5
+        boosting = Boosting(rows, BoostingOptions(**given))
+        most = max(setting["rounds"] for setting in settings)
+        limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
+        while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
+            boosting.round()
+        return [learned(s, _within(boosting, s, budget, rows)) for s in settings]
 
 
-def _width(count: int) -> int:
-    return max(1, (count - 1).bit_length())
+def _within(boosting: "Boosting", setting: Setting, budget: Budget, rows: Dataset) -> TreeEnsemble:
+    """Return the model of as many rounds as the setting wants and the budget allows, at least one."""
+    from tinybayes.compress.trees import tie_leaves
+
+    low, high = 1, min(setting["rounds"], boosting.rounds)
+    if budget.limited and not _fits(boosting.model(high), setting, budget):
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = _fits(boosting.model(middle), setting, budget)
+            low, high = (middle, high) if fits else (low, middle)
+        high = low
+    return tie_leaves(boosting.model(high), setting["levels"], rows)
 
 
-LEAVES = (8, 16, 32, 64, 128, 256, 512)
-TREE = Baseline("tree", {"leaves": LEAVES}, "decision tree, {leaves} leaves", _tree)
-FOREST = Baseline(
-    "forest",
-    {"trees": (5, 10, 30), "leaves": (32, 128, 512)},
-    "{trees} trees of {leaves} leaves",
-    _forest,
+def _fits(model: TreeEnsemble, setting: Setting, budget: Budget) -> bool:
+    """Tell whether a model is within the budget once its leaves share few values: which ones does not matter."""
+    from tinybayes.cost import model_cost
+
+    trees, few = model.trees, model.values[:: max(1, -(-len(model.values) // setting["levels"]))]
+    value = np.where(trees.is_leaf, np.minimum(trees.threshold, len(few) - 1), trees.threshold)
+    sized = replace(model, trees=replace(trees, threshold=value), values=few)
+    return budget.allows(price_of(sized, model_cost(sized), budget.core, rows=4 if budget.microseconds else 0))
+
+
+TREE = Forests(
+    "tree",
+    {"view": ("trees",), "leaves": (2, 4, 8, 16, 32, 64, 128, 256, 512)},
+    "decision tree, {leaves} leaves",
 )
+FOREST = Forests(
+    "forest",
+    {"view": ("trees",), "trees": (5, 15, 45), "leaves": (16, 64, 256)},
+    "{trees} trees of {leaves} leaves",
+)
+BOOSTED = Boosted("boosted", ("symmetric", "depth", "learning_rate", "ridge", "threshold_price", "row_share"))
