@@ -1,6 +1,8 @@
 """Tree ensembles in MicroPython, ONNX and Verilog: the integers and labels of Python, gaps included."""
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +17,9 @@ from cases import thinned
 from micropython_host import run_micropython
 from networks import every_state
 from raw_values import expected_codes, float_rows, int_rows, numbers_of, variable_of
-from tinybayes.deploy.export import export
+from targets_host import RUNNERS as HOSTS
+from targets_host import Case, simulate
+from tinybayes.deploy.export import export, write_files
 from tinybayes.errors import TinybayesError
 from tinybayes.infer.trees import tree_scores
 from tinybayes.model import Cuts, Grid, Integers, TreeEnsemble
@@ -201,3 +205,77 @@ def test_the_cases_have_everything():
         last = np.array([v.cardinality - 1 for v in m.variables])[m.trees.feature[inner]]
         assert (m.trees.threshold[inner] == last).any()
     assert m.trees.is_leaf[m.trees.root].any()
+
+
+VERILOG = pytest.mark.parametrize("target", ["verilog", "verilog-pipelined"])
+
+
+def simulated(directory, models, target, rows=30):
+    cases = [Case(f"trees{i}", model, every_state(model, rows=rows)[:60]) for i, model in enumerate(models)]
+    for case, (labels, scores) in zip(cases, HOSTS[target](directory, cases), strict=True):
+        check(case.net, case.X, labels, scores)
+
+
+@VERILOG
+def test_every_kind_in_verilog(tmp_path, target):
+    simulated(tmp_path, KINDS.values(), target)
+
+
+@VERILOG
+def test_ensembles_that_differ_in_everything_in_verilog(tmp_path, target):
+    rng, models = np.random.default_rng(0), []
+    for seed in range(25):
+        kind, sets = ["class", "all", "votes"][seed % 3], [0, 0.5, 1][seed // 3 % 3]
+        trees, leaves, classes = (int(v) for v in rng.integers(1, [9, 12, 6]))
+        states = rng.integers(1, 40, int(rng.integers(1, 6))).tolist()
+        made = {"values": [None, 4][seed % 2], "start": seed % 4 > 0, "largest": 10 ** (seed % 7)}
+        models.append(tree_ensemble(trees, leaves=leaves, kind=kind, sets=sets, classes=classes, states=states, **made))
+    simulated(tmp_path, models, target)
+
+
+@VERILOG
+def test_the_test_bench_passes_and_can_fail(tmp_path, target):
+    for i, key in enumerate(("sets", "votes 7 trees", "single leaves")):
+        write_files(export(KINDS[key], target, name=f"trees{i}"), tmp_path)
+    files = [path.name for path in tmp_path.glob("*.v")]
+    said = sorted(simulate(tmp_path, *files).splitlines())
+    assert said == [f"trees{i}: PASS, 64 rows" for i in range(3)]
+    module = tmp_path / "trees0.v"
+    changed = re.sub(r"(tree\d+ <?= \S+) \? (\S+) : (\S+);", r"\1 ? \3 : \2;", module.read_text())
+    assert changed != module.read_text()
+    module.write_text(changed)
+    assert "trees0: FAIL" in simulate(tmp_path, *files)
+
+
+@VERILOG
+def test_text_is_neat_and_large_ensembles_are_refused(monkeypatch, target):
+    for model in KINDS.values():
+        for file, content in export(model, target, name="net").items():
+            lines = content.splitlines()
+            assert content.endswith("\n")
+            assert [line for line in lines if line != line.rstrip() or "\t" in line] == []
+            assert file != "net.v" or [line for line in lines if (len(line) - len(line.lstrip(" "))) % 4] == []
+    assert list(export(model, target, checks=0)) == ["model.v"]
+    with pytest.raises(TinybayesError, match="expected no raw measurements in Verilog"):
+        export(model, target, raw="int")
+    monkeypatch.setattr("tinybayes.deploy.programs.verilog_trees.MAX_NUMBERS", 3)
+    with pytest.raises(TinybayesError, match=r"verilog: expected at most 3 numbers of leaves, got .* export to C"):
+        export(KINDS["sets"], target)
+    monkeypatch.setattr("tinybayes.deploy.programs.verilog_trees.MAX_NODES", 3)
+    with pytest.raises(TinybayesError, match="verilog: expected at most 3 tests in trees"):
+        export(KINDS["sets"], target)
+
+
+@pytest.mark.exhaustive
+@VERILOG
+@pytest.mark.parametrize("key", ["sets", "all 7 trees", "votes 7 trees", "symmetric"])
+def test_what_yosys_makes_of_it_passes_the_test_bench(tmp_path, target, key):
+    if shutil.which("yosys") is None:
+        pytest.skip("no yosys on this machine")
+    write_files(export(KINDS[key], target, name="net", checks=20), tmp_path)
+    script = "read_verilog net.v; synth -flatten -top net; check -assert; write_verilog -noattr gates.v"
+    done = subprocess.run(["yosys", "-q", "-p", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    subprocess.run(["iverilog", "-g2001", "-o", "gates", "gates.v", "net_tb.v"], cwd=tmp_path, check=True)
+    said = subprocess.run(["vvp", "gates"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "net: PASS" in said
