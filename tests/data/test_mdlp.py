@@ -121,6 +121,7 @@ def test_fractional_weights_match_the_oracle(column, fallback):
     np.testing.assert_allclose(cuts, expected, rtol=1e-15)
 
 
+@pytest.mark.exhaustive
 def test_larger_columns_match_the_oracle():
     """Seeded, so that it is known to reach deep trees; the small examples above seldom have many cuts."""
     sizes = []

@@ -288,6 +288,7 @@ def test_real_reference_classes_are_those_of_the_raw_rows(data_dir):
         np.testing.assert_array_equal(np.array(train.target.states)[train.y], classes[index[key]])
 
 
+@pytest.mark.exhaustive
 def test_real_letter_and_mnist_by_our_own_discretisation(data_dir, monkeypatch, tmp_path):
     (tmp_path / "classification").mkdir()
     (tmp_path / "classification" / "raw").symlink_to(data_dir / "classification" / "raw")

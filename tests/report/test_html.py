@@ -184,6 +184,7 @@ def test_rows_of_decision_trees_have_the_names_of_their_paths():
     assert cpd_table(1, net.cpds[1], net.nodes)["names"] == names
 
 
+@pytest.mark.exhaustive
 def test_large_searches_stay_below_the_limit(tmp_path):
     random = np.random.default_rng(0)
     variables = tuple(Variable(f"a feature with a long name {i}", tuple(range(8))) for i in range(150))

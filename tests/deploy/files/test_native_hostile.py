@@ -82,6 +82,7 @@ def test_every_truncation_is_noticed(sound: bytes, tmp_path: Path) -> None:
     wrong(sound + b"\0", tmp_path / "m.tb", "expected")
 
 
+@pytest.mark.exhaustive
 def test_every_flipped_bit_is_noticed(sound: bytes, tmp_path: Path) -> None:
     damaged = bytearray(sound)
     for place, octet in enumerate(sound):
@@ -117,7 +118,11 @@ FIELDS = [
     ("version", 3, r"header\.version: expected a file version up to 2, got 3; upgrade tinybayes"),
     ("version", 0, r"header\.version"),
     ("version", True, r"header\.version"),
-    ("kind", "Forest", r"header\.kind: expected BayesNet or Circuit or LogLinear or NeuralNet or TreeEnsemble, got 'Forest'"),
+    (
+        "kind",
+        "Forest",
+        r"header\.kind: expected BayesNet or .* or TreeEnsemble, got 'Forest'",
+    ),
     ("kind", None, r"header\.kind"),
     ("model", [], r"header\.model: expected a value of type dict"),
     ("model.variables", {}, r"model\.variables: expected a value of type list"),

@@ -327,6 +327,7 @@ def test_any_encoding_is_known_or_refused(tmp_path_factory, encoding):
 # ---------------------------------------------------------------- real networks
 
 
+@pytest.mark.exhaustive
 def test_public_networks_survive_the_way_through_all_formats(data_dir, tmp_path):
     files = sorted((data_dir / "networks" / "bif").glob("*.bif.gz"))
     assert len(files) > 10

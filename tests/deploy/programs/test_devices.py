@@ -10,6 +10,7 @@ import pytest
 from test_c import cut
 
 from c_host import compiler
+from cases import exhaustive
 from micropython_host import run_micropython
 from networks import STRUCTURES, classifier, codebook, every_state, formats
 from neural_nets import kinds, neural_net, rows_of
@@ -227,6 +228,7 @@ int main(void)
 """
 
 
+@pytest.mark.exhaustive
 def test_avr_keeps_all_tables_in_flash(tmp_path):
     need("avr-gcc")
     cases = [
@@ -299,7 +301,7 @@ def test_what_is_too_large_for_an_avr_says_so(tmp_path):
             assert (done.returncode, "boards with an AVR" in done.stderr) == ((1, True) if words else (0, False))
 
 
-@pytest.mark.parametrize("raw", ["float", "int"])
+@pytest.mark.parametrize("raw", [*exhaustive("float"), "int"])
 def test_cppcheck_has_nothing_to_say(tmp_path, net, raw):
     need("cppcheck")
     write_files(export(net, "c", name="raw", raw=raw), tmp_path)
