@@ -25,6 +25,7 @@ from tinybayes.estimators import BayesNetClassifier as BayesNetClassifier
 from tinybayes.estimators import CircuitClassifier as CircuitClassifier
 from tinybayes.estimators import CircuitDensity as CircuitDensity
 from tinybayes.estimators import QuantizedNetClassifier as QuantizedNetClassifier
+from tinybayes.estimators import TreeEnsembleClassifier as TreeEnsembleClassifier
 from tinybayes.infer import ask as ask
 from tinybayes.infer import class_scores as class_scores
 from tinybayes.infer import compile_circuit as compile_circuit
@@ -50,6 +51,7 @@ from tinybayes.model import Float as Float
 from tinybayes.model import LogLinear as LogLinear
 from tinybayes.model import NeuralNet as NeuralNet
 from tinybayes.model import Structure as Structure
+from tinybayes.model import TreeEnsemble as TreeEnsemble
 from tinybayes.model import Variable as Variable
 from tinybayes.search.budget import Budget as Budget
 from tinybayes.search.explore import explore as explore

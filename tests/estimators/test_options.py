@@ -5,12 +5,20 @@ import re
 
 import pytest
 
-from tinybayes import BayesNetClassifier, CircuitClassifier, CircuitDensity, Discretization, QuantizedNetClassifier
+from tinybayes import (
+    BayesNetClassifier,
+    CircuitClassifier,
+    CircuitDensity,
+    Discretization,
+    QuantizedNetClassifier,
+    TreeEnsembleClassifier,
+)
 from tinybayes.cli import COMMANDS
 from tinybayes.cli._options import spelled_out
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.learn.classifier import HybridOptions
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
+from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.options import options_of
 from tinybayes.search.families import FAMILIES
 
@@ -19,12 +27,14 @@ LEARNERS = {
     CircuitClassifier: (CircuitOptions, Discretization),
     CircuitDensity: (CircuitOptions, Discretization),
     QuantizedNetClassifier: (NetOptions, TrainingOptions, Discretization),
+    TreeEnsembleClassifier: (BoostingOptions, ForestOptions, Discretization),
 }
 OTHER_DEFAULTS = {  # where an estimator chooses its own
     BayesNetClassifier: {"discretizer"},
     CircuitClassifier: {"max_states"},
     CircuitDensity: {"max_states"},
     QuantizedNetClassifier: {"discretizer", "n_bins", "hidden", "epochs", "batch_size", "learning_rate"},
+    TreeEnsembleClassifier: {"discretizer", "n_bins", "trees", "leaves", "leaf_rows", "feature_share", "row_share"},
 }
 HIDDEN = {"bayesian", "keep_best", "every", "shuffle_seed", "memory", "keep_values", "sample_rows", "seed"}
 

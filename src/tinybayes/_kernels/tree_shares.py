@@ -74,10 +74,7 @@ def share_codes(feature, threshold, child, members, first_set, parent, above, st
             while c >= 0:  # all tests of the feature on the path, from below
                 test = parent[c]
                 for code in range(count):
-                    if threshold[test] >= 0:
-                        left = code <= threshold[test]
-                    else:
-                        left = members[first_set[test], code]
+                    left = code <= threshold[test] if threshold[test] >= 0 else members[first_set[test], code]
                     allowed[code] = allowed[code] and left == (c == child[test])
                 c = above[c]
             share[child[node] + side] = allowed[:count].sum() / count

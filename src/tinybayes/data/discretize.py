@@ -13,7 +13,7 @@ from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
 from tinybayes.model.encoding import HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
-METHODS = ("mdlp", "uniform", "quantile", "grid")
+METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
 SMALL = 256  # integers of a smaller range are the codes of a grid
 SHORT = 8  # significant bits of a short cut point: a device stores 16 bits of it
 
@@ -28,8 +28,8 @@ def learn_encodings(
 ) -> list[Cuts | Grid]:
     """Find how numeric columns are encoded: grids, or cut points as in `cut_points`.
 
-    Where all columns hold integers, so do the encodings. Other cut points of MDLP and of quantiles are moved to a short
-    number nearby, which has the same rows of the column on each side.
+    Where all columns hold integers, so do the encodings. Other cut points of MDLP, quantiles and histograms are moved
+    to a short number nearby, which has the same rows of the column on each side.
     """
     integer = all(_holds_integers(column) for column in columns)
     if isinstance(discretizer, str) and discretizer == "grid":
@@ -37,7 +37,7 @@ def learn_encodings(
     cuts = cut_points(columns, discretizer, y, weight, n_bins=n_bins)
     if integer:
         return [Cuts(np.unique(np.ceil(points)).tolist(), integer=True) for points in cuts]
-    if isinstance(discretizer, MDLPDiscretizer) or discretizer in ("mdlp", "quantile"):
+    if isinstance(discretizer, MDLPDiscretizer) or discretizer in ("mdlp", "quantile", "histogram"):
         cuts = [shorten(column, points) for column, points in zip(columns, cuts, strict=True)]
     return [Cuts(np.unique(single(points)).tolist()) for points in cuts]
 
@@ -87,8 +87,9 @@ def cut_points(
 ) -> list[np.ndarray]:
     """Find the increasing cut points of numeric columns; NaN is a missing number, and -1 a missing class.
 
-    The discretizer is ``"mdlp"`` (needs `y`), ``"uniform"`` (equal width), ``"quantile"``, or an `MDLPDiscretizer` or
-    scikit-learn `KBinsDiscretizer`, whose settings are used. Weights count as repetitions.
+    The discretizer is ``"mdlp"`` (needs `y`), ``"uniform"`` (equal width), ``"quantile"``, ``"histogram"`` (between all
+    values where they are few, else equal counts), or an `MDLPDiscretizer` or scikit-learn `KBinsDiscretizer`, whose
+    settings are used. Weights count as repetitions.
     """
     if isinstance(discretizer, MDLPDiscretizer) or (isinstance(discretizer, str) and discretizer == "mdlp"):
         if y is None:
@@ -98,9 +99,11 @@ def cut_points(
         return mdlp_all(columns, y, int(y.max(initial=0)) + 1, weight, fallback=fallback)
     if isinstance(discretizer, KBinsDiscretizer):
         binner = clone(discretizer)
-    elif isinstance(discretizer, str) and discretizer in ("uniform", "quantile"):
+    elif isinstance(discretizer, str) and discretizer in ("uniform", "quantile", "histogram"):
         if not (isinstance(n_bins, int | np.integer) and n_bins >= 2):
             raise error("at least 2 bins", n_bins, where="n_bins")
+        if discretizer == "histogram":
+            return [histogram_cuts(column, weight, int(n_bins)) for column in columns]
         options = {"n_bins": n_bins, "strategy": discretizer, "subsample": None}
         if "quantile_method" in inspect.signature(KBinsDiscretizer).parameters:
             options["quantile_method"] = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows
@@ -125,3 +128,21 @@ def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | N
     edges = np.asarray(fitted.bin_edges_[0][1:-1], dtype=float)
     # A cut at the smallest value would make an empty bin.
     return np.unique(edges[(edges > values.min()) & np.isfinite(edges)])
+
+
+def histogram_cuts(column: np.ndarray, weight: np.ndarray | None, n_bins: int) -> np.ndarray:
+    """Cut in the middle between neighbouring values: between all of them, or into bins of about equal counts.
+
+    Trees learn from such bins. Unlike with quantiles, a rare value of a column with few values has a bin of its own.
+    """
+    known = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
+    numbers = single(column[known]) if column.dtype.kind == "f" else column[known].astype(np.float64)
+    values, number = np.unique(numbers, return_inverse=True)
+    last = np.arange(max(len(values) - 1, 0))  # the values below each cut point end with these
+    if len(values) > n_bins:
+        count = np.bincount(number, weights=None if weight is None else weight[known])
+        wanted = np.arange(1, n_bins) * (count.sum() / n_bins)
+        last = np.unique(np.searchsorted(np.cumsum(count), wanted - 1e-9))
+        last = last[last < len(values) - 1]
+    middle = (values[last] + values[last + 1]) / 2
+    return np.where(single(middle) > values[last], middle, values[last + 1])

@@ -28,11 +28,11 @@ class Discretization:
 
     discretizer: Discretizer = option(  # noqa: RUF009 - it is a field
         "auto",
-        "Cuts numeric columns: mdlp, uniform, quantile, grid (steps of a power of two), none (every number is a state) "
-        "or auto (mdlp with a class).",
+        "Cuts numeric columns: mdlp, uniform, quantile, histogram (between few values, else equal counts), grid (steps "
+        "of a power of two), none (every number is a state) or auto (mdlp with a class).",
         metavar="NAME",
     )
-    n_bins: int = option(8, "Bins of uniform and quantile; the most steps of grid.", low=2)
+    n_bins: int = option(8, "Bins of uniform, quantile and histogram; the most steps of grid.", low=2)
     max_states: int = option(1000, "Refuse columns with more distinct states.", low=1)
     keep_values: int = option(0, "Integer columns with at most this many distinct values are not cut.", low=0)
     sample_rows: int = option(200_000, "Rows on which cut points are found, when the table comes in batches.", low=1)

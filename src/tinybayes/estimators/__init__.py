@@ -3,5 +3,12 @@
 from tinybayes.estimators.bayes_net import BayesNetClassifier
 from tinybayes.estimators.circuits import CircuitClassifier, CircuitDensity
 from tinybayes.estimators.nets import QuantizedNetClassifier
+from tinybayes.estimators.trees import TreeEnsembleClassifier
 
-__all__ = ["BayesNetClassifier", "CircuitClassifier", "CircuitDensity", "QuantizedNetClassifier"]
+__all__ = [
+    "BayesNetClassifier",
+    "CircuitClassifier",
+    "CircuitDensity",
+    "QuantizedNetClassifier",
+    "TreeEnsembleClassifier",
+]

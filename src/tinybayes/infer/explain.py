@@ -1,4 +1,4 @@
-"""Why a network prefers one class to another: an exact sum of one term for each feature."""
+"""Why a network, or trees, prefer one class to another: an exact sum of one term for each feature."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -8,7 +8,8 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores
-from tinybayes.model import CPD, BayesNet, Classifier, Dataset
+from tinybayes.infer.tree_shares import tree_odds
+from tinybayes.model import CPD, BayesNet, Classifier, Dataset, TreeEnsemble
 from tinybayes.model.variable import State
 
 MISSING = "missing"
@@ -16,6 +17,7 @@ _WHERE = "explain"
 _LOOK = 2**14  # rows among which examples for a page are chosen
 _EXAMPLES = 3  # rows whose labels are explained on a page
 _STRONGEST = 12  # contributions to a label that are shown on a page
+BACKGROUND = 256  # rows that a row is compared with, at most
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Explanation:
     against
         The class it is compared with.
     prior
-        The log-odds before any feature is looked at.
+        The log-odds before any feature is looked at; of trees their mean over the background.
     contributions
         Of all features, in their order.
     total
@@ -71,21 +73,33 @@ class Explanation:
         return asdict(self)
 
 
-def explain(model: Classifier, row: np.ndarray, *, against: State | None = None) -> Explanation:
-    """Return what each feature of a row contributes to the decision of a network.
+def explain(
+    model: Classifier, row: np.ndarray, *, against: State | None = None, background: np.ndarray | None = None
+) -> Explanation:
+    """Return what each feature of a row contributes to the decision of a network or of trees.
 
     The log-joint of a network is a sum of one term for each of its tables, so the log-odds of two classes are one as
     well: nothing is estimated. A feature whose table does not depend on the class contributes zero.
 
+    Contributions to the log-odds of trees are Shapley values: the mean change when the value of a feature becomes
+    known, over all orders of the features. Until then, the feature has the value of a background row, and the
+    contributions are the mean over all background rows (interventional Shapley values). They are exact, and add up to
+    the log-odds of the row less the mean log-odds of the background. A missing value contributes, too: it goes to a
+    learned side.
+
     Parameters
     ----------
     model
-        A Bayesian network with a class.
+        A Bayesian network with a class, or decision trees.
     row
-        Codes of the features, -1 where missing. With missing values, contributions are those of the chain rule, parents
-        before children: what is missing contributes zero, and is summed out of the others as in `class_scores`.
+        Codes of the features, -1 where missing. With missing values, contributions of a network are those of the chain
+        rule, parents before children: what is missing contributes zero, and is summed out of the others as in
+        `class_scores`.
     against
         The class to compare with; by default the second most probable one.
+    background
+        Of trees: rows of codes to compare with, such as some of the training rows. Without them, features are
+        independent and all their states equally likely, which suits intervals of equal counts.
 
     Raises
     ------
@@ -104,24 +118,26 @@ def explain(model: Classifier, row: np.ndarray, *, against: State | None = None)
     >>> explanation.label, explanation.against, round(explanation.total, 3)
     ('yes', 'no', 1.099)
     """
-    if not isinstance(model, BayesNet):
-        remedy = "learn a network (naive or tan), or compare answers to queries with and without a value"
+    if not isinstance(model, BayesNet | TreeEnsemble):
+        remedy = "learn a network (naive or tan) or trees, or compare answers to queries with and without a value"
         got = f"a {type(model).__name__}, whose scores are not sums over features"
-        raise error("a Bayesian network", got, where=_WHERE, remedy=remedy)
+        raise error("a Bayesian network or trees", got, where=_WHERE, remedy=remedy)
     if model.target is None or model.target.cardinality < 2:
         raise error("a network with a class of two states at least", "none", where=_WHERE, remedy="name a target")
     row = np.asarray(row)
     if row.ndim != 1:
         raise error("one row of codes", f"shape {row.shape}", where=_WHERE)
+    if background is not None and (isinstance(model, BayesNet) or not len(background)):
+        raise error("trees, and at least one row", "others", where="background", remedy="leave it out")
     scores = class_scores(model, row[None])[0]
     label = int(scores.argmax())
     if scores[label] == -math.inf:
         raise error("a row that is possible under some class", "one that is not", where=_WHERE)
     other = _other(model, scores, label, against)
-    if (row >= 0).all():
-        terms = np.array([_term(model, node, row, label) for node in range(len(model.cpds))])
-        others = np.array([_term(model, node, row, other) for node in range(len(model.cpds))])
-        odds = terms - others
+    if isinstance(model, TreeEnsemble):
+        odds = tree_odds(model, row, label, other, background)
+    elif (row >= 0).all():
+        odds = _table_odds(model, row, label, other)
     else:
         odds = _chain(model, row, label, other)
     contributions = tuple(
@@ -155,11 +171,12 @@ def brief(explanation: Explanation, count: int) -> dict[str, Any]:
 def explained_rows(model: Classifier, dataset: Dataset) -> list[dict[str, Any]]:
     """Explain the labels of up to three rows, for the report page: a right one, a wrong one and the least sure one.
 
-    Only the first rows of the data set are looked at. Only Bayesian networks explain themselves: for other models the
-    list is empty. Each row has its number ``row``, its class ``truth`` and the values of `brief`.
+    Only the first rows of the data set are looked at. Networks and trees explain themselves: for other models the list
+    is empty. Each row has its number ``row``, its class ``truth`` and the values of `brief`. Rows of the data set are
+    the background of trees.
     """
     target = model.target
-    if not isinstance(model, BayesNet) or target is None or target.cardinality < 2 or dataset.y is None:
+    if not isinstance(model, BayesNet | TreeEnsemble) or target is None or target.cardinality < 2 or dataset.y is None:
         return []
     labelled = np.flatnonzero(dataset.y >= 0)[:_LOOK]
     scores = class_scores(model, dataset.X[labelled])
@@ -169,17 +186,24 @@ def explained_rows(model: Classifier, dataset: Dataset) -> list[dict[str, Any]]:
     second, first = np.sort(scores, axis=1)[:, -2:].T
     order = [*np.flatnonzero(right)[:1], *np.flatnonzero(~right)[:1], *np.argsort(first - second, kind="stable")[:3]]
     rows = [int(labelled[i]) for i in dict.fromkeys(order)][:_EXAMPLES]
+    background = some_rows(dataset.X) if isinstance(model, TreeEnsemble) else None
+    told = [explain(model, dataset.X[row], background=background) for row in rows]
     return [
-        {"row": row, "truth": str(target.states[dataset.y[row]]), **brief(explain(model, dataset.X[row]), _STRONGEST)}
-        for row in rows
+        {"row": row, "truth": str(target.states[dataset.y[row]]), **brief(one, _STRONGEST)}
+        for row, one in zip(rows, told, strict=True)
     ]
+
+
+def some_rows(X: np.ndarray) -> np.ndarray:
+    """Return the background of an explanation: rows of a table, evenly spaced, and not too many."""
+    return X[np.unique(np.linspace(0, len(X) - 1, min(len(X), BACKGROUND)).astype(np.int64))]
 
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _other(model: BayesNet, scores: np.ndarray, label: int, against: State | None) -> int:
+def _other(model: BayesNet | TreeEnsemble, scores: np.ndarray, label: int, against: State | None) -> int:
     assert model.target is not None
     if against is None:
         ranked = np.argsort(-scores, kind="stable")
@@ -191,6 +215,12 @@ def _other(model: BayesNet, scores: np.ndarray, label: int, against: State | Non
         remedy = "it is the most probable one: compare it with another"
         raise error("a class other than the label", repr(against), where="against", remedy=remedy)
     return other
+
+
+def _table_odds(model: BayesNet, row: np.ndarray, label: int, other: int) -> np.ndarray:
+    """Return the log-odds that each table contributes for a complete row."""
+    odds = [_term(model, node, row, label) - _term(model, node, row, other) for node in range(len(model.cpds))]
+    return np.array(odds)
 
 
 def _term(model: BayesNet, node: int, row: np.ndarray, label: int) -> float:
