@@ -28,7 +28,9 @@ class Machine:
         self.shared = {array.name: array for array in program.tables}
         called = Counter(n.text for body in self.bodies.values() for n in walk(body) if n.kind == "call")
         self.once = {
-            name for name, f in self.functions.items() if called[name] == 1 and not f.public and not f.noinline
+            name
+            for name, f in self.functions.items()
+            if f.small or (called[name] == 1 and not f.public and not f.noinline)
         }
         self.given = self._given()
         self.tallies: list[Counter[str]] = []

@@ -38,11 +38,6 @@ def answer_functions(plan: Plan, dialect: Dialect, temperature: float) -> tuple[
     )
 
 
-def codes_parameter(plan: Plan) -> str:
-    """Declare a row of codes."""
-    return f"const {plan.features.state} x[{max(1, len(plan.variables))}]"
-
-
 def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Function, Function]:
     classes, scale = plan.classes, make_scale(plan.nats, temperature)
     last = last_exponent(classes)
@@ -67,7 +62,7 @@ def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Fu
         f"uint32_t weight[{classes}];",
         "uint32_t total = 0;",
         "unsigned c, best = 0;",
-        f"{dialect.prefix}scores(x, s);",
+        f"{dialect.prefix}scores({plan.row_name}, s);",
         *_find_best(classes),
         *loop(
             "c",
@@ -77,7 +72,7 @@ def _probabilities(plan: Plan, dialect: Dialect, temperature: float) -> tuple[Fu
         *([f"total = total{down};"] if down else []),
         *loop("c", classes, [f"p[c] = (uint16_t)((({f'weight[c]{down}'}) * {ONE}U + total / 2U) / total);"]),
     )
-    parameters = (codes_parameter(plan), f"uint16_t p[{classes}]")
+    parameters = (plan.parameter, f"uint16_t p[{classes}]")
     doc = PROBABILITIES.format(one=dialect.macro("one") if dialect.prefix else f"{dialect.name}::one")
     return (
         Function("two_to_minus", "uint32_t", ("uint32_t z",), power, POWER, (Array("two_powers", POWERS),)),
@@ -126,28 +121,29 @@ def _decide(plan: Plan) -> Function:
 def _score_margin(plan: Plan, dialect: Dialect) -> Function:
     body = (
         f"{plan.score} s[{plan.classes}], ahead;",
-        f"{dialect.prefix}scores(x, s);",
+        f"{dialect.prefix}scores({plan.row_name}, s);",
         "(void)decide(s, &ahead);",
         "return ahead;",
     )
-    return Function("score_margin", plan.score, (codes_parameter(plan),), body, SCORE_MARGIN, public=True)
+    return Function("score_margin", plan.score, (plan.parameter,), body, SCORE_MARGIN, public=True)
 
 
 def _predict_or(plan: Plan, dialect: Dialect) -> Function:
     raw, prefix, width = plan.features.value, dialect.prefix, max(1, len(plan.variables))
+    encodes = plan.encodes
     # Rounded to floats, scores may be equal that were not before the tables without the class were added.
     rounds = isinstance(plan, TablePlan) and plan.values is None and plan.terms.has_common
     body = (
-        *([f"{plan.features.state} x[{width}];"] if raw else []),
+        *([f"{plan.features.state} x[{width}];"] if encodes else []),
         f"{plan.score} s[{plan.classes}], ahead;",
         "unsigned label;",
-        *([f"{prefix}encode(value, x);"] if raw else []),
-        f"{prefix}scores(x, s);",
+        *([f"{prefix}encode(value, x);"] if encodes else []),
+        f"{prefix}scores({plan.row_name}, s);",
         *(["(void)decide(s, &ahead);", f"label = {prefix}predict(x);"] if rounds else ["label = decide(s, &ahead);"]),
         *block("if (ahead < least)", ["return otherwise;"]),
         f"return ({plan.label})label;",
     )
-    row = f"const {raw} value[{width}]" if raw else codes_parameter(plan)
+    row = f"const {raw} value[{width}]" if raw else plan.parameter
     doc = PREDICT_OR.format(row="raw measurements" if raw else "a row")
     parameters = (row, f"{plan.score} least", f"{plan.label} otherwise")
     return Function("predict_or", plan.label, parameters, body, doc, public=True)

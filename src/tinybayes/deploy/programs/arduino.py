@@ -82,6 +82,7 @@ def to_arduino(
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
     extras: bool = True,
+    form: str | None = None,
 ) -> dict[str, bytes]:
     """Write a model as an Arduino library, with an example sketch; the code is that of `to_c`.
 
@@ -94,12 +95,12 @@ def to_arduino(
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
     plan: Plan | CircuitPlan
     if isinstance(net, Circuit):
-        refuse_classifier_options(calibration=calibration)
+        refuse_classifier_options(calibration=calibration, form=form)
         plan = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
-        plan = make_plan(net, raw, gaps=gaps)
+        plan = make_plan(net, raw, gaps=gaps, form=form)
         program = whole_program(plan, dialect, note, calibration, extras=extras)
     large = _too_large(program)
     files = {

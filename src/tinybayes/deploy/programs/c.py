@@ -32,8 +32,9 @@ def to_c(
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
     extras: bool = True,
+    form: str | None = None,
 ) -> dict[str, str]:
-    """Write a classifier, a circuit or a neural net as C99; the parameters are those of `tinybayes.export`.
+    """Write a classifier, a circuit, a neural net or trees as C99; the parameters are those of `tinybayes.export`.
 
     The code of a network in one `Fixed` format or one `Codebook` uses integers only, and its scores are those of
     `tinybayes.infer.integers.integer_log_joint`, bit for bit. Networks of floats are added up in 32-bit floats; the
@@ -44,6 +45,12 @@ def to_c(
     ``integer_log_joint(..., gaps=True)``; networks other than naive Bayes and forests of features take complete rows
     in any case. Without it rows must be complete, and the code is smaller.
 
+    The code of trees uses integers only, and its scores are those of `tinybayes.infer.trees.tree_scores`, bit for bit.
+    Where all tested features are intervals of numbers, raw values are compared as they are: ``scores`` and the other
+    functions take them, and there is no encoder. The `form` is ``"nested"`` (comparisons in code: few instructions),
+    ``"nodes"`` or, for symmetric trees, ``"levels"`` (tables and a loop: little flash); by default a single tree is
+    nested, and several trees take the form with the least flash.
+
     The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others,
     as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as
     `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment
@@ -51,12 +58,12 @@ def to_c(
     """
     dialect = Dialect(check_name(name), f"{name}_")
     if isinstance(model, Circuit):
-        refuse_classifier_options(calibration=calibration)
+        refuse_classifier_options(calibration=calibration, form=form)
         plan = make_circuit_plan(model, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
-        program = whole_program(make_plan(model, raw, gaps=gaps), dialect, note, calibration, extras=extras)
+        program = whole_program(make_plan(model, raw, gaps=gaps, form=form), dialect, note, calibration, extras=extras)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 
 

@@ -1,12 +1,26 @@
 """The program of a classifier: its functions, and the names of features, classes and states."""
 
+from dataclasses import replace
+
 from tinybayes.deploy.programs.encoder import encode_functions
 from tinybayes.deploy.programs.encoding import describe
 from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan
-from tinybayes.deploy.programs.program import Constant, Dialect, Enumeration, Function, Program, Sums, block, loop
+from tinybayes.deploy.programs.program import (
+    Array,
+    Constant,
+    Dialect,
+    Enumeration,
+    Function,
+    Program,
+    Sums,
+    block,
+    loop,
+)
 from tinybayes.deploy.programs.tables import table_sums
+from tinybayes.deploy.programs.tree_plan import TreePlan
+from tinybayes.deploy.programs.trees import tree_sums
 
 PREDICT = "The most probable class; the first one if several are equally probable."
 SCORES = "Scores of all classes; the largest wins."
@@ -18,10 +32,13 @@ PREDICT_RAW = "The most probable class of raw measurements."
 
 
 def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
-    """Make the program of a classifier: ``predict``, ``scores`` and, for raw measurements, ``encode`` and more."""
-    sums = net_sums(plan, dialect) if isinstance(plan, NetPlan) else table_sums(plan, dialect)
+    """Make the program of a classifier: ``predict``, ``scores`` and, for raw measurements, ``encode`` and more.
+
+    Where raw values are not encoded, ``predict_raw`` and ``scores`` take them as they are.
+    """
+    sums = _sums(plan, dialect)
     functions = [*sums.functions, _predict(plan, sums), _scores(plan, sums)]
-    if plan.features.value:
+    if plan.encodes:
         functions += [*encode_functions(plan.features, dialect), _predict_raw(plan, dialect)]
     constants = _constants(plan)
     return Program(
@@ -33,6 +50,12 @@ def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
     )
 
 
+def _sums(plan: Plan, dialect: Dialect) -> Sums:
+    if isinstance(plan, NetPlan):
+        return net_sums(plan, dialect)
+    return tree_sums(plan, dialect) if isinstance(plan, TreePlan) else table_sums(plan, dialect)
+
+
 def _facts(plan: Plan, dialect: Dialect, note: str) -> tuple[str, ...]:
     """Return what the plan says of the model and, where values may be missing, how a row says so."""
     *facts, last = plan.facts(note)
@@ -41,8 +64,12 @@ def _facts(plan: Plan, dialect: Dialect, note: str) -> tuple[str, ...]:
             dialect.macro(word) if dialect.prefix else f"{dialect.name}::{word}"
             for word in ("missing", "missing_value")
         )
-        raw = {"float": "; so is a raw value that is not a number", "int": f"; so is the raw value {value}", "none": ""}
-        facts.append(f"A code that is not a state is missing, {missing} for instance{raw[plan.features.raw]}.")
+        raw = {"float": "a raw value that is not a number", "int": f"the raw value {value}"}.get(plan.features.raw)
+        if plan.takes_raw:
+            facts.append(f"Missing: {raw}.")
+        else:
+            also = f"; so is {raw}" if raw else ""
+            facts.append(f"A code that is not a state is missing, {missing} for instance{also}.")
     return (*facts, last)
 
 
@@ -51,7 +78,8 @@ def _constants(plan: Plan) -> tuple[Constant, ...]:
     constants = [Constant("features", len(plan.variables)), Constant("classes", plan.classes)]
     features = plan.features
     if features.gaps:
-        constants.append(Constant("missing", features.missing, MISSING, "State"))
+        if not plan.takes_raw:
+            constants.append(Constant("missing", features.missing, MISSING, "State"))
         if features.raw == "int":
             constants.append(Constant("missing_value", "(-2147483647 - 1)", MISSING_VALUE, "Value"))
         if isinstance(plan, TablePlan) and plan.values is not None:
@@ -60,37 +88,39 @@ def _constants(plan: Plan) -> tuple[Constant, ...]:
     return tuple(constants)
 
 
-def _row(plan: Plan) -> str:
-    return f"const {plan.features.state} x[{max(1, len(plan.variables))}]"  # no array of C is empty
-
-
-def _add_up(sums: Sums, to: str, complete: str = "") -> list[str]:
+def _add_up(plan: Plan, sums: Sums, to: str, complete: str = "") -> list[str]:
     """Write the call that sets sums; in rows without missing values `complete` comes after it."""
     if not sums.gaps:
-        return [f"add_up(x, {to});", *([complete] if complete else [])]
+        return [f"add_up({plan.row_name}, {to});", *([complete] if complete else [])]
     if not complete:
         return block(f"if (!add_up(x, {to}))", [f"add_up_gaps(x, {to});"])
     return [f"if (add_up(x, {to})) {{", f"    {complete}", "} else {", f"    add_up_gaps(x, {to});", "}"]
 
 
 def _predict(plan: Plan, sums: Sums) -> Function:
+    arrays: tuple[Array, ...] = ()
     better = block(f"if (sum[c] {'<' if sums.smallest else '>'} top)", ["top = sum[c];", "best = c;"])
     body = (
         f"{sums.type} sum[{plan.classes}];",
         f"{sums.type} top;",
         "unsigned c, best = 0;",
-        *_add_up(sums, "sum"),
+        *_add_up(plan, sums, "sum"),
         "top = sum[0];",
         *loop("c", plan.classes, better, start=1),
         f"return ({plan.label})best;",
     )
-    return Function("predict", plan.label, (_row(plan),), body, PREDICT, public=True)
+    if sums.predict:
+        body, arrays = sums.predict.body, sums.predict.arrays
+    doc = PREDICT_RAW if plan.takes_raw else PREDICT
+    return Function(plan.predict_name, plan.label, (plan.parameter,), body, doc, arrays, public=True)
 
 
 def _scores(plan: Plan, sums: Sums) -> Function:
     """Make the function that also adds the tables without the class, so that scores are log-probabilities."""
-    parameters = (_row(plan), f"{plan.score} scores[{plan.classes}]")
-    body = tuple(_add_up(sums, "scores"))
+    parameters = (plan.parameter, f"{plan.score} scores[{plan.classes}]")
+    if sums.scores:
+        return replace(sums.scores, parameters=parameters, doc=SCORES, public=True)
+    body = tuple(_add_up(plan, sums, "scores"))
     if plan.features.gaps and sums.smallest:
         value = (
             "-(int32_t)((uint32_t)sum[c] << shift)" if sums.gaps else f"-(int32_t)((uint32_t)sum[c] << {sums.shift})"
@@ -99,7 +129,7 @@ def _scores(plan: Plan, sums: Sums) -> Function:
             f"{sums.type} sum[{plan.classes}];",
             *(["unsigned shift = 0;"] if sums.gaps else []),
             "unsigned c;",
-            *_add_up(sums, "sum", f"shift = {sums.shift};" if sums.gaps else ""),
+            *_add_up(plan, sums, "sum", f"shift = {sums.shift};" if sums.gaps else ""),
             *loop("c", plan.classes, [f"scores[c] = {value};"]),
         )
     elif sums.type != plan.score or sums.shared:

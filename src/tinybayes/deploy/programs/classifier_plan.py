@@ -50,6 +50,26 @@ class ClassifierPlan:
         """The C type of an entry of the rows that ``scores`` takes: codes, or raw values that are not encoded."""
         return self.features.state if self.encodes or not self.features.value else self.features.value
 
+    @property
+    def takes_raw(self) -> bool:
+        """Whether ``scores`` takes raw values, which are not encoded."""
+        return bool(self.features.value) and not self.encodes
+
+    @property
+    def row_name(self) -> str:
+        """The name of the parameter of ``scores`` that is a row."""
+        return "value" if self.takes_raw else "x"
+
+    @property
+    def predict_name(self) -> str:
+        """The name of the function that predicts the label of such a row."""
+        return "predict_raw" if self.takes_raw else "predict"
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of ``scores`` that is a row."""
+        return f"const {self.row} {self.row_name}[{max(1, len(self.variables))}]"  # no array of C is empty
+
 
 def check_states(variables: tuple[Variable, ...]) -> None:
     """Refuse variables with more states than programs can count."""

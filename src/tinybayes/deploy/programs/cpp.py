@@ -17,17 +17,17 @@ from tinybayes.model import Circuit, Classifier
 KINDS = ("uint8", "uint16", "uint32", "int8", "int16", "int32")
 BITS = ("uint32_t bits;", "std::memcpy(&bits, &value, sizeof bits);")
 CLOSING = "Reentrant: no allocation, no writable statics."
-FUNCTIONS = """// {predict}
-inline Label predict(const std::array<State, features> &x)
+FUNCTIONS = """// {label}
+inline Label {function}(const std::array<{element}, features> &{given})
 {{
-    return detail::predict(x.data());
+    return detail::{function}({given}.data());
 }}
 
 // {scores}
-inline std::array<Score, classes> scores(const std::array<State, features> &x)
+inline std::array<Score, classes> scores(const std::array<{element}, features> &{given})
 {{
     std::array<Score, classes> result;
-    detail::scores(x.data(), result.data());
+    detail::scores({given}.data(), result.data());
     return result;
 }}
 
@@ -48,17 +48,17 @@ inline Label predict_raw(const std::array<Value, features> &value)
 
 """
 ANSWERS = """// {probabilities}
-inline std::array<uint16_t, classes> probabilities(const std::array<State, features> &x)
+inline std::array<uint16_t, classes> probabilities(const std::array<{element}, features> &{given})
 {{
     std::array<uint16_t, classes> result;
-    detail::probabilities(x.data(), result.data());
+    detail::probabilities({given}.data(), result.data());
     return result;
 }}
 
 // {score_margin}
-inline Score score_margin(const std::array<State, features> &x)
+inline Score score_margin(const std::array<{element}, features> &{given})
 {{
-    return detail::score_margin(x.data());
+    return detail::score_margin({given}.data());
 }}
 
 // {predict_or}
@@ -93,15 +93,16 @@ def to_cpp(
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
     extras: bool = True,
+    form: str | None = None,
 ) -> dict[str, str]:
     """Write a model as a C++11 header; its functions are those of `to_c`, so that both give the same bits."""
     dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
     if isinstance(net, Circuit):
-        refuse_classifier_options(calibration=calibration)
+        refuse_classifier_options(calibration=calibration, form=form)
         asked = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         return {f"{name}.hpp": circuit_header(whole_circuit(asked, dialect, note, extras=extras), asked, dialect)}
     refuse_circuit_options(query=query, arithmetic=arithmetic)
-    plan = make_plan(net, raw, gaps=gaps)
+    plan = make_plan(net, raw, gaps=gaps, form=form)
     program, guard = whole_program(plan, dialect, note, calibration, extras=extras), dialect.macro("hpp")
     noinline = dialect.macro("noinline")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n"
@@ -117,7 +118,9 @@ def to_cpp(
     out += (f"#undef {noinline}\n\n" if program.noinline else "") + "}\n\n"
     docs = {function.name: function.doc for function in program.public}
     row = {"kind": "Value", "row": "value"} if plan.features.value else {"kind": "State", "row": "x"}
-    out += (FUNCTIONS + (FROM_RAW if plan.features.value else "") + (ANSWERS if extras else "")).format(**docs, **row)
+    row |= {"element": "Value" if plan.takes_raw else "State", "given": plan.row_name}
+    row |= {"function": plan.predict_name, "label": docs[plan.predict_name]}
+    out += (FUNCTIONS + (FROM_RAW if plan.encodes else "") + (ANSWERS if extras else "")).format(**docs, **row)
     return {f"{name}.hpp": f"{out}}}\n\n#endif\n"}
 
 

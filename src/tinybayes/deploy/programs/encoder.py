@@ -55,15 +55,24 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     if features.raw != "float":
         return []
     functions = []
-    size = "const uint32_t size = bits & 0x7FFFFFFFU;"
-    gap = block("if (size > 0x7F800000U)", ["return INT32_MIN; /* not a number */"]) if features.gaps else []
     if features.has_keys:
-        body = (*dialect.float_bits, size, *gap, f"return {SIGN.format('size')};")
-        functions.append(Function("key", "int32_t", ("float value",), body, KEY))
+        functions.append(key_function(dialect, gaps=features.gaps))
     if features.of_kind(Integers, Categories) or any(features.gaps or grid.count > 1 for _, grid in features.grids()):
-        body = (*dialect.float_bits, size, *gap, *SHIFT.splitlines(), f"return {SIGN.format('m')};")
+        body = (*_magnitude(dialect, gaps=features.gaps), *SHIFT.splitlines(), f"return {SIGN.format('m')};")
         functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
     return functions
+
+
+def key_function(dialect: Dialect, *, gaps: bool) -> Function:
+    """Make the function of the keys of floats; with `gaps` the lowest integer is that of any NaN."""
+    body = (*_magnitude(dialect, gaps=gaps), f"return {SIGN.format('size')};")
+    return Function("key", "int32_t", ("float value",), body, KEY)
+
+
+def _magnitude(dialect: Dialect, *, gaps: bool) -> list[str]:
+    """Write lines that set ``bits`` and ``size``, the bits without the sign."""
+    gap = block("if (size > 0x7F800000U)", ["return INT32_MIN; /* not a number */"]) if gaps else []
+    return [*dialect.float_bits, "const uint32_t size = bits & 0x7FFFFFFFU;", *gap]
 
 
 def _feature(indices: Sequence[int], features: int, kind: str) -> tuple[str, tuple[Array, ...]]:

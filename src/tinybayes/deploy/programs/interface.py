@@ -11,6 +11,7 @@ from tinybayes.deploy.programs.names import upwards
 from tinybayes.deploy.programs.plan import NetPlan, Plan
 from tinybayes.deploy.programs.program import Constant, Dialect, Function, Program, number
 from tinybayes.deploy.programs.selftest import selftest_function
+from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.errors import error
 from tinybayes.infer.calibration import Calibration
 from tinybayes.infer.fixed_probabilities import LARGEST, ONE, probability_error
@@ -76,7 +77,7 @@ def _percent(share: float) -> str:
 def _price_fact(plan: Plan) -> str:
     # Cached on the model, which is immutable: it is often written in several languages.
     kept = plan.model.__dict__.setdefault("_prices", {})
-    key = plan.features.raw, plan.features.gaps
+    key = plan.features.raw, plan.features.gaps, plan.form if isinstance(plan, TreePlan) else None
     if key not in kept:
         cost = price(count_program(plan, most=0), "cortex-m0+")
         kept[key] = f"{cost.flash:,} B of flash, {cost.ram:,} B of static RAM, {cost.stack:,} B of stack"

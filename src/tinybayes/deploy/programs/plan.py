@@ -407,14 +407,19 @@ def _image(
 Plan = TablePlan | NetPlan | TreePlan
 
 
-def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False) -> Plan:
-    """Lay out a model for export; raise when a device could not hold its codes or sums."""
+def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False, form: str | None = None) -> Plan:
+    """Lay out a model for export; raise when a device could not hold its codes or sums.
+
+    Programs of trees have one of several forms, see `tinybayes.deploy.programs.trees`.
+    """
+    if form is not None and not isinstance(model, TreeEnsemble):
+        raise error("trees with this option", type(model).__name__, where="form")
     if isinstance(model, NeuralNet):
         features = make_features(model.variables, raw, gaps=gaps)
         check_states((*model.variables, model.target))
         return NetPlan(model, model.target, features, model)
     if isinstance(model, TreeEnsemble):
-        return make_tree_plan(model, raw, gaps=gaps)
+        return make_tree_plan(model, raw, gaps=gaps, form=form)
     return make_table_plan(model, raw, gaps=gaps)
 
 

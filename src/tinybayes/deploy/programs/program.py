@@ -101,6 +101,7 @@ class Function:
     arrays: tuple[Array, ...] = ()  # the tables that only this function reads
     public: bool = False  # whether users call it
     noinline: bool = False  # whether it must not be inlined
+    small: bool = False  # whether it takes less code than a call, so that compilers inline it everywhere
 
     def head(self, dialect: Dialect, *, declared: bool = False) -> str:
         """Write everything before the body; `declared` in a header, which has no macro for inlining."""
@@ -155,7 +156,7 @@ class Constant:
 class Sums:
     """Functions that compute the score of every class."""
 
-    functions: tuple[Function, ...]  # one is ``add_up(x, sum)``, from states to sums
+    functions: tuple[Function, ...]  # one is ``add_up(x, sum)``, from states to sums, unless `predict` is given
     type: str  # the C type of a sum
     smallest: bool = False  # whether the smallest sum wins, instead of the largest
     shared: str = ""  # an expression that is added to the scores of all classes, if there is one
@@ -163,6 +164,9 @@ class Sums:
     # Whether ``add_up`` returns zero for rows with missing values, whose sums ``add_up_gaps(x, sum)`` makes.
     gaps: bool = False
     shift: int = 0  # the bits by which sums of complete rows are shifted up to scores
+    # Where no sums are needed: functions whose bodies return the label, and set ``scores``.
+    predict: Function | None = None
+    scores: Function | None = None
 
 
 @dataclass(frozen=True)

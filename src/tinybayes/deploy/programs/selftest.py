@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from tinybayes.deploy.programs.plan import NetPlan, Plan
+from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan
 from tinybayes.deploy.programs.program import Array, Dialect, Function, block, loop, narrow, number
+from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
+from tinybayes.infer.trees import tree_scores
 
 ROWS = 12
 LARGEST_TABLE = 2**15 - 1  # bytes; more do not fit in the address space of small controllers
@@ -30,13 +32,13 @@ def selftest_function(plan: Plan, dialect: Dialect) -> Function:
         test = [f"const float off = {score} - test_score[r][i];", *test]
     lines = [
         *loop("i", width, [f"{name}[i] = test_row[r][i];"]),
-        *([f"{prefix}encode(value, x);"] if features.value else []),
-        f"{prefix}scores(x, s);",
+        *([f"{prefix}encode(value, x);"] if plan.encodes else []),
+        f"{prefix}scores({plan.row_name}, s);",
         *loop("i", plan.classes, test),
     ]
     body = (
         *([f"{kind} value[{width}];"] if features.value else []),
-        f"{features.state} x[{width}];",
+        *([] if plan.takes_raw else [f"{features.state} x[{width}];"]),
         f"{plan.score} s[{plan.classes}];",
         "unsigned r, i;",
         *loop("r", len(codes), lines),
@@ -86,6 +88,8 @@ def python_scores(plan: Plan, codes: np.ndarray) -> np.ndarray:
     codes = codes.astype(np.int32)
     if isinstance(plan, NetPlan):
         return net_scores(plan.net, codes)
+    if isinstance(plan, TreePlan):
+        return tree_scores(plan.net, codes)
     if plan.values is None:
         return class_scores(plan.net, codes)
     return integer_log_joint(plan.net, codes, gaps=plan.features.gaps)[0]
@@ -93,7 +97,7 @@ def python_scores(plan: Plan, codes: np.ndarray) -> np.ndarray:
 
 def tolerance(plan: Plan) -> float:
     """Return by how much a score that is added up in floats may differ from that of Python."""
-    assert not isinstance(plan, NetPlan)
+    assert isinstance(plan, TablePlan)
     return 1.05 * (plan.gap_error if plan.features.gaps else plan.float_error) + 1e-30
 
 

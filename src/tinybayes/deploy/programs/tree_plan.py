@@ -14,8 +14,11 @@ from tinybayes.cost.tree_ensemble import Tests, find_tests
 from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_states
 from tinybayes.deploy.programs.encoding import float_keys, make_features
 from tinybayes.deploy.programs.names import plain
+from tinybayes.errors import error
 from tinybayes.model import TreeEnsemble
 from tinybayes.model.encoding import Intervals
+
+FORMS = ("nested", "nodes", "levels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,7 @@ class TreePlan(ClassifierPlan):
     """Decision trees on their way to a device."""
 
     net: TreeEnsemble
+    form: str | None = None  # of the program: "nested", "nodes", "levels"; None for the one that costs least
     score = "int32_t"
 
     @cached_property
@@ -32,26 +36,33 @@ class TreePlan(ClassifierPlan):
 
     @property
     def compares_raw(self) -> bool:
-        """Whether raw values are compared as they are: all tested features are numbers that are cut into intervals."""
-        tested = np.unique(self.net.trees.feature[~self.net.trees.is_leaf]).tolist()
+        """Whether raw values are compared as they are: all tests are thresholds of numbers cut into intervals."""
+        trees = self.net.trees
+        tested = np.unique(trees.feature[~trees.is_leaf]).tolist()
         numbers = all(isinstance(self.variables[f].encoding, Intervals) for f in tested)
-        return self.features.raw != "none" and numbers
+        return self.features.raw != "none" and numbers and not trees.is_set.any()
 
     @property
     def encodes(self) -> bool:
         """Whether raw values become codes before anything else."""
         return bool(self.features.value) and not self.compares_raw
 
-    @cached_property
-    def cuts(self) -> np.ndarray:
-        """Of each test of raw values, the lowest value that goes right: an integer, or the key of a float."""
-        trees, cuts = self.net.trees, []
-        for node in self.tests.node.tolist():
-            encoding = self.variables[trees.feature[node]].encoding
-            assert isinstance(encoding, Intervals)
-            cut = encoding.cuts[trees.threshold[node]]
-            cuts.append(int(np.ceil(cut)) if self.features.raw == "int" else int(float_keys(np.array([cut]))[0]))
-        return np.array(cuts, dtype=np.int64)
+    @property
+    def given(self) -> str:
+        """What the trees of the program test: "codes", or raw values, "int" or "float"."""
+        return self.features.raw if self.takes_raw else "codes"
+
+    def cut(self, feature: int, threshold: int) -> int:
+        """Return the lowest raw value above a code: an integer, or the key of a float.
+
+        Above the last code there is none: it is the number that follows the largest integer, or the key of infinity.
+        """
+        encoding, integer = self.variables[feature].encoding, self.features.raw == "int"
+        assert isinstance(encoding, Intervals)
+        if threshold == len(encoding.cuts):
+            return 2**31 if integer else int(float_keys(np.array([np.inf]))[0]) + 1
+        cut = encoding.cuts[threshold]
+        return int(np.ceil(cut)) if integer else int(float_keys(np.array([cut]))[0])
 
     @property
     def nats(self) -> float:
@@ -84,7 +95,11 @@ class TreePlan(ClassifierPlan):
         ]
 
 
-def make_tree_plan(model: TreeEnsemble, raw: str | None = "none", *, gaps: bool = False) -> TreePlan:
+def make_tree_plan(
+    model: TreeEnsemble, raw: str | None = "none", *, gaps: bool = False, form: str | None = None
+) -> TreePlan:
     """Lay out trees for export."""
     check_states((*model.variables, model.target))
-    return TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model)
+    if form is not None and form not in FORMS:
+        raise error(f"one of {', '.join(FORMS)}", repr(form), where="form")
+    return TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model, form)

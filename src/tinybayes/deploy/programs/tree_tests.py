@@ -1,0 +1,171 @@
+"""Tests of decision trees as tables, for loops over nodes: the feature and the cut of each test.
+
+A value goes left if it is below the cut. Missing values are the lowest ones, and go left at no expense; where one goes
+right, one is subtracted before, and the lowest value becomes the highest. So codes are moved up by one where values may
+be missing, and floats become keys: where many nodes are visited, before the first one.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tinybayes.deploy.programs.encoder import key_function
+from tinybayes.deploy.programs.encoding import KEYS
+from tinybayes.deploy.programs.program import Array, Dialect, Function, loop, narrow, narrowest
+from tinybayes.deploy.programs.tree_layout import Layout
+from tinybayes.deploy.programs.tree_plan import TreePlan
+
+INFINITE = 0x7F800000  # the key of infinity
+FILL, VISIT = 14, 8  # instructions, about: a feature is converted before all trees, or a float when it is tested
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """The tests of a program, as its loops ask them."""
+
+    plan: TreePlan
+    layout: Layout
+    dialect: Dialect
+    visits: float  # tests that a row is asked, about
+
+    @property
+    def sets(self) -> bool:
+        """Whether there are tests of sets."""
+        return self.layout.thresholds < len(self.layout.tests)
+
+    @property
+    def moved(self) -> bool:
+        """Whether codes are moved up by one, to make room for missing values."""
+        gaps_left = self.layout.gaps_right > 0
+        return self.plan.given == "codes" and self.plan.features.gaps and (self.sets or gaps_left)
+
+    @property
+    def converted(self) -> bool:
+        """Whether all tested features are converted before the first test."""
+        if self.plan.given == "float":
+            return self.visits * VISIT > len(self.layout.tested) * FILL
+        return self.moved
+
+    @property
+    def some_right(self) -> bool:
+        """Whether a missing value goes right at some threshold, and is the lowest value."""
+        lowest = self.moved or self.plan.given != "codes"
+        return self.plan.features.gaps and lowest and self.layout.gaps_right < self.layout.thresholds
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """The cuts of raw values, as the plan has them."""
+        tests = self.layout.tests[: self.layout.thresholds]
+        return np.array([self.plan.cut(test.feature, test.threshold) for test in tests], dtype=np.int64)
+
+    @property
+    def short(self) -> bool:
+        """Whether the upper half of all keys of floats is enough."""
+        return self.plan.given == "float" and not (self._keys[self._keys <= INFINITE] & 0xFFFF).any()
+
+    @cached_property
+    def cuts(self) -> np.ndarray:
+        """The lowest value that goes right at each threshold, in the narrowest type."""
+        tests = self.layout.tests[: self.layout.thresholds]
+        less = np.array([self.some_right and not test.missing for test in tests], dtype=np.int64)
+        if self.plan.given == "codes":
+            return narrow([test.threshold + 1 + self.moved for test in tests] - less)
+        cuts = self._keys - less
+        if self.short:
+            cuts = np.where(self._keys > INFINITE, 2**15 - 1, self._keys // 2**16 - less)
+        return cuts.astype(narrowest(int(cuts.min(initial=0)), int(cuts.max(initial=0)), KEYS))
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """The feature of each test: its number, or among the converted ones."""
+        tested = self.layout.tested if self.converted else range(len(self.plan.variables))
+        number = {feature: i for i, feature in enumerate(tested)}
+        return narrow([number[test.feature] for test in self.layout.tests])
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions that tests call."""
+        return (key_function(self.dialect, gaps=self.plan.features.gaps),) if self.plan.given == "float" else ()
+
+    @property
+    def element(self) -> str:
+        """The C type of a number that is compared."""
+        if self.plan.given == "codes":
+            return self.plan.features.state
+        return "int16_t" if self.short else "int32_t"
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The tables of tests."""
+        cuts, features = self.cuts, self.features
+        if len(cuts) == len(features) and cuts.itemsize == features.itemsize:
+            pairs = np.empty(len(cuts), [("feature", features.dtype), ("cut", cuts.dtype)])
+            pairs["feature"], pairs["cut"] = features, cuts
+            tables = [Array("test", pairs)]
+        else:
+            tables = [Array("test_feature", features)] + ([Array("test_cut", cuts)] if len(cuts) else [])
+        if self.sets:
+            tables.append(Array("member", self.members.reshape(-1)))
+        return (*tables, *self._before[1])
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """The bytes of each set; a missing value is the first bit where codes are moved."""
+        tests = self.layout.tests[self.layout.thresholds :]
+        bits = np.zeros((len(tests), max(len(test.members) for test in tests) + self.moved), dtype=np.bool_)
+        for row, test in zip(bits, tests, strict=True):
+            row[0] = test.missing
+            row[int(self.moved) : self.moved + len(test.members)] = test.members
+        return np.packbits(bits, axis=1, bitorder="little")
+
+    @property
+    def before(self) -> list[str]:
+        """Lines before all tests, the first of which declare; they need a counter ``i``."""
+        return self._before[0]
+
+    @cached_property
+    def _before(self) -> tuple[list[str], list[Array]]:
+        if not self.converted:
+            return [], []
+        tested, arrays = self.layout.tested, []
+        index = "i"
+        if tested != tuple(range(len(tested))):
+            arrays.append(Array("tested", narrow(tested)))
+            index = "tested[i]"
+        if self.plan.given == "float":
+            key = f"key(value[{index}])"
+            lines = [f"at[i] = {f'(int16_t)({key} >> 16)' if self.short else key};"]
+        else:
+            states = [self.plan.variables[feature].cardinality for feature in tested]
+            same = len(set(states)) == 1
+            arrays += [] if same else [Array("states", narrow(states))]
+            known = f"v < {f'{states[0]}U' if same else 'states[i]'} ? v + 1U : 0U"
+            lines = [f"const unsigned v = x[{index}];", f"at[i] = ({self.element})({known});"]
+        return [f"{self.element} at[{len(tested)}];", *loop("i", len(tested), lines)], arrays
+
+    def right(self, k: str = "k") -> str:
+        """Write the condition of rows that go right at test number `k`."""
+        pairs = self.arrays[0].name == "test"
+        feature = f"test[{k}].feature" if pairs else f"test_feature[{k}]"
+        value = f"{'at' if self.converted else self.plan.row_name}[{feature}]"
+        sets, cut = self.layout.thresholds, f"test[{k}].cut" if pairs else f"test_cut[{k}]"
+        outside = self._outside(k, value) if self.sets else ""
+        if not sets:
+            return outside
+        if self.plan.given == "float" and not self.converted:
+            value = f"(key({value}) >> 16)" if self.short else f"key({value})"
+        if self.some_right:
+            first = self.layout.gaps_right
+            less = f"(uint32_t)({k} >= {first}U)" if first else "1U"
+            value = f"({self.element})((uint32_t){value} - {less})"
+        return f"{k} < {sets}U ? {value} >= {cut} : {outside}" if outside else f"{value} >= {cut}"
+
+    def _outside(self, k: str, value: str) -> str:
+        """Write the condition that a code is none of a set."""
+        width, first = self.members.shape[1], self.layout.thresholds
+        row = f"{k} - {first}U" if first else k
+        if width == 1:
+            return f"!((member[{row}] >> {value}) & 1)"
+        row = f"({row}) * {width}U" if first else f"{row} * {width}U"
+        return f"!((member[{row} + ({value} >> 3)] >> ({value} & 7)) & 1)"
