@@ -11,7 +11,7 @@ from tinybayes.errors import error
 from tinybayes.learn.trees.options import TreeOptions
 from tinybayes.model import Categories, Dataset, TreeEnsemble, Trees, Variable
 
-VALUE_BITS = 16  # of a leaf, as it is learned
+VALUE_BITS = 12  # of the values of leaves, as they are learned
 LEAST_SECOND = 1e-3  # sum of second derivatives of a leaf, as LightGBM and scikit-learn have it
 
 

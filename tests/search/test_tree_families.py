@@ -1,0 +1,64 @@
+"""Trees in a search: budgets are where they stop, and settings of one shape are one run."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from tinybayes.cost import model_cost
+from tinybayes.cost.tree_ensemble import is_symmetric
+from tinybayes.deploy.price import program_cost
+from tinybayes.search.budget import Budget
+from tinybayes.search.families.family import Effort
+from tinybayes.search.families.trees import BOOSTED, FOREST, TREE
+from tinybayes.search.trials import carry_out
+from tinybayes.search.views import make_views
+
+
+@pytest.fixture(scope="module")
+def views():
+    return make_views(load_digits(as_frame=True).frame, "target")
+
+
+def setting(views, **changes):
+    first = {"family": "boosted", "seed": 0, **BOOSTED.first_guess(views, Budget())}
+    return BOOSTED.fitted({**first, **changes}, views, Budget())
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_boosted_trees_stop_where_the_budget_ends(views, symmetric):
+    budget = Budget(flash=2000)
+    some = [setting(views, rounds=rounds, symmetric=symmetric) for rounds in (1, 300)]
+    one, many = carry_out(views, some, Effort(0, budget=budget))
+    assert budget.allows(many.price)
+    assert 1500 < many.price.flash <= 2000
+    assert one.price.flash < many.price.flash
+    assert many.error < one.error
+    assert is_symmetric(many.model.trees) == symmetric
+    assert len(many.model.values) <= 16
+    assert many.price.flash == program_cost(many.model).flash
+
+
+def test_bits_are_a_budget_too(views):
+    budget = Budget(bits=8 * 1000)
+    many = carry_out(views, [setting(views, rounds=300)], Effort(0, budget=budget))[0]
+    assert 800 < model_cost(many.model).bytes <= 1000
+
+
+def test_settings_of_one_shape_are_rounds_of_one_run(views):
+    some = [setting(views, rounds=rounds, levels=levels) for rounds, levels in ((3, 16), (6, 16), (6, 8))]
+    assert len({BOOSTED.shape(s) for s in some}) == 1
+    together = carry_out(views, some, Effort(0))
+    alone = [carry_out(views, [s], Effort(0))[0] for s in some]
+    for a, b in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(a.model.trees.threshold, b.model.trees.threshold)
+        assert a.error == b.error
+    assert together[0].model.trees.count <= 30
+
+
+def test_trees_and_forests_vote(views):
+    tree = carry_out(views, TREE.settings()[-2:-1], Effort(0))[0]
+    forest = carry_out(views, FOREST.settings()[-1:], Effort(0))[0]
+    assert tree.model.votes
+    assert forest.model.votes
+    assert forest.error < tree.error < 0.3
+    assert TREE.smallest_flash(views, "cortex-m0+") <= carry_out(views, TREE.settings()[:1], Effort(0))[0].price.flash
