@@ -21,9 +21,11 @@ from tinybayes.deploy.files.clauses import parse_clauses
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.neural_net import net_scores
+from tinybayes.infer.trees import tree_scores
 from tinybayes.learn.circuits.checkpoint import learn_circuit_resumable
 from tinybayes.learn.circuits.options import CircuitOptions
-from tinybayes.model import Codebook, Dataset, Fixed, Float, LogLinear, NeuralNet, Variable
+from tinybayes.model import Codebook, Dataset, Fixed, Float, LogLinear, NeuralNet, TreeEnsemble, Variable
+from tree_ensembles import tree_ensemble
 
 FORMATS = [Float(32), Float(64), Fixed(2, 1), Codebook((-2.0, -1.0, 0.0)), Codebook((-1.0,))]
 
@@ -94,6 +96,29 @@ def nets() -> tuple[Mutant, Run]:
     def same(a: NeuralNet, b: NeuralNet) -> bool:
         codes = all(np.array_equal(x.codes, y.codes) for x, y in zip(a.layers, b.layers, strict=True))
         return codes and (a.variables, a.target, a.scale) == (b.variables, b.target, b.scale)
+
+    return _reader(models, use, same)
+
+
+def trees() -> tuple[Mutant, Run]:
+    models = [
+        tree_ensemble(3, leaves=4, states=[2, 3, 4], classes=2),
+        tree_ensemble(1, leaves=3, kind="all", sets=1, states=[9, 2]),
+        tree_ensemble(2, leaves=4, kind="votes", sets=0, symmetric=True, states=[3, 4]),
+        tree_ensemble(2, leaves=1, values=2, start=False),
+    ]
+
+    def use(model: TreeEnsemble) -> None:
+        assert model_cost(model).bits >= 0
+        top = np.array([v.cardinality - 1 for v in model.variables], np.int32)
+        assert np.abs(tree_scores(model, np.stack([top, 0 * top, 0 * top - 1]))).max() <= model.reach
+
+    def same(a: TreeEnsemble, b: TreeEnsemble) -> bool:
+        arrays = (
+            (m.values, m.start, m.trees.threshold, m.trees.child, m.trees.missing, m.trees.members) for m in (a, b)
+        )
+        equal = all(np.array_equal(one, other) for one, other in zip(*arrays, strict=True))
+        return equal and (a.variables, a.target, a.scale) == (b.variables, b.target, b.scale)
 
     return _reader(models, use, same)
 

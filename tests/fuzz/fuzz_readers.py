@@ -75,6 +75,7 @@ READERS = {
         Reader("tb-circuit", "fuzz_native:circuits"),
         Reader("tb-log-linear", "fuzz_native:log_linear"),
         Reader("tb-net", "fuzz_native:nets"),
+        Reader("tb-trees", "fuzz_native:trees"),
         Reader("checkpoint", "fuzz_native:checkpoints"),
         Reader("query", "fuzz_words:queries"),
         Reader("options", "fuzz_words:options"),

@@ -88,7 +88,7 @@ def node_bytes(model: TreeEnsemble) -> int:
 def is_symmetric(trees: Trees) -> bool:
     """Tell whether all nodes of a level of a tree ask the same question, and all leaves of it are equally deep."""
     number, tree = find_tests(trees).number, np.repeat(np.arange(trees.count), tree_sizes(trees))
-    level = tree * (int(trees.depth.max()) + 1) + trees.depth
+    level = np.unique(tree * (int(trees.depth.max()) + 1) + trees.depth, return_inverse=True)[1].reshape(-1)
     asked = np.full(int(level.max()) + 1, -2)
     asked[level] = number  # one of the nodes of each level
     return bool((asked[level] == number).all())

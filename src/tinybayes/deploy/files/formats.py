@@ -12,7 +12,7 @@ from tinybayes.deploy.files.uai import read_uai, write_uai
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.model import BayesNet, Circuit, Classifier, LogLinear, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Classifier, LogLinear, NeuralNet, TreeEnsemble
 
 PathLike = str | os.PathLike[str]
 FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
@@ -67,9 +67,9 @@ def save(model: Model, path: PathLike, *, metadata: dict[str, JSON] | None = Non
     elif isinstance(model, LogLinear):
         remedy = "write it as .tb; a network with tied tables can be written in all formats"
         raise error("a network or a circuit", "a log-linear model", where=where, remedy=remedy)
-    elif isinstance(model, NeuralNet):
+    elif isinstance(model, NeuralNet | TreeEnsemble):
         remedy = "write it as .tb, or as code with: tinybayes export"
-        raise error("a network or a circuit", "a neural net", where=where, remedy=remedy)
+        raise error("a network or a circuit", _name(model), where=where, remedy=remedy)
     elif suffix == ".ac":
         write_ac(compile_circuit(model) if isinstance(model, BayesNet) else model, path)
     elif isinstance(model, Circuit):
@@ -88,18 +88,18 @@ def read_classifier(path: PathLike) -> Classifier:
 
 
 def read_distribution(path: PathLike) -> BayesNet | Circuit | LogLinear:
-    """Read a model that answers for any of its variables, which a neural net does not."""
+    """Read a model that answers for any of its variables, which neural nets and trees do not."""
     model = load(path)
-    if isinstance(model, NeuralNet):
-        raise _no_distribution(path)
+    if isinstance(model, NeuralNet | TreeEnsemble):
+        raise _no_distribution(path, model)
     return model
 
 
 def read_joint(path: PathLike) -> BayesNet | Circuit:
     """Read a network or a circuit."""
     model = read_classifier(path)
-    if isinstance(model, NeuralNet):
-        raise _no_distribution(path)
+    if isinstance(model, NeuralNet | TreeEnsemble):
+        raise _no_distribution(path, model)
     return model
 
 
@@ -111,9 +111,13 @@ def read_network(path: PathLike) -> BayesNet:
     return model
 
 
-def _no_distribution(path: PathLike) -> TinybayesError:
+def _no_distribution(path: PathLike, model: NeuralNet | TreeEnsemble) -> TinybayesError:
     remedy = "it only predicts its class: tinybayes predict"
-    return error("a model of a distribution over its variables", "a neural net", where=str(path), remedy=remedy)
+    return error("a model of a distribution over its variables", _name(model), where=str(path), remedy=remedy)
+
+
+def _name(model: NeuralNet | TreeEnsemble) -> str:
+    return "a neural net" if isinstance(model, NeuralNet) else "decision trees"
 
 
 def _suffix(path: PathLike) -> str:
