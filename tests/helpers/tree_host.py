@@ -83,7 +83,7 @@ def run_trees(directory, cases, target="c"):
     places = [f"-I{case.name}/src" for case in cases] if target == "arduino" else []
     flags = [flag.replace("c99", {"c": "c99", "cpp": "c++11", "arduino": "gnu11"}[target]) for flag in FLAGS]
     built = subprocess.run(
-        ["g++" if cpp else compiler(), *flags, *SANITIZERS, *places, file, *sources, "-o", "main"],
+        ["g++" if cpp else compiler(), *flags, *SANITIZERS, "-O0", *places, file, *sources, "-o", "main"],
         cwd=directory,
         capture_output=True,
         text=True,

@@ -126,11 +126,18 @@ def _circuit_probe(texts: Mapping[str, str], name: str, *, raw: bool) -> tuple[M
 
 
 def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], Probe]:
-    """Read from the header how a classifier takes raw values; a function around it encodes them for the scores."""
+    """Read from the header how a classifier takes raw values; a function around it encodes them for the scores.
+
+    Programs that compare raw values as they are have scores of raw values, too.
+    """
     declared = re.search(rf"(\w+) {name}_predict_raw\(const (\w+) value\[(\d+)\]\);", texts.get(f"{name}.h", ""))
     if declared is None:
         raise error("a program that takes raw values", "none", where="measure", remedy="leave --raw none out")
     label, value, width = declared.groups()
+    scores = re.search(rf"{name}_scores\(const {value} value\[\d+\], (\w+) scores\[(\d+)\]\);", texts[f"{name}.h"])
+    if scores is not None:
+        call = f"{name}_predict_raw", value, int(width), label, f"{name}_scores", scores[1], int(scores[2])
+        return texts, Probe(f"{name}.h", *call)
     _, coded = _probe(texts, name)
     types = {"name": name, "label": label, "value": value, "width": width}
     around = AROUND_RAW.format(**types, state=coded.element, score=coded.score)

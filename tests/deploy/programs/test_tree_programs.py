@@ -13,7 +13,7 @@ from tree_ensembles import kinds, tree_ensemble
 from tree_host import TreeCase, run_trees
 
 KINDS = kinds()
-FORMS = ("nested", "nodes")
+FORMS = ("nested", "nodes", "levels")
 
 
 def encoded(model, raw, *, numbers, short=False):
@@ -63,20 +63,43 @@ def check(directory, cases, target="c"):
         np.testing.assert_array_equal(labels, exact.argmax(axis=1), said)
 
 
+def symmetric(values, *, seed, largest=100, **options):
+    return tree_ensemble(9, leaves=8, symmetric=True, values=values, largest=largest, seed=seed, **options)
+
+
+SYMMETRIC = {
+    "few values": symmetric(7, seed=1),
+    "values in the leaves": symmetric(60, seed=2),
+    "many values": symmetric(60, seed=3, largest=2**20),
+    "two bytes": symmetric(400, seed=4, states=[50, 3]),
+    "one level": tree_ensemble(9, leaves=2, symmetric=True, values=4, seed=5),
+    "deep": tree_ensemble(3, leaves=64, symmetric=True, values=40, classes=2, seed=6),
+    "one class": tree_ensemble(20, leaves=4, symmetric=True, values=4, classes=1, seed=7),
+    "few tests": tree_ensemble(30, leaves=8, symmetric=True, values=16, states=[3, 4], sets=0, seed=8),
+    "few sets": tree_ensemble(30, leaves=8, symmetric=True, values=16, states=[3, 9], sets=0.7, seed=9),
+}
+
+
+def models(form):
+    """All kinds that can have a form."""
+    return SYMMETRIC if form == "levels" else KINDS
+
+
 @pytest.mark.parametrize("gaps", [True, False], ids=["gaps", "complete"])
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_of_codes(tmp_path, form, gaps):
-    check(tmp_path, [code_case(f"m{i}", model, gaps=gaps, form=form) for i, model in enumerate(KINDS.values())])
+    check(tmp_path, [code_case(f"m{i}", model, gaps=gaps, form=form) for i, model in enumerate(models(form).values())])
 
 
 @pytest.mark.parametrize("raw", ["float", "int"])
 @pytest.mark.parametrize("form", FORMS)
 def test_raw_rows(tmp_path, form, raw):
-    models = [model for key, model in KINDS.items() if not key.startswith("many ")]
-    models.append(tree_ensemble(7, sets=0, states=[9, 9, 9], leaves=30, seed=5))
-    models.append(tree_ensemble(7, sets=0, states=[9, 9, 9, 9], leaves=30, seed=5, kind="votes"))
+    chosen = [model for key, model in models(form).items() if not key.startswith("many ")]
+    if form != "levels":
+        chosen.append(tree_ensemble(7, sets=0, states=[9, 9, 9], leaves=30, seed=5))
+        chosen.append(tree_ensemble(7, sets=0, states=[9, 9, 9, 9], leaves=30, seed=5, kind="votes"))
     cases = []
-    for i, model in enumerate(models):
+    for i, model in enumerate(chosen):
         for numbers in (True, False):
             for gaps in (True, False):
                 coded = encoded(model, raw, numbers=numbers, short=i % 2 == 0)

@@ -349,7 +349,11 @@ class Expressions:
         self.weight = 0.0
         known = [self.expression(index).constant for index in indices]
         self.weight, self.loaded = state
-        return None if None in known else array.values[tuple(map(int, known))]  # type: ignore[arg-type]
+        if None in known:
+            return None
+        at = tuple(map(int, known))  # type: ignore[arg-type]
+        inside = all(0 <= i < size for i, size in zip(at, array.values.shape, strict=True))
+        return array.values[at] if inside else None  # outside in a branch that is not taken
 
     def memory(self, node: Node) -> Value:
         again = node in self.loaded

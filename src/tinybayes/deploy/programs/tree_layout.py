@@ -28,7 +28,7 @@ class Leaf(NamedTuple):
     """The end of a tree: the number of a row of values."""
 
     row: int
-    depth = 0
+    depth: int = 0
 
 
 class Branch(NamedTuple):
@@ -79,8 +79,8 @@ class Layout:
 
 def make_layout(plan: TreePlan) -> Layout:
     """Make branches of flat nodes, from the last node to the first: children come behind their parents."""
-    trees, rows, row_of = plan.net.trees, *_rows(plan)
-    tests = _tests(plan)
+    trees, rows, row_of = plan.net.trees, *value_rows(plan)
+    tests = node_tests(plan)
     number: dict[Test, int] = {}
     made: list[Tree | None] = [None] * len(trees.feature)
     feature, child = trees.feature.tolist(), trees.child.tolist()
@@ -98,19 +98,20 @@ def make_layout(plan: TreePlan) -> Layout:
             made[node] = Branch(key, left, right, 1 + max(left.depth, right.depth))
     roots = [made[root] for root in trees.root.tolist()]
     used = {branch.test for root in roots for branch in branches(root)}
-    kept = sorted((test for test, key in number.items() if key in used), key=_order)
+    kept = ordered({test for test, key in number.items() if key in used})
     final = {number[test]: i for i, test in enumerate(kept)}
     groups: dict[int, list[Tree]] = defaultdict(list)
     for output, root in zip(trees.output.tolist(), roots, strict=True):
         groups[output].append(renumbered(root, final))
-    return Layout(tuple(kept), rows, tuple((c, tuple(group)) for c, group in sorted(groups.items())))
+    return Layout(kept, rows, tuple((c, tuple(group)) for c, group in sorted(groups.items())))
 
 
-def _order(test: Test) -> tuple[object, ...]:
-    return bool(test.members), not test.missing, test.feature, test.threshold, test.members
+def ordered(tests: set[Test]) -> tuple[Test, ...]:
+    """Return tests in the order of their numbers."""
+    return tuple(sorted(tests, key=lambda test: (bool(test.members), not test.missing, *test)))
 
 
-def _rows(plan: TreePlan) -> tuple[np.ndarray, np.ndarray]:
+def value_rows(plan: TreePlan) -> tuple[np.ndarray, np.ndarray]:
     """Return the different values that leaves point to, and the number of each row of the model among them."""
     trees, values = plan.net.trees, plan.net.values
     used = np.unique(trees.threshold[trees.is_leaf])
@@ -120,7 +121,7 @@ def _rows(plan: TreePlan) -> tuple[np.ndarray, np.ndarray]:
     return rows.astype(np.int64), number
 
 
-def _tests(plan: TreePlan) -> list[Test | bool]:
+def node_tests(plan: TreePlan) -> list[Test | bool]:
     """Return the test of each node; True or False where all rows of the program go left or right."""
     trees, gaps = plan.net.trees, plan.features.gaps
     members = iter(trees.members.tolist())

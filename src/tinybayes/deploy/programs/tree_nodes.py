@@ -10,11 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, loop, narrow
+from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow
 from tinybayes.deploy.programs.tree_layout import Branch, Layout, Tree
 from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.deploy.programs.tree_tests import Questions
 
+FIND = "Follows a tree to the number of a leaf."
 ADD_UP = "Adds up all trees; the largest sum wins."
 
 
@@ -23,7 +24,7 @@ def node_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
     nodes = Nodes(plan, layout, dialect)
     parameters = (f"const {plan.row} *{plan.row_name}", "int32_t *sum")
     add_up = Function("add_up", "void", parameters, tuple(nodes.body), ADD_UP, nodes.arrays)
-    return Sums((*nodes.questions.functions, add_up), "int32_t")
+    return Sums((*nodes.questions.functions, nodes.walk, add_up), "int32_t")
 
 
 def visits(layout: Layout) -> float:
@@ -107,7 +108,7 @@ class Nodes:
         tables = [Array("node", self.stream)]
         if not self.plan.net.votes and self.lowest is None:
             tables.append(Array("leaf_value", narrow(self.values, signed=True)))
-        return (*self._start[1], *self.questions.arrays, *tables)
+        return (*self._start[1], *self.questions.before_tables, *tables)
 
     @cached_property
     def _start(self) -> tuple[str, tuple[Array, ...]]:
@@ -118,41 +119,44 @@ class Nodes:
         return "start[c]", (Array("start", narrow(start, signed=True)),)
 
     @property
-    def walk(self) -> list[str]:
-        """Lines that lead from the first number of a tree to a leaf, whose number is ``k``."""
+    def walk(self) -> Function:
+        """The function that leads from the first number of a tree to the number of a leaf.
+
+        It is not inlined: loops around it would take its registers.
+        """
+        row = "at" if self.questions.converted else self.plan.row_name
+        kind = self.questions.element if self.questions.converted else self.plan.row
         step = [*block(f"if ({self.questions.right()})", ["p += *p;"]), "++p;"]
-        return block(f"while ((k = *p++) < {len(self.layout.tests)}U)", step)
+        lines = block(f"while ((k = *p++) < {len(self.layout.tests)}U)", step)
+        parameters = (f"{self.pointer}p", f"const {kind} *{row}")
+        body = ("unsigned k;", *lines, "return k;")
+        return Function("find_leaf", "unsigned", parameters, body, FIND, self.questions.tables, noinline=True)
 
     @property
     def body(self) -> list[str]:
         """The lines of the function."""
-        stream = self.dialect.pointer(self.arrays_type)
+        row = "at" if self.questions.converted else self.plan.row_name
         counters = ["c", *(["i"] if self.questions.before else [])]
-        head = [*self.questions.before[:1], f"{stream}p = node;", f"unsigned {', '.join(counters)};"]
-        head += self.questions.before[1:]
-        tree = ["unsigned k;", *self.walk]
-        if not self.single:
-            tree = [f"{stream}next = p + *p;", "unsigned k;", "++p;", *self.walk]
-        after = [] if self.single else ["p = next;"]
+        head = [*self.questions.before[:1], *([] if self.single else [f"{self.pointer}p = node;"])]
+        head += [f"unsigned {', '.join(counters)};", *self.questions.before[1:]]
+        tree = f"const unsigned k = find_leaf({'node' if self.single else 'p + 1'}, {row});"
+        after = [] if self.single else ["p += *p;"]
         first = loop("c", self.plan.classes, [f"sum[c] = {self._start[0]};"])
         if self.layout.every:
-            lines = [*tree, *self._add_all(), *after]
-            lines = (
-                block("", lines)
-                if self.single
-                else ["do {", *(f"    {line}" for line in lines), f"}} while (p < node + {len(self.stream)});"]
-            )
-            return [*head, *first, *lines]
+            lines = [tree, *self._add_all(), *after]
+            if self.single:
+                return [*head, *first, *block("", lines)]
+            return [*head, *first, "do {", *indent(lines), f"}} while (p < node + {len(self.stream)});"]
         if self.single:
             c = self.layout.trees[0][0]
-            return [*head, *first, *block("", [*tree, f"sum[{c}] += {self._value};"])]
-        lines = [f"int32_t s = {self._start[0]};", *block("while (*p)", [*tree, f"s += {self._value};", *after])]
+            return [*head, *first, *block("", [tree, f"sum[{c}] += {self._value};"])]
+        lines = [f"int32_t s = {self._start[0]};", *block("while (*p)", [tree, f"s += {self._value};", *after])]
         return [*head, *loop("c", self.plan.classes, [*lines, "++p;", "sum[c] = s;"])]
 
     @property
-    def arrays_type(self) -> str:
-        """The C type of a number of the stream."""
-        return f"{self.stream.dtype.name}_t"
+    def pointer(self) -> str:
+        """The type of a pointer into the stream."""
+        return self.dialect.pointer(f"{self.stream.dtype.name}_t")
 
     @property
     def _value(self) -> str:

@@ -95,8 +95,8 @@ class Questions:
             return self.plan.features.state
         return "int16_t" if self.short else "int32_t"
 
-    @property
-    def arrays(self) -> tuple[Array, ...]:
+    @cached_property
+    def tables(self) -> tuple[Array, ...]:
         """The tables of tests."""
         cuts, features = self.cuts, self.features
         if len(cuts) == len(features) and cuts.itemsize == features.itemsize:
@@ -107,7 +107,7 @@ class Questions:
             tables = [Array("test_feature", features)] + ([Array("test_cut", cuts)] if len(cuts) else [])
         if self.sets:
             tables.append(Array("member", self.members.reshape(-1)))
-        return (*tables, *self._before[1])
+        return tuple(tables)
 
     @cached_property
     def members(self) -> np.ndarray:
@@ -123,6 +123,11 @@ class Questions:
     def before(self) -> list[str]:
         """Lines before all tests, the first of which declare; they need a counter ``i``."""
         return self._before[0]
+
+    @property
+    def before_tables(self) -> list[Array]:
+        """The tables that these lines read."""
+        return self._before[1]
 
     @cached_property
     def _before(self) -> tuple[list[str], list[Array]]:
@@ -146,7 +151,7 @@ class Questions:
 
     def right(self, k: str = "k") -> str:
         """Write the condition of rows that go right at test number `k`."""
-        pairs = self.arrays[0].name == "test"
+        pairs = self.tables[0].name == "test"
         feature = f"test[{k}].feature" if pairs else f"test_feature[{k}]"
         value = f"{'at' if self.converted else self.plan.row_name}[{feature}]"
         sets, cut = self.layout.thresholds, f"test[{k}].cut" if pairs else f"test_cut[{k}]"

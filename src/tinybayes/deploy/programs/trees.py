@@ -1,20 +1,51 @@
-"""Functions of decision trees: nested comparisons, or tables of tests and nodes with a loop.
+"""Functions of decision trees: nested comparisons, or tables of tests and trees with a loop.
 
-Nested comparisons take the fewest instructions. A single tree is written so; several trees only where that takes less
-flash than tables.
+Nested comparisons take the fewest instructions, tables the least flash. A single tree is nested; of several trees the
+smallest form is taken.
 """
 
 from tinybayes.deploy.programs.program import Dialect, Sums
-from tinybayes.deploy.programs.tree_layout import make_layout
+from tinybayes.deploy.programs.tree_layout import Layout, branches, make_layout
+from tinybayes.deploy.programs.tree_levels import level_sums, level_trees
 from tinybayes.deploy.programs.tree_nested import nested_sums
 from tinybayes.deploy.programs.tree_nodes import node_sums
 from tinybayes.deploy.programs.tree_plan import TreePlan
+from tinybayes.errors import error
+
+LOOPS = 130  # bytes of code that follows tables, about
+TEST = {"codes": 7, "int": 9, "float": 16}  # bytes of code of a comparison on a Cortex-M0+, about
+LEAF = 5
+DEEPEST = 100  # comparisons that all compilers nest
 
 
 def tree_sums(plan: TreePlan, dialect: Dialect) -> Sums:
-    """Make the functions that lead from rows to scores, in the form of the plan."""
-    layout = make_layout(plan)
-    form = plan.form or "nested"
-    if not layout.tests or form == "nested":
+    """Make the functions that lead from rows to scores, in the form of the plan or the one that fits best."""
+    layout, form = make_layout(plan), plan.form
+    levels = level_trees(plan) if form in (None, "levels") else None
+    if form == "levels" and levels is None:
+        expected = "symmetric trees with one value in a leaf"
+        raise error(expected, "others", where="form", remedy="take nodes or nested")
+    deepest = max(tree.depth for tree in layout.all_trees)
+    if form == "nested" and deepest > DEEPEST:
+        raise error(f"trees of at most {DEEPEST} comparisons", deepest, where="form", remedy="take nodes")
+    if not layout.tests or form == "nested" or (form is None and len(layout.all_trees) == 1 and deepest <= DEEPEST):
         return nested_sums(plan, layout, dialect)
-    return node_sums(plan, layout, dialect)
+    tables = []
+    if form != "levels":
+        tables.append(node_sums(plan, layout, dialect))
+    if levels is not None:
+        tables.append(level_sums(plan, levels, dialect))
+    smallest = min(tables, key=_bytes)
+    if form is None and _nested_bytes(plan, layout) < _bytes(smallest) + LOOPS and deepest <= DEEPEST:
+        return nested_sums(plan, layout, dialect)
+    return smallest
+
+
+def _bytes(sums: Sums) -> int:
+    return sum(array.values.nbytes for function in sums.functions for array in function.arrays)
+
+
+def _nested_bytes(plan: TreePlan, layout: Layout) -> int:
+    """Return the bytes of code of nested comparisons, about."""
+    tests = sum(1 for tree in layout.all_trees for _ in branches(tree))
+    return tests * (TEST[plan.given] + LEAF) + len(layout.all_trees) * LEAF
