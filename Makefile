@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
 
-.PHONY: demo test exhaustive test-all coverage mutation lint docs dist peers audit benchmark clean
+.PHONY: demo test exhaustive test-all whole coverage mutation lint docs dist peers audit benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
@@ -21,6 +21,10 @@ exhaustive: $(VENV)/.dev
 	$(TESTS) -m exhaustive
 
 test-all: test exhaustive
+
+# All cases of the exhaustive tests, those included that would take CI too long; before a release.
+whole: $(VENV)/.dev
+	TINYBAYES_WHOLE=1 $(TESTS) -m exhaustive
 
 # Both again, slower, counting the lines and branches that they reach.
 coverage: $(VENV)/.dev

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from c_host import labels_and_codes
+from cases import whole
 from circuit_host import CircuitCase, run_c
 from tinybayes import export, learn_classifier, predict_codes, quantize, read_dataset, tie
 from tinybayes.data.encode import as_texts, encode_frame
@@ -45,7 +46,7 @@ def raw_rows(frame, features):
 
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::tinybayes.errors.TinybayesWarning")
-@pytest.mark.parametrize("structure", ["naive", "chow-liu"])
+@pytest.mark.parametrize("structure", [*whole("naive"), "chow-liu"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_gets_the_label_of_python(tmp_path, name, structure):
     train, test = (pd.read_csv(TABLES / f"{name}.{part}.csv.gz") for part in ("train", "test"))
@@ -69,7 +70,7 @@ def test_every_row_gets_the_label_of_python(tmp_path, name, structure):
 
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::tinybayes.errors.TinybayesWarning")
-@pytest.mark.parametrize("name", ["contraceptive", "german", "phoneme", "splice", "vowel"])
+@pytest.mark.parametrize("name", ["contraceptive", "vowel", *whole("german", "phoneme", "splice")])
 def test_circuits_give_every_row_the_posterior_of_python(tmp_path, name):
     train, test = (pd.read_csv(TABLES / f"{name}.{part}.csv.gz") for part in ("train", "test"))
     rng = np.random.default_rng(0)
