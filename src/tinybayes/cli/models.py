@@ -21,7 +21,7 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import EncodedTable
     from tinybayes.infer import evaluate as measure
-    from tinybayes.model import NeuralNet
+    from tinybayes.model import NeuralNet, TreeEnsemble
     from tinybayes.report.console import evaluation_table
 
     net = read_with_class(model)
@@ -35,6 +35,7 @@ def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
     show(evaluation_table(result, net.target))
     if result.unknown:
         treated = "taken as zero" if isinstance(net, NeuralNet) else "summed out"
+        treated = "sent to learned sides" if isinstance(net, TreeEnsemble) else treated
         say(f"{100 * result.unknown:.2f} % of the cells were missing or of an unknown state: {treated}.")
     if result.skipped:
         say(f"{result.skipped:,} rows were left out: their class is missing, or none that the model knows.")
@@ -54,7 +55,7 @@ def predict(
     from tinybayes.data.tables import EncodedTable
     from tinybayes.data.writers import write_frames
     from tinybayes.infer.frames import prediction_frames
-    from tinybayes.model import BayesNet
+    from tinybayes.model import BayesNet, TreeEnsemble
 
     if as_json and str(output) == "-":
         raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
@@ -67,7 +68,7 @@ def predict(
         print_json({"rows": rows}, output)
     elif str(output) != "-":
         say(f"Wrote {rows:,} predictions to {output}.")
-        if isinstance(net, BayesNet):
+        if isinstance(net, BayesNet | TreeEnsemble):
             say(f"Why the first row got its class: {suggest('explain', model, table, '--row', 1)}")
 
 

@@ -21,14 +21,15 @@ def plot(
     variable: Annotated[
         list[str] | None, typer.Option("--variable", help="With cpt: whose table to draw; may be given several times.")
     ] = None,
+    tree: Annotated[int, typer.Option("--tree", min=1, help="With structure: the tree to draw, of several.")] = 1,
     width: Annotated[float, typer.Option("--width", help="Of the figure, in inches.")] = 5.5,
     as_json: Json = False,
 ) -> None:
-    """Draw a figure for a paper: the front, error over bits, a structure, or tables."""
+    """Draw a figure for a paper: the front, error over bits, a structure or a tree, or tables."""
     from tinybayes.report.plots import plot as draw
 
     check_output(output)
-    draw(source, figure, output, model=model, variables=variable or (), width=width)
+    draw(source, figure, output, model=model, variables=variable or (), tree=tree, width=width)
     if as_json:
         print_json({"figure": figure}, output)
     else:

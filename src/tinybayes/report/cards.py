@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, Variable
+from tinybayes.cost.tree_ensemble import table_bytes
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
 from tinybayes.report.console import bytes_text, describe_circuit
-from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph
+from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph, tree_graph
 from tinybayes.report.snippet import c_snippet
 from tinybayes.report.tables import cpd_table, layer_weights, level_use, use_of
+from tinybayes.report.trees import describe_trees
 
 SHARE = 400_000  # bytes of a card
 STATES = 60  # of a variable whose names are kept
@@ -26,7 +28,7 @@ def model_card(model: Classifier, *, share: int = SHARE) -> dict[str, Any]:
     """Return the content of the page about a model in at most `share` bytes; tables that do not fit are counted."""
     nodes = nodes_of(model)
     card: dict[str, Any] = {
-        "kind": {BayesNet: "network", Circuit: "circuit", NeuralNet: "net"}[type(model)],
+        "kind": {BayesNet: "network", Circuit: "circuit", NeuralNet: "net", TreeEnsemble: "trees"}[type(model)],
         "nodes": [{"name": node.name, "states": [str(s) for s in node.states[:STATES]]} for node in nodes],
         "sizes": [node.cardinality for node in nodes],
         "target": len(nodes) - 1 if model.target is not None else None,
@@ -39,6 +41,8 @@ def model_card(model: Classifier, *, share: int = SHARE) -> dict[str, Any]:
     if isinstance(model, NeuralNet):
         weights = layer_weights(model, share // 2)
         return card | {"graph": neural_net_graph(model), "facts": _net_facts(model), "weights": weights}
+    if isinstance(model, TreeEnsemble):
+        return card | {"graph": tree_graph(model), "facts": _tree_facts(model)}
     card |= {"graph": bayes_net_graph(model), "facts": _network_facts(model), "levels": level_use(model)}
     tables, card["worths"], left_out = _tables(model, share - len(json.dumps(card)))
     # The table whose rows differ most is shown first; tables of border pixels carry no information.
@@ -76,6 +80,9 @@ def breakdown(model: Classifier) -> list[list[Any]]:
             ("sums", 0, cost.additions),
             ("products", 0, cost.multiplications),
         )
+    if isinstance(model, TreeEnsemble):
+        cost, tables = model_cost(model), 8 * table_bytes(model)
+        return _parts(("tests and values", tables, 0), ("trees", cost.bits - tables, cost.operations))
     return _net_parts(model) if isinstance(model, NeuralNet) else _network_parts(model)
 
 
@@ -149,4 +156,17 @@ def _net_facts(net: NeuralNet) -> list[list[str]]:
         ["layers", f"{len(net.layers):,}"],
         ["bits of a weight", ", ".join(map(str, bits))],
         ["largest sum", f"{math.log2(max(net.reach) + 1) + 1:.1f} bits"],
+    ]
+
+
+def _tree_facts(model: TreeEnsemble) -> list[list[str]]:
+    sizes = describe_trees(model)
+    return [
+        ["features in use", f"{sizes['used_features']:,} of {len(model.variables):,}"],
+        ["classes", f"{model.target.cardinality:,}"],
+        ["trees", f"{sizes['trees']:,}"],
+        ["leaves", f"{sizes['leaves']:,}"],
+        ["depth", f"{sizes['depth']:,}"],
+        ["different tests", f"{sizes['different_tests']:,}"],
+        ["values of leaves", f"{sizes['values']:,}"],
     ]

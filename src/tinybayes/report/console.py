@@ -14,7 +14,8 @@ from tinybayes.cost import model_cost
 from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import Evaluation, Explanation, is_decomposable, is_deterministic, is_smooth
-from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, Variable
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
+from tinybayes.report.trees import describe_trees, tree_nodes, tree_size
 
 CORE = "cortex-m0+"  # that programs are priced for where nobody says another one
 _PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
@@ -33,6 +34,8 @@ def describe(model: Classifier) -> dict[str, Any]:
     cost = model_cost(model).to_dict()
     if isinstance(model, NeuralNet):
         return {**describe_net(model), "cost": cost}
+    if isinstance(model, TreeEnsemble):
+        return {**describe_trees(model), "cost": cost}
     names = [node.name for node in model.nodes]
     return {"parents": {n: [names[p] for p in c.parents] for n, c in zip(names, model.cpds, strict=True)}, "cost": cost}
 
@@ -75,6 +78,8 @@ def model_card(model: Classifier, *, limit: int = 20) -> RenderableType:
         parts: list[RenderableType] = [_circuit_table(model)]
     elif isinstance(model, NeuralNet):
         parts = [_layers_table(model), "", _price_table(model)]
+    elif isinstance(model, TreeEnsemble):
+        parts = [_trees_table(model), "", decision_tree(model, limit=limit), "", _price_table(model)]
     else:
         parts = [structure_tree(model, limit=limit), "", _price_table(model)]
     return Group(variables_table(model, limit), "", *parts)
@@ -95,13 +100,16 @@ def _facts_table(title: str, facts: dict[str, str]) -> Table:
     return table
 
 
-def _price_table(model: BayesNet | NeuralNet) -> Table:
+def _price_table(model: BayesNet | NeuralNet | TreeEnsemble) -> Table:
     """List the memory of a model and the operations of a prediction."""
     cost = model_cost(model)
     facts = {"memory": f"{bytes_text(cost.bits)} ({cost.bits:,} bits)", "parameters": f"{cost.parameters:,}"}
     if isinstance(model, NeuralNet):
         facts["a prediction"] = f"{cost.multiplications:,} multiply-accumulates, {cost.additions:,} additions"
         facts["largest sum"] = f"{np.log2(max(model.reach) + 1) + 1:.1f} bits"
+    elif isinstance(model, TreeEnsemble):
+        facts["a prediction"] = f"{cost.comparisons:,} comparisons, {cost.additions:,} additions"
+        facts["largest sum"] = f"{np.log2(model.reach + 1) + 1:.1f} bits"
     else:
         facts["parameters"] += f" in {', '.join(sorted({str(cpd.format) for cpd in model.cpds}))}"
         facts["a prediction"] = f"{cost.additions:,} additions, {cost.lookups:,} look-ups"
@@ -151,6 +159,44 @@ def _layers_table(net: NeuralNet) -> Table:
         sizes = (f"{layer['units']:,}", f"{layer['weights']:,}", str(layer["bits"]))
         table.add_row(layer["kind"], inputs, *sizes, layer["activation"])
     return table
+
+
+def _trees_table(model: TreeEnsemble) -> Table:
+    sizes = describe_trees(model)
+    adds = {
+        "votes": "a vote for a class",
+        "all classes": "a number for each class",
+        "one class": "a number for a class",
+    }
+    sets = f", {sizes['tests_of_sets']:,} of them of sets" if sizes["tests_of_sets"] else ""
+    return _facts_table(
+        "Trees",
+        {
+            "trees": f"{sizes['trees']:,}" + (", the same test in all nodes of a level" if sizes["symmetric"] else ""),
+            "leaves": f"{sizes['leaves']:,}, each adds {adds[sizes['adds']]}",
+            "depth": f"{sizes['depth']:,}",
+            "tests": f"{sizes['tests']:,}, {sizes['different_tests']:,} different{sets}",
+            "values of leaves": f"{sizes['values']:,}",
+            "features in use": f"{sizes['used_features']:,} of {len(model.variables):,}",
+            "missing values": "go left, to the answer yes" if sizes["missing"] == "left" else "go to learned sides",
+        },
+    )
+
+
+def decision_tree(model: TreeEnsemble, tree: int = 0, *, limit: int = 20) -> Tree:
+    """Draw one of the trees, up to about `limit` nodes; of two branches the first is that of the answer yes."""
+    count = model.trees.count
+    drawn = Tree("Decision tree" if count == 1 else f"Tree {tree + 1:,} of {count:,}", highlight=False)
+    below: list[Tree] = []
+    for node in tree_nodes(model, tree, limit):
+        text = f"[bold]{escape(node.text)}[/bold]" if node.is_leaf else escape(node.text)
+        branch = (below[node.parent] if node.parent >= 0 else drawn).add(text)
+        below.append(branch)
+        if node.is_cut:
+            branch.add("[dim]...[/dim]")
+    if (size := tree_size(model, tree)) > len(below):
+        drawn.add(f"[dim]... and {size - len(below):,} more nodes[/dim]")
+    return drawn
 
 
 def structure_tree(net: BayesNet, *, limit: int = 20) -> Tree:

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from tinybayes.model import BayesNet, Circuit, NeuralNet
+from tinybayes.model import BayesNet, Circuit, NeuralNet, TreeEnsemble
 from tinybayes.model.circuit import INDICATOR, PARAMETER, SUM
 from tinybayes.report.layout import CHARACTER, GAP, HIGH, LONGEST, ROW, Layout, layout
+from tinybayes.report.trees import tree_nodes, tree_size
 
 CIRCUIT_NODES = 120  # of a circuit that are drawn, from the root down
 FAN = 5  # children of a node that are drawn
@@ -101,6 +102,21 @@ def neural_net_graph(net: NeuralNet) -> dict[str, Any]:
     drawing = layout([[], *([i] for i in range(len(labels) - 1))], labels)
     kinds = ["feature", "feature", *["layer"] * (len(net.layers) - 1), "class"]
     return _graph(drawing, labels, kinds, [[i, i + 1] for i in range(len(labels) - 1)])
+
+
+def tree_graph(model: TreeEnsemble, tree: int = 0) -> dict[str, Any]:
+    """Draw one of the trees; of two children the upper one is that of the answer yes."""
+    nodes = tree_nodes(model, tree)
+    labels = [node.short(LONGEST) for node in nodes]
+    parents = [[node.parent] if node.parent >= 0 else [] for node in nodes]
+    kinds = ["leaf" if node.is_leaf else "feature" for node in nodes]
+    edges = [[node.parent, i] for i, node in enumerate(nodes) if node.parent >= 0]
+    graph = _graph(layout(parents, labels), labels, kinds, edges)
+    graph |= {"cut": [i for i, node in enumerate(nodes) if node.is_cut], "titles": [node.text for node in nodes]}
+    notes = [f"The first of {model.trees.count:,} trees."] if model.trees.count > 1 and tree == 0 else []
+    if (size := tree_size(model, tree)) > len(nodes):
+        notes.append(f"Of {size:,} nodes {len(nodes):,} near the root are drawn.")
+    return graph | ({"note": " ".join(notes)} if notes else {})
 
 
 def _graph(drawing: Layout, labels: list[str], kinds: list[str], edges: list[list[int]]) -> dict[str, Any]:

@@ -20,11 +20,12 @@ from tinybayes.deploy import read_classifier
 from tinybayes.files import atomic_path
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
-from tinybayes.model import BayesNet, Circuit, Classifier, Dataset
+from tinybayes.model import BayesNet, Circuit, Classifier, Dataset, TreeEnsemble
 from tinybayes.report.cards import SHARE, model_card
 from tinybayes.report.console import CORE, program_figures
 from tinybayes.report.finite import finite
 from tinybayes.report.front import checked_front, model_path, read_front
+from tinybayes.report.trees import family_of
 from tinybayes.search.titles import TITLES
 
 LIMIT = 5_900_000  # bytes of a page
@@ -129,6 +130,8 @@ def model_report(
 def _family(model: Classifier) -> str:
     if isinstance(model, Circuit):
         return "circuit"
+    if isinstance(model, TreeEnsemble):
+        return family_of(model)
     if not isinstance(model, BayesNet):
         return "conv" if model.layers[0].convolution else "dense"
     target = len(model.variables)

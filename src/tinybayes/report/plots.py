@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinybayes.deploy import read_network
+from tinybayes.deploy import load, read_network
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
-from tinybayes.model import BayesNet
+from tinybayes.model import BayesNet, TreeEnsemble
 from tinybayes.report.front import model_path, read_front
 from tinybayes.report.layout import layout
+from tinybayes.report.trees import tree_nodes
 from tinybayes.search.titles import TITLES
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ LOOKS = {
     "circuit": ("#000000", "*"),
     "tree": ("#8b939e", "v"),
     "forest": ("#f0e442", "h"),
+    "boosted": ("#8a5a2b", "p"),
 }
+NETWORKS = ("naive", "tan", "subset", "tied")
+TREES = ("tree", "forest", "boosted")
 STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -52,6 +56,7 @@ def plot(
     *,
     model: str | None = None,
     variables: Sequence[str] = (),
+    tree: int = 1,
     width: float = WIDTH,
 ) -> Path:
     """Draw a figure into a file.
@@ -59,16 +64,19 @@ def plot(
     Parameters
     ----------
     source
-        The directory of a search; for structures and tables also a file of a network.
+        The directory of a search; for structures also a file of a network or of trees, for tables of a network.
     name
         ``"front"`` (error over flash, instructions as area; over parameters where programs are not priced),
-        ``"bits"`` (error over bits of a parameter), ``"structure"`` or ``"cpt"`` (tables as heat maps).
+        ``"bits"`` (error over bits of a parameter), ``"structure"`` (the graph of a network, or a decision tree) or
+        ``"cpt"`` (tables as heat maps).
     output
         The file; its suffix is .svg, .pdf or .png.
     model
-        The id of the model to draw; by default the one that the search chose, or its best network.
+        The id of the model to draw; by default the one that the search chose if it can be drawn, or the best that can.
     variables
         Whose tables to draw; by default the first nine features.
+    tree
+        The number of the tree to draw, of models that have several.
     width
         Of the figure in inches.
     """
@@ -86,9 +94,10 @@ def plot(
                 raise error("models with an error on validation rows", "none", where=str(path))
             figure = FIGURES[name](models, width)
         elif name == "structure":
-            figure = draw_structure(_network(path, model), width)
+            shown = _structured(path, model)
+            figure = draw_structure(shown, width) if isinstance(shown, BayesNet) else draw_tree(shown, tree - 1, width)
         else:
-            figure = draw_tables(_network(path, model), width, variables)
+            figure = draw_tables(read_network(_file(path, model, NETWORKS)), width, variables)
         kind = output.suffix[1:].lower()
         nothing = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[kind]
         drawn = BytesIO()  # Matplotlib raises all sorts of errors where the disk is full
@@ -108,22 +117,28 @@ def _matplotlib() -> AbstractContextManager[None]:
     return matplotlib.rc_context(STYLE)
 
 
-def _network(path: Path, wanted: str | None) -> BayesNet:
-    """Read the network to draw: a file, or a model of a search."""
+def _structured(path: Path, wanted: str | None) -> BayesNet | TreeEnsemble:
+    """Read the network or the trees to draw: a file, or a model of a search."""
+    file = _file(path, wanted, (*NETWORKS, *TREES))
+    model = load(file)
+    return model if isinstance(model, TreeEnsemble) else read_network(file)
+
+
+def _file(path: Path, wanted: str | None, families: tuple[str, ...]) -> Path:
+    """Find the file of a model to draw, by default the best one of these families."""
     if not path.is_dir():
-        return read_network(path)
+        return path
     front = read_front(path)
     known = {m["id"]: m for m in front["models"] if m["file"] is not None}
-    families = ("naive", "tan", "subset", "tied")
     if wanted is None:
-        nets = [m for m in known.values() if m["family"] in families and m["validation_error"] is not None]
-        best = min(nets, key=lambda m: m["validation_error"], default=None)
+        models = [m for m in known.values() if m["family"] in families and m["validation_error"] is not None]
+        best = min(models, key=lambda m: m["validation_error"], default=None)
         chosen = known.get(front["chosen"] or "")
         wanted = front["chosen"] if chosen and chosen["family"] in families else best["id"] if best else None
     if wanted is None or wanted not in known:
         names = ", ".join(list(known)[:12])
         raise error(f"the id of a saved model: {names}", repr(wanted), where="model")
-    return read_network(model_path(path, known[wanted]["file"]))
+    return model_path(path, known[wanted]["file"])
 
 
 def _axes(width: float, height: float) -> tuple["Figure", Any]:
@@ -199,6 +214,29 @@ def draw_structure(net: BayesNet, width: float) -> "Figure":
         axes.text(x + 9, y - 7, _text(short), fontsize=size, va="bottom", zorder=4)
     axes.set_xlim(-12, max(drawing.width, 60))
     axes.set_ylim(drawing.height, -26)
+    axes.axis("off")
+    return figure
+
+
+def draw_tree(model: TreeEnsemble, tree: int, width: float) -> "Figure":
+    """Draw the upper part of a decision tree from left to right; of two branches the upper one is that of yes."""
+    nodes = tree_nodes(model, tree)
+    names = [node.short(24) for node in nodes]
+    drawing = layout([[node.parent] if node.parent >= 0 else [] for node in nodes], names, aspect=1.3)
+    figure, axes = _axes(width, float(np.clip(width * drawing.height / max(drawing.width, 1), 1, 3 * width)))
+    size = min(7.0, 72 * width / max(drawing.width, 1) * 9)
+    for x, y, node in zip(drawing.x, drawing.y, nodes, strict=True):
+        if node.parent >= 0:
+            ends = [drawing.x[node.parent], x], [drawing.y[node.parent], y]
+            axes.plot(*ends, color="0.55", linewidth=0.1 * size, zorder=1)
+    face = ["#e69f00" if node.is_leaf else "white" if node.is_cut else "#0072b2" for node in nodes]
+    edge = ["#e69f00" if node.is_leaf else "#0072b2" for node in nodes]
+    axes.scatter(drawing.x, drawing.y, s=size**2 / 2, c=face, edgecolor=edge, linewidth=0.12 * size, zorder=3)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.1 * size}  # lines do not cross the text
+    for x, y, name in zip(drawing.x, drawing.y, names, strict=True):
+        axes.text(x + 10, y, _text(name), fontsize=size, va="center", zorder=2, bbox=behind)
+    axes.set_xlim(-12, max(drawing.width, 60))
+    axes.set_ylim(drawing.height, -13)
     axes.axis("off")
     return figure
 

@@ -9,7 +9,7 @@ import numpy as np
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
-from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble
 from tinybayes.report.cards import nodes_of
 from tinybayes.report.finite import finite
 
@@ -38,8 +38,8 @@ def questions(model: Classifier) -> dict[str, Any]:
     return {
         "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
         "target": None if model.target is None else len(model.variables),
-        "explains": isinstance(model, BayesNet) and model.target is not None,
-        "posteriors": not isinstance(model, NeuralNet),
+        "explains": isinstance(model, BayesNet | TreeEnsemble) and model.target is not None,
+        "posteriors": not isinstance(model, NeuralNet | TreeEnsemble),
     }
 
 
@@ -79,7 +79,7 @@ def _decision(model: Classifier, row: np.ndarray, against: int | None, classes: 
     if not (scores > -math.inf).any():
         return {"classes": None, "note": "This cannot happen under the model: its probability is zero."}
     decision: dict[str, Any] = {"classes": np.exp(normalize_scores(scores))[0].tolist()}
-    if isinstance(model, BayesNet) and model.target.cardinality > 1:
+    if isinstance(model, BayesNet | TreeEnsemble) and model.target.cardinality > 1:
         states = model.target.states
         other = None if against is None or against == int(scores[0].argmax()) else states[against]
         told = explain(model, row, against=other)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tinybayes.deploy import read_classifier
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
-from tinybayes.model import Circuit, Classifier, NeuralNet
+from tinybayes.model import Circuit, Classifier, NeuralNet, TreeEnsemble
 from tinybayes.report.cards import model_card
 from tinybayes.report.finite import finite
 from tinybayes.report.front import FRONT, checked_front, model_path, read_front
@@ -96,7 +96,8 @@ class Source:
 
         def compiled(_: Path) -> Circuit | None:
             with suppress(TinybayesError):
-                return None if isinstance(model, NeuralNet) else compile_circuit(model, max_edges=MAX_EDGES)
+                if not isinstance(model, NeuralNet | TreeEnsemble):
+                    return compile_circuit(model, max_edges=MAX_EDGES)
             return None
 
         return self._keep("circuit", key, compiled)

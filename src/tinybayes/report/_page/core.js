@@ -7,12 +7,14 @@ const Tinybayes = {};
     "naive": ["#0072b2", "circle"], "tan": ["#d55e00", "square"], "subset": ["#e69f00", "diamond"],
     "tied": ["#cc79a7", "triangle-up"], "dense": ["#009e73", "cross"], "conv": ["#56b4e9", "x"],
     "circuit": ["text", "star"], "tree": ["#8b939e", "triangle-down"], "forest": ["#f0e442", "hexagon"],
+    "boosted": ["#8a5a2b", "pentagon"],
   };
   const SHAPES = {
     "circle": "M12 8a4 4 0 1 1-8 0a4 4 0 1 1 8 0z", "square": "M4 4h8v8h-8z", "diamond": "M8 2.5l5.5 5.5l-5.5 5.5l-5.5-5.5z",
     "triangle-up": "M8 3l5.5 9.5h-11z", "triangle-down": "M8 13l5.5-9.5h-11z", "hexagon": "M5 3h6l3 5l-3 5h-6l-3-5z",
     "cross": "M6 2.5h4v3.5h3.5v4h-3.5v3.5h-4v-3.5h-3.5v-4h3.5z",
     "x": "M4.5 2l3.5 3.5l3.5-3.5l2.5 2.5l-3.5 3.5l3.5 3.5l-2.5 2.5l-3.5-3.5l-3.5 3.5l-2.5-2.5l3.5-3.5l-3.5-3.5z",
+    "pentagon": "M8 2l6 4.4l-2.3 7.1h-7.4l-2.3-7.1z",
     "star": "M8 1.5l2 4.6l5 .4l-3.8 3.3l1.2 4.9l-4.4-2.6l-4.4 2.6l1.2-4.9l-3.8-3.3l5-.4z",
   };
   const SVG = "http://www.w3.org/2000/svg";

@@ -30,7 +30,7 @@
       const box = kind === "class" || kind === "layer";
       const mark = box ? T.draw("rect", {x: x - 8, y: y - 8, width: 16, height: 16, rx: 4}) : T.draw("circle", {cx: x, cy: y, r: RADIUS});
       const text = T.draw("text", {x: x + 11, y: y + 4}, T.cut(label, LONGEST));
-      const group = T.draw("g", {class: `node ${kind}${cut.has(node) ? " cut" : ""}`}, T.draw("title", {}, label), mark, text);
+      const group = T.draw("g", {class: `node ${kind}${cut.has(node) ? " cut" : ""}`}, T.draw("title", {}, graph.titles ? graph.titles[node] : label), mark, text);
       group.addEventListener("click", () => { choose(node); if (more.click) more.click(node); });
       return group;
     }
@@ -109,7 +109,7 @@
       let matches = [], here = 0;
       search.addEventListener("input", () => {
         const word = search.value.toLowerCase();
-        matches = word ? graph.labels.flatMap((label, i) => label.toLowerCase().includes(word) ? [i] : []) : [];
+        matches = word ? (graph.titles || graph.labels).flatMap((label, i) => label.toLowerCase().includes(word) ? [i] : []) : [];
         nodes.forEach((element) => element.classList.remove("match"));
         matches.forEach((i) => nodes[i].classList.add("match"));
         frame.classList.toggle("searching", Boolean(word));

@@ -89,11 +89,12 @@
   }
 
   function inside(panels, card) {
-    const titles = {network: "Structure", circuit: "The circuit, from its root", net: "Layers"};
+    const titles = {network: "Structure", circuit: "The circuit, from its root", net: "Layers", trees: "A decision tree, from its root"};
     const keys = {
       network: "A line leads from a parent to its child. Blue features depend on the class, hollow ones do not.",
       circuit: "Green nodes are sums, blue ones products, orange ones indicators, pink ones parameters; a dashed rim means that more hangs below.",
       net: "All arithmetic is integer arithmetic.",
+      trees: "Blue nodes are tests: the upper branch is that of the answer yes. Orange ones are leaves; a dashed rim means that more hangs below.",
     };
     const box = panel(panels, titles[card.kind], "structure", true);
     const tables = card.tables && card.tables.length ? tablePanel(panels, card) : null;
