@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "compress": "quantize tie",
     "data": "Discretization open_dataset read_dataset",
-    "deploy": "load save",
+    "deploy": "from_sklearn load save",
     "deploy.export": "export",
     "deploy.price": "model_cost",
     "errors": "TinybayesError",

@@ -16,6 +16,7 @@ from tinybayes.data import Discretization as Discretization
 from tinybayes.data import named
 from tinybayes.data import open_dataset as open_dataset
 from tinybayes.data import read_dataset as read_dataset
+from tinybayes.deploy import from_sklearn as from_sklearn
 from tinybayes.deploy import load as load
 from tinybayes.deploy import save as save
 from tinybayes.deploy.export import export as export

@@ -8,9 +8,11 @@ then cancel instead of adding up. The scores to keep to are those of the given t
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from tinybayes._kernels.tree_scores import find_leaves, round_leaves
 from tinybayes.compress.levels import optimal_levels
+from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.errors import error
 from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
@@ -20,7 +22,9 @@ PASSES = 3
 POINTS = 20_000  # distinct numbers that levels are fitted to, at most
 
 
-def tie_leaves(model: TreeEnsemble, levels: int, data: Dataset, *, passes: int = PASSES) -> TreeEnsemble:
+def tie_leaves(
+    model: TreeEnsemble, levels: int, data: Dataset | pd.DataFrame | np.ndarray, *, passes: int = PASSES
+) -> TreeEnsemble:
     """Round the leaves of boosted trees to so many levels, chosen for the rows of a table.
 
     Parameters
@@ -30,7 +34,8 @@ def tie_leaves(model: TreeEnsemble, levels: int, data: Dataset, *, passes: int =
     levels
         Different values of all leaves together, at most.
     data
-        Rows that the scores are kept for, in the encoding of the model; the classes are not used.
+        Rows that the scores are kept for: raw values, in a frame or a matrix, or codes in the encoding of the model as
+        a `Dataset`. The classes are not used.
     passes
         How often all leaves are rounded again, with levels fitted to what the leaves should hold.
     """
@@ -38,6 +43,10 @@ def tie_leaves(model: TreeEnsemble, levels: int, data: Dataset, *, passes: int =
         raise error("trees with one value in a leaf", f"{model.values.shape[1]}", where="levels of leaves")
     if levels < 1:
         raise error("at least one level", levels, where="levels")
+    if isinstance(data, pd.DataFrame):
+        data = Dataset(model.variables, None, encode_frame(data, model.variables))
+    elif isinstance(data, np.ndarray):
+        data = Dataset(model.variables, None, encode_matrix(data, model.variables))
     trees, leaf = model.trees, model.trees.is_leaf
     scores = tree_scores(model, data.X)
     share = np.exp(normalize_scores(scores * model.scale))

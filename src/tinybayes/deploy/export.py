@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from tinybayes.deploy.imports.scikit_learn import as_model
 from tinybayes.deploy.programs.arduino import to_arduino
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.cpp import to_cpp
@@ -32,7 +33,7 @@ TARGETS: dict[str, Callable[..., Files]] = {
 
 
 def export(
-    model: Classifier,
+    model: Classifier | Any,
     to: str = "c",
     *,
     output: str | os.PathLike[str] | None = None,
@@ -48,7 +49,8 @@ def export(
     Parameters
     ----------
     model
-        A classifier or a neural net; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit.
+        A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit. A
+        fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
     to
         The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"`` or
         ``"verilog-pipelined"``.
@@ -82,7 +84,7 @@ def export(
     _check_options(to, options)
     if raw is not None:
         options["raw"] = raw
-    files = dict(TARGETS[to](model, name=name, note=note, **options))
+    files = dict(TARGETS[to](as_model(model), name=name, note=note, **options))
     if output is not None:
         write_files(files, output)
     return files

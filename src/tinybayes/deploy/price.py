@@ -7,7 +7,7 @@ to measured programs (`benchmarks/price.py`); docs/price.md states the errors.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tinybayes.cost import model_cost as parameter_cost
 from tinybayes.deploy._price.circuits import count_circuit
 from tinybayes.deploy._price.coefficients import COEFFICIENTS
 from tinybayes.deploy._price.counts import ROWS, Counts, count_program
+from tinybayes.deploy.imports.scikit_learn import as_model
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import error
@@ -62,10 +63,10 @@ class ProgramCost:
 
 
 @overload
-def model_cost(model: Classifier) -> Cost: ...
+def model_cost(model: Classifier | Any) -> Cost: ...
 @overload
 def model_cost(
-    model: Classifier,
+    model: Classifier | Any,
     core: str,
     *,
     clock: float | None = None,
@@ -73,7 +74,7 @@ def model_cost(
     gaps: bool = True,
 ) -> ProgramCost: ...
 def model_cost(
-    model: Classifier,
+    model: Classifier | Any,
     core: str | None = None,
     *,
     clock: float | None = None,
@@ -85,7 +86,7 @@ def model_cost(
     Parameters
     ----------
     model
-        The model.
+        The model; a fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
     core
         None for the price of the papers: bits of the parameters and operations of a prediction. The name of a core,
         such as ``"cortex-m0+"``, for the program from raw values to a label; see `program_cost`.
@@ -102,6 +103,7 @@ def model_cost(
     >>> tb.model_cost(net).bytes < tb.model_cost(net, "cortex-m0+").flash
     True
     """
+    model = as_model(model)
     if core is None:
         return parameter_cost(model)
     return program_cost(model, core, clock=clock, raw=raw, gaps=gaps)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tinybayes.deploy.files.ac import read_ac, write_ac
 from tinybayes.deploy.files.bif import read_bif, write_bif
@@ -10,11 +11,15 @@ from tinybayes.deploy.files.fields import JSON
 from tinybayes.deploy.files.native import Model, read_native, write_native
 from tinybayes.deploy.files.uai import read_uai, write_uai
 from tinybayes.deploy.files.xmlbif import read_xmlbif, write_xmlbif
+from tinybayes.deploy.imports.lightgbm import read_lightgbm
+from tinybayes.deploy.imports.scikit_learn import as_model
+from tinybayes.deploy.imports.xgboost import read_xgboost
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
 from tinybayes.model import BayesNet, Circuit, Classifier, LogLinear, NeuralNet, TreeEnsemble
 
 PathLike = str | os.PathLike[str]
+IMPORTS: dict[str, Callable[..., Model]] = {".txt": read_lightgbm, ".json": read_xgboost}  # read, but not written
 FORMATS: dict[str, tuple[Callable[..., Model], Callable[..., None]]] = {
     ".tb": (read_native, write_native),
     ".bif": (read_bif, write_bif),
@@ -33,23 +38,28 @@ def load(path: PathLike) -> Model:
     ----------
     path
         ``.tb``, the native format, holds models of every kind. ``.bif``, ``.xmlbif``, ``.xml``, ``.bifxml`` and
-        ``.uai`` hold Bayesian networks, ``.ac`` circuits; these are text and may be compressed (``.bif.gz``).
+        ``.uai`` hold Bayesian networks, ``.ac`` circuits; these are text and may be compressed (``.bif.gz``). A
+        ``.txt`` is a text model of LightGBM, a ``.json`` a model of XGBoost: their trees are read as a `TreeEnsemble`.
 
     Raises
     ------
     FileError
         Names the place in the file when it is not a sound model file.
     """
-    return FORMATS[_suffix(path)][0](path)
+    suffix = _suffix(path)
+    return IMPORTS[suffix](path) if suffix in IMPORTS else FORMATS[suffix][0](path)
 
 
-def save(model: Model, path: PathLike, *, metadata: dict[str, JSON] | None = None, normalize: bool = False) -> None:
+def save(
+    model: Model | Any, path: PathLike, *, metadata: dict[str, JSON] | None = None, normalize: bool = False
+) -> None:
     """Write a model; the suffix of the file selects the format, as for `load`.
 
     Parameters
     ----------
     model
-        The model. For ``.ac`` a network is compiled; a circuit cannot be written as a network.
+        The model, or a fitted tree model of scikit-learn (see `from_sklearn`). For ``.ac`` a network is compiled; a
+        circuit cannot be written as a network.
     path
         The file. It is replaced only when the new one is complete. The same model and metadata always give the same
         bytes.
@@ -60,6 +70,9 @@ def save(model: Model, path: PathLike, *, metadata: dict[str, JSON] | None = Non
         keeps every model as it is.
     """
     suffix, where = _suffix(path), str(path)
+    model = as_model(model)
+    if suffix in IMPORTS:
+        raise error(f"a model file ({', '.join(FORMATS)})", suffix, where=where, remedy="write it as .tb")
     if suffix == ".tb":
         write_native(model, path, metadata=metadata)
     elif metadata is not None:
@@ -123,7 +136,7 @@ def _name(model: NeuralNet | TreeEnsemble) -> str:
 def _suffix(path: PathLike) -> str:
     name = Path(path).name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix not in FORMATS or (suffix == ".tb" and name.endswith(".gz")):
-        known = ", ".join(FORMATS)
+    if suffix not in FORMATS | IMPORTS or (suffix == ".tb" and name.endswith(".gz")):
+        known = ", ".join(FORMATS | IMPORTS)
         raise error(f"a model file ({known}; text also with .gz)", name, where=str(path), kind=FileError)
     return suffix

@@ -1,0 +1,1 @@
+"""Trees of other libraries: scikit-learn's estimators, and the model files of LightGBM and XGBoost."""

@@ -1,0 +1,173 @@
+"""Model files of LightGBM and XGBoost: the scores of the libraries, and damaged files."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinybayes import export, load, model_cost, predict_codes, save
+from tinybayes.compress.trees import tie_leaves
+from tinybayes.data.encode import encode_frame
+from tinybayes.deploy.imports.lightgbm import read_lightgbm
+from tinybayes.deploy.imports.xgboost import read_xgboost
+from tinybayes.errors import FileError, TinybayesError
+from tinybayes.infer import class_scores
+from tinybayes.model import Categories, TreeEnsemble
+
+MODELS = Path(__file__).parent / "models"
+FILES = sorted(path for path in MODELS.iterdir() if path.suffix in (".txt", ".json") and ".rows" not in path.name)
+
+
+def rows_of(path):
+    content = json.loads((MODELS / f"{path.stem}.rows.json").read_text())
+    return pd.DataFrame(content["columns"]), np.array(content["scores"])
+
+
+def raw_scores(model, frame):
+    scores = class_scores(model, encode_frame(frame, model.variables))
+    return scores, scores[:, 1] - scores[:, 0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scores_are_those_of_the_library(path):
+    model, (frame, wanted) = load(path), rows_of(path)
+    frame = frame.rename(columns=dict(zip(frame.columns, [v.name for v in model.variables], strict=True)))
+    scores, odds = raw_scores(model, frame)
+    error = model.scale * (model.trees.count + 1)
+    np.testing.assert_allclose(odds if wanted.ndim == 1 else scores, wanted, atol=error)
+    assert error < 1e-3
+    label = (wanted > 0).astype(int) if wanted.ndim == 1 else wanted.argmax(axis=1)
+    assert (predict_codes(model, encode_frame(frame, model.variables)) == label).mean() > 0.97
+
+
+def test_categories_are_texts_or_numbers():
+    for library in ("lightgbm", "xgboost"):
+        suffix = ".txt" if library == "lightgbm" else ".json"
+        by_name = {v.name: v for v in load(MODELS / f"{library}_text{suffix}").variables}
+        assert by_name["colour"].states == ("blue", "green", "grey", "red")
+        model = load(MODELS / f"{library}_categories{suffix}")
+        numbers = next(v for v in model.variables if v.name == "c")
+        assert isinstance(numbers.encoding, Categories)
+        assert numbers.states == tuple(range(40))
+        assert model.trees.is_set.any()
+
+
+def test_few_bits_and_few_values():
+    path = MODELS / "lightgbm_binary.txt"
+    frame, wanted = rows_of(path)
+    coarse = read_lightgbm(path, bits=6)
+    assert np.abs(coarse.values).max() == 31
+    np.testing.assert_allclose(raw_scores(coarse, frame)[1], wanted, atol=0.5 * coarse.scale * (coarse.trees.count + 1))
+    assert np.abs(read_xgboost(MODELS / "xgboost_binary.json", bits=8).values).max() == 127
+    model = load(path)
+    codes = encode_frame(frame, model.variables)
+    tied = tie_leaves(model, 4, frame)
+    assert len(tied.values) <= 4
+    assert (predict_codes(tied, codes) == predict_codes(model, codes)).mean() > 0.9
+    assert model_cost(tied).bytes < model_cost(model).bytes
+    with pytest.raises(TinybayesError, match="bits"):
+        read_lightgbm(path, bits=1)
+
+
+def test_files_are_read_only_and_saved_as_native_ones(tmp_path):
+    model = load(MODELS / "xgboost_multiclass.json")
+    assert isinstance(model, TreeEnsemble)
+    save(model, tmp_path / "trees.tb")
+    codes = encode_frame(rows_of(MODELS / "xgboost_multiclass.json")[0], model.variables)
+    np.testing.assert_array_equal(class_scores(load(tmp_path / "trees.tb"), codes), class_scores(model, codes))
+    for name in ("trees.json", "trees.txt"):
+        with pytest.raises(TinybayesError, match=r"\.tb"):
+            save(model, tmp_path / name)
+    assert "model.c" in export(model)
+
+
+def edited(tmp_path, name, old, new, count=1):
+    text = (MODELS / name).read_text()
+    assert re.search(old, text, re.DOTALL)
+    path = tmp_path / name
+    path.write_text(re.sub(old, new, text, count=count, flags=re.DOTALL))
+    return path
+
+
+LIGHTGBM_DAMAGE = [
+    (r"version=v4", "nothing", "text model of LightGBM"),
+    (r"end of trees.*", "", "text model of LightGBM"),
+    (r"objective=[^\n]*", "objective=regression", "classifier"),
+    (r"objective=[^\n]*", "", "objective"),
+    (r"sigmoid:1", "sigmoid:x", "a number"),
+    (r"num_tree_per_iteration=1", "num_tree_per_iteration=0", "1 to"),
+    (r"max_feature_idx=3", "max_feature_idx=7", "8 names"),
+    (r"num_leaves=6", "num_leaves=5", "decision_type"),
+    (r"num_leaves=6", "num_leaves=999999999", "num_leaves"),
+    (r"left_child=\d+", "left_child=77", "children among"),
+    (r"left_child=\d+", "left_child=0", "below"),
+    (r"left_child=\S+ [^\n]*", "left_child=0 0 0 0 0", "below"),
+    (r"left_child=\d+", "left_child=x", "integers"),
+    (r"split_feature=\d+", "split_feature=9", "features below"),
+    (r"threshold=\S+", "threshold=nan", "numbers"),
+    (r"leaf_value=\S+", "leaf_value=inf", "numbers"),
+    (r"is_linear=0", "is_linear=1", "linear"),
+    (r"decision_type=\S+", "decision_type=4", "zero"),
+    (r"cat_threshold=\S+", "cat_threshold=-4", "categories"),
+    (r"cat_threshold=\S+", "cat_threshold=99999999999", "categories"),
+    (r"cat_boundaries=0 2", "cat_boundaries=0 90000", "categories|90000"),
+    (r"cat_boundaries=0 2", "cat_boundaries=2 0", "boundaries"),
+    (r"num_cat=1", "num_cat=0", "sets"),
+    (r"decision_type=(\S+ \S+) 9", r"decision_type=\1 8", "threshold"),
+    (r"pandas_categorical:null", "pandas_categorical:[", "JSON"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), LIGHTGBM_DAMAGE)
+def test_damaged_files_of_lightgbm(tmp_path, old, new, message):
+    with pytest.raises(FileError, match=message):
+        load(edited(tmp_path, "lightgbm_categories.txt", old, new))
+
+
+XGBOOST_DAMAGE = [
+    (r'"learner"', '"other"', "learner"),
+    (r'"name":"binary:logistic"', '"name":"reg:squarederror"', "classifier"),
+    (r'"num_class":"0"', '"num_class":"3"', "classes"),
+    (r'"num_class":"0"', '"num_class":"x"', "integer"),
+    (r'"num_feature":"4","num_target"', '"num_feature":"5","num_target"', "5 names"),
+    (r'"base_score":"[^"]*"', '"base_score":"[2]"', "probability"),
+    (r'"base_score":"[^"]*"', '"base_score":"[0.5,0.5]"', "1 numbers"),
+    (r'"base_score":"[^"]*"', '"base_score":"x"', "numbers"),
+    (r'"name":"gbtree"', '"name":"gblinear"', "gbtree"),
+    (r'"tree_info":\[0', '"tree_info":[5', "class"),
+    (r'"left_children":\[1,', '"left_children":[99,', "children among"),
+    (r'"left_children":\[1,', '"left_children":[0,', "below"),
+    (r'"left_children":\[1,', '"left_children":[', "as many entries"),
+    (r'"left_children":\[1,', '"left_children":[1.5,', "left_children"),
+    (r'"right_children":\[\d+,', '"right_children":[-1,', "children among"),
+    (r'"split_indices":\[\d+,', '"split_indices":[99,', "features below"),
+    (r'"split_conditions":\[[^,]*,', '"split_conditions":[1e999,', "JSON"),
+    (r'"size_leaf_vector":"1"', '"size_leaf_vector":"3"', "one value"),
+    (r'"categories":\[0', '"categories":[99999999', "categories below"),
+    (r'"categories_nodes":\[\d+', '"categories_nodes":[14', "a set for each"),
+    (r'"split_type":\[0,', '"split_type":[1,', "a set for each"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), XGBOOST_DAMAGE)
+def test_damaged_files_of_xgboost(tmp_path, old, new, message):
+    with pytest.raises(FileError, match=message):
+        load(edited(tmp_path, "xgboost_categories.json", old, new))
+
+
+@given(st.sampled_from(FILES), st.integers(0, 10**6), st.text("0123456789-.,=[]{}\n aeE", max_size=6))
+def test_hostile_files_raise_file_errors(tmp_path_factory, path, at, change):
+    text = path.read_text()
+    at %= len(text)
+    hostile = tmp_path_factory.mktemp("hostile") / path.name
+    hostile.write_text(text[:at] + change + text[at + max(1, len(change)) :])
+    try:
+        model = load(hostile)
+    except FileError:
+        return
+    assert isinstance(model, TreeEnsemble)
