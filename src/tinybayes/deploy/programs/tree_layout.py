@@ -168,7 +168,7 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 def renumbered(tree: Tree, test: dict[int, int], row: dict[int, int] | None = None) -> Tree:
     """Give other numbers to tests and, if any are given, to the rows of leaves; tests between equal leaves vanish."""
-    order = list(_before(tree))
+    order = list(all_nodes(tree))
     made: dict[int, Tree] = {}
     for node in reversed(order):  # children first
         if isinstance(node, Leaf):
@@ -180,7 +180,7 @@ def renumbered(tree: Tree, test: dict[int, int], row: dict[int, int] | None = No
     return made[id(tree)]
 
 
-def _before(tree: Tree) -> Iterator[Tree]:
+def all_nodes(tree: Tree) -> Iterator[Tree]:
     """Yield all nodes, each one before those below it."""
     waiting: list[Tree] = [tree]
     while waiting:

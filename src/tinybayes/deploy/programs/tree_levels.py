@@ -146,7 +146,7 @@ class Levels:
         """The type and the name of what trees read: answers, converted features, or the row."""
         if self.first_answers:
             return "uint8_t", "answer"
-        return (self.questions.element, "at") if self.questions.converted else (self.plan.row, self.plan.row_name)
+        return self.questions.row
 
     @property
     def pointer(self) -> str:

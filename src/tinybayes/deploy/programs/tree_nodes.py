@@ -1,8 +1,10 @@
 """Decision trees as a stream of numbers that a loop follows: little code, and a few bytes for a node.
 
 The left branch of a node lies behind it. A node is the number of its test, and how many numbers its left branch takes;
-a leaf is a number above those of all tests. A tree begins with its size, unless it is the only one; the trees of a
-class end with a zero.
+a leaf is a number above those of all tests. Where few nodes share a test, a node is the number of its feature and the
+bytes of its cut instead. A tree begins with its size, unless it is the only one; the trees of a class end with a zero.
+
+Numbers are bytes wherever there are at most 256. A length of more than a byte is `LONG` and two bytes.
 """
 
 from dataclasses import dataclass
@@ -11,25 +13,23 @@ from functools import cached_property
 import numpy as np
 
 from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow
-from tinybayes.deploy.programs.tree_layout import Branch, Layout, Tree
+from tinybayes.deploy.programs.tree_layout import Layout, Leaf, Tree, all_nodes
 from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.deploy.programs.tree_tests import Questions
 
 FIND = "Follows a tree to the number of a leaf."
 ADD_UP = "Adds up all trees; the largest sum wins."
+LONG = 255
+LONGEST = 2**16 - 1
 
 
 def node_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
-    """Make the function that follows the stream."""
-    nodes = Nodes(plan, layout, dialect)
+    """Make the functions that follow the stream, with tests in a table or in the nodes, whichever takes less."""
+    streams = [Nodes(plan, layout, dialect, direct) for direct in (True, False)]
+    nodes = min((nodes for nodes in streams if nodes.fits), key=lambda nodes: nodes.bytes)
     parameters = (f"const {plan.row} *{plan.row_name}", "int32_t *sum")
     add_up = Function("add_up", "void", parameters, tuple(nodes.body), ADD_UP, nodes.arrays)
-    return Sums((*nodes.questions.functions, nodes.walk, add_up), "int32_t")
-
-
-def visits(layout: Layout) -> float:
-    """Return how many tests a row is asked, about: a little less than the depth of each tree."""
-    return sum(0.8 * tree.depth for tree in layout.all_trees)
+    return Sums((*nodes.questions.functions, nodes.find_leaf, add_up), "int32_t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,51 +39,119 @@ class Nodes:
     plan: TreePlan
     layout: Layout
     dialect: Dialect
+    direct: bool  # whether tests are in the nodes, instead of a table
 
     @cached_property
     def questions(self) -> Questions:
         """The tests."""
-        return Questions(self.plan, self.layout, self.dialect, visits(self.layout))
+        visits = sum(0.8 * tree.depth for tree in self.layout.all_trees)  # a little less than the depth
+        return Questions(self.plan, self.layout, self.dialect, visits)
+
+    @property
+    def fits(self) -> bool:
+        """Whether numbers and lengths can be bytes, or tests are in a table, which works in any case."""
+        return not self.direct or (not self.questions.sets and self.short)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all tables."""
+        arrays = (*self.arrays, *self.find_leaf.arrays)
+        return sum(array.values.nbytes for array in arrays)
+
+    # Numbers
+
+    @property
+    def first_leaf(self) -> int:
+        """The lowest number of a leaf: there are as many tests, or features, and these twice where gaps go right."""
+        if not self.direct:
+            return len(self.layout.tests)
+        return self._slots * (2 if self._both_sides else 1)
+
+    @property
+    def _slots(self) -> int:
+        return len(self.layout.tested) if self.questions.converted else len(self.plan.variables)
+
+    @property
+    def _both_sides(self) -> bool:
+        """Whether missing values go right at some of the tests, and left at others."""
+        return self.questions.some_right and self.layout.gaps_right > 0
 
     @cached_property
     def values(self) -> np.ndarray:
-        """What leaves point to: numbers of one class, rows of all classes, or nothing but the class of a vote."""
+        """The values that leaves point to: rows of them where leaves have values for all classes."""
         return self.layout.rows if self.layout.every else self.layout.rows[:, 0]
 
     @cached_property
     def lowest(self) -> int | None:
-        """The value of the first number of leaves, where numbers of leaves are values; None where values have a table.
-
-        That takes no more bytes for a number.
-        """
+        """The value of the first number of leaves, where these are values; None where a table has the values."""
         if self.plan.net.votes or self.layout.every:
             return None
         low, high = int(self.values.min()), int(self.values.max())
-        tests = len(self.layout.tests)
-        direct, listed = (narrow([tests + count - 1]).itemsize for count in (high - low + 1, len(self.values)))
-        return low if direct <= listed else None
+        sizes = [narrow([self.first_leaf + count]).itemsize for count in (high - low, len(self.values) - 1)]
+        return low if sizes[0] <= sizes[1] else None
+
+    @property
+    def _leaves(self) -> int:
+        """How many numbers leaves have."""
+        if self.plan.net.votes:
+            return self.plan.classes
+        return len(self.values) if self.lowest is None else int(self.values.max()) - self.lowest + 1
 
     def _leaf(self, row: int) -> int:
-        """Return the number of a leaf, from zero on."""
+        """Return the number of a leaf."""
         if self.plan.net.votes:
-            return int(self.layout.rows[row].argmax())
-        return row if self.lowest is None else int(self.values[row]) - self.lowest
+            return self.first_leaf + int(self.layout.rows[row].argmax())
+        return self.first_leaf + (row if self.lowest is None else int(self.values[row]) - self.lowest)
 
-    def _stream(self, tree: Tree) -> list[int]:
-        """Return the numbers of a tree."""
-        tests, out = len(self.layout.tests), []
-        waiting: list[Tree | tuple[int]] = [tree]
-        while waiting:
-            node = waiting.pop()
-            if isinstance(node, Branch):
-                at = len(out)
-                out += [node.test, 0]
-                waiting += [node.right, (at + 1,), node.left]
-            elif len(node) == 1 and not hasattr(node, "row"):
-                out[node[0]] = len(out) - node[0] - 1  # the left branch is complete
-            else:
-                out.append(tests + self._leaf(node.row))
-        return out
+    def _test(self, number: int) -> list[int]:
+        """Return the numbers of a test."""
+        if not self.direct:
+            return [number]
+        side = self._slots if self._both_sides and number >= self.layout.gaps_right else 0
+        return [int(self.questions.features[number]) + side, *self.questions.cuts[number].tobytes()]
+
+    # The stream
+
+    def _numbers(self, tree: Tree, *, short: bool) -> tuple[list[int], bool]:
+        """Return the numbers of a tree, and whether a length takes more than a byte; with `short` numbers are bytes."""
+        made: dict[int, list[int]] = {}
+        long = False
+        for node in reversed(list(all_nodes(tree))):  # children first
+            if isinstance(node, Leaf):
+                made[id(node)] = [self._leaf(node.row)]
+                continue
+            left, right = made[id(node.left)], made[id(node.right)]
+            long |= len(left) >= LONG
+            size = [len(left)] if not short or len(left) < LONG else [LONG, *_two(len(left))]
+            made[id(node)] = [*self._test(node.test), *size, *left, *right]
+        return made[id(tree)], long
+
+    @cached_property
+    def _made(self) -> tuple[list[list[int]], bool, bool]:
+        """The numbers of each tree, whether they are bytes, and whether some left branch is longer than a byte tells."""
+        if self.first_leaf + self._leaves <= 2**8:
+            made = [self._numbers(tree, short=True) for tree in self.layout.all_trees]
+            if max(len(numbers) for numbers, _ in made) + 2 <= LONGEST:
+                return [numbers for numbers, _ in made], True, any(long for _, long in made)
+        return [self._numbers(tree, short=False)[0] for tree in self.layout.all_trees], False, False
+
+    @property
+    def _trees(self) -> list[list[int]]:
+        return self._made[0]
+
+    @property
+    def short(self) -> bool:
+        """Whether the numbers of the stream are bytes."""
+        return self._made[1]
+
+    @property
+    def _long_branches(self) -> bool:
+        return self._made[2]
+
+    @property
+    def _long_sizes(self) -> bool:
+        """Whether the size of a tree takes two bytes."""
+        return self.short and max(map(len, self._trees)) + 1 > LONG
 
     @property
     def single(self) -> bool:
@@ -93,18 +161,26 @@ class Nodes:
     @cached_property
     def stream(self) -> np.ndarray:
         """All numbers."""
+        if self.single:
+            return narrow(self._trees[0])
+        trees, groups, head = iter(self._trees), dict(self.layout.trees), 2 if self._long_sizes else 1
         numbers: list[int] = []
-        groups = dict(self.layout.trees)
         for c in [-1] if self.layout.every else range(self.plan.classes):
-            for tree in groups.get(c, ()):
-                own = self._stream(tree)
-                numbers += own if self.single else [len(own) + 1, *own]
-            numbers += [] if self.layout.every or self.single else [0]
+            for _ in groups.get(c, ()):
+                own = next(trees)
+                size = len(own) + head
+                numbers += [*(_two(size) if head == 2 else [size]), *own]
+            numbers += [] if self.layout.every else [0] * head
         return narrow(numbers)
 
-    @cached_property
+    @property
+    def pointer(self) -> str:
+        """The type of a pointer into the stream."""
+        return self.dialect.pointer(f"{self.stream.dtype.name}_t")
+
+    @property
     def arrays(self) -> tuple[Array, ...]:
-        """All tables."""
+        """The tables of the function that adds up."""
         tables = [Array("node", self.stream)]
         if not self.plan.net.votes and self.lowest is None:
             tables.append(Array("leaf_value", narrow(self.values, signed=True)))
@@ -118,57 +194,82 @@ class Nodes:
             return str(int(start[0])), ()
         return "start[c]", (Array("start", narrow(start, signed=True)),)
 
+    # Functions
+
     @property
-    def walk(self) -> Function:
+    def find_leaf(self) -> Function:
         """The function that leads from the first number of a tree to the number of a leaf.
 
         It is not inlined: loops around it would take its registers.
         """
-        row = "at" if self.questions.converted else self.plan.row_name
-        kind = self.questions.element if self.questions.converted else self.plan.row
-        step = [*block(f"if ({self.questions.right()})", ["p += *p;"]), "++p;"]
-        lines = block(f"while ((k = *p++) < {len(self.layout.tests)}U)", step)
+        kind, row = self.questions.row
+        read, right = self._direct_test() if self.direct else ([], self.questions.right())
+        if self._long_branches:
+            size = ["unsigned n = *p++;", *block(f"if (n == {LONG}U)", [f"n = {_READ_TWO};", "p += 2;"])]
+            step = [*read, *size, *block(f"if ({right})", ["p += n;"])]
+        else:
+            step = [*read, *block(f"if ({right})", ["p += *p;"]), "++p;"]
+        body = ("unsigned k;", *block(f"while ((k = *p++) < {self.first_leaf}U)", step), "return k;")
         parameters = (f"{self.pointer}p", f"const {kind} *{row}")
-        body = ("unsigned k;", *lines, "return k;")
-        return Function("find_leaf", "unsigned", parameters, body, FIND, self.questions.tables, noinline=True)
+        tables = () if self.direct else self.questions.tables
+        return Function("find_leaf", "unsigned", parameters, body, FIND, tables, noinline=True)
+
+    def _direct_test(self) -> tuple[list[str], str]:
+        """Write lines that read the cut of a node, and the condition to go right."""
+        cuts = self.questions.cuts
+        kind, size = f"{cuts.dtype.name}_t", cuts.itemsize
+        parts = [f"(uint32_t)p[{i}] << {8 * i}" if i else "p[0]" for i in range(size)]
+        read = [
+            f"const {kind} cut = ({kind})({' | '.join(parts)});" if size > 1 else f"const {kind} cut = ({kind})*p++;"
+        ]
+        read += [f"p += {size};"] if size > 1 else []
+        if not self._both_sides:
+            return read, f"{self.questions.value('k')} >= cut"
+        slots = self._slots
+        side = [f"const uint32_t side = k >= {slots}U ? 1U : 0U;", *block("if (side)", [f"k -= {slots}U;"])]
+        return [*read, *side], f"{self.questions.value('k', 'side')} >= cut"
 
     @property
     def body(self) -> list[str]:
-        """The lines of the function."""
-        row = "at" if self.questions.converted else self.plan.row_name
-        counters = ["c", *(["i"] if self.questions.before else [])]
-        head = [*self.questions.before[:1], *([] if self.single else [f"{self.pointer}p = node;"])]
-        head += [f"unsigned {', '.join(counters)};", *self.questions.before[1:]]
-        tree = f"const unsigned k = find_leaf({'node' if self.single else 'p + 1'}, {row});"
-        after = [] if self.single else ["p += *p;"]
-        first = loop("c", self.plan.classes, [f"sum[c] = {self._start[0]};"])
-        if self.layout.every:
-            lines = [tree, *self._add_all(), *after]
-            if self.single:
-                return [*head, *first, *block("", lines)]
-            return [*head, *first, "do {", *indent(lines), f"}} while (p < node + {len(self.stream)});"]
+        """The lines of the function that adds up."""
+        before, classes = self.questions.before, self.plan.classes
+        counters = ["c", *(["i"] if before else [])]
+        head = [*before[:1], *([] if self.single else [f"{self.pointer}p = node;"])]
+        head += [f"unsigned {', '.join(counters)};", *before[1:]]
+        first = loop("c", classes, [f"sum[c] = {self._start[0]};"])
+        row, size = self.questions.row[1], 2 if self._long_sizes else 1
         if self.single:
-            c = self.layout.trees[0][0]
-            return [*head, *first, *block("", [tree, f"sum[{c}] += {self._value};"])]
-        lines = [f"int32_t s = {self._start[0]};", *block("while (*p)", [tree, f"s += {self._value};", *after])]
-        return [*head, *loop("c", self.plan.classes, [*lines, "++p;", "sum[c] = s;"])]
-
-    @property
-    def pointer(self) -> str:
-        """The type of a pointer into the stream."""
-        return self.dialect.pointer(f"{self.stream.dtype.name}_t")
+            tree = f"const unsigned k = find_leaf(node, {row});"
+            add = self._add_all() if self.layout.every else [f"sum[{self.layout.trees[0][0]}] += {self._value};"]
+            return [*head, *first, *block("", [tree, *add])]
+        tree, after = f"const unsigned k = find_leaf(p + {size}, {row});", "p += n;" if size == 2 else "p += *p;"
+        if self.layout.every:
+            after = f"p += {_READ_TWO};" if size == 2 else after
+            lines = indent([tree, *self._add_all(), after])
+            return [*head, *first, "do {", *lines, f"}} while (p < node + {len(self.stream)});"]
+        until = f"while ((n = {_READ_TWO}))" if size == 2 else "while (*p)"
+        lines = [f"int32_t s = {self._start[0]};", *(["unsigned n;"] if size == 2 else [])]
+        lines += [*block(until, [tree, f"s += {self._value};", after]), f"p += {size};", "sum[c] = s;"]
+        return [*head, *loop("c", classes, lines)]
 
     @property
     def _value(self) -> str:
         """The value of leaf ``k``."""
-        tests = len(self.layout.tests)
         if self.lowest is None:
-            return f"leaf_value[k - {tests}U]"
-        less = tests - self.lowest
+            return f"leaf_value[k - {self.first_leaf}U]"
+        less = self.first_leaf - self.lowest
         return f"(int32_t)k - {less}" if less >= 0 else f"(int32_t)k + {-less}"
 
     def _add_all(self) -> list[str]:
-        leaf = f"k - {len(self.layout.tests)}U"
+        leaf = f"k - {self.first_leaf}U"
         if self.plan.net.votes:
             return [f"sum[{leaf}] += {int(self.layout.rows.max())};"]
         return loop("c", self.plan.classes, [f"sum[c] += leaf_value[{leaf}][c];"])
+
+
+_READ_TWO = "p[0] | (unsigned)p[1] << 8"
+
+
+def _two(number: int) -> list[int]:
+    """Return the two bytes of a number, the lower one first."""
+    return [number & 255, number >> 8]

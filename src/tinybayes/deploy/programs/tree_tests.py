@@ -149,22 +149,29 @@ class Questions:
             lines = [f"const unsigned v = x[{index}];", f"at[i] = ({self.element})({known});"]
         return [f"{self.element} at[{len(tested)}];", *loop("i", len(tested), lines)], arrays
 
+    @property
+    def row(self) -> tuple[str, str]:
+        """The C type and the name of what is tested: the row, or its converted features."""
+        return (self.element, "at") if self.converted else (self.plan.row, self.plan.row_name)
+
+    def value(self, feature: str, less: str = "1U") -> str:
+        """Write what is compared with a cut; one is subtracted if a missing value goes right, or `less` tells so."""
+        value = f"{self.row[1]}[{feature}]"
+        if self.plan.given == "float" and not self.converted:
+            value = f"(key({value}) >> 16)" if self.short else f"key({value})"
+        return f"({self.element})((uint32_t){value} - {less})" if self.some_right else value
+
     def right(self, k: str = "k") -> str:
         """Write the condition of rows that go right at test number `k`."""
         pairs = self.tables[0].name == "test"
         feature = f"test[{k}].feature" if pairs else f"test_feature[{k}]"
-        value = f"{'at' if self.converted else self.plan.row_name}[{feature}]"
-        sets, cut = self.layout.thresholds, f"test[{k}].cut" if pairs else f"test_cut[{k}]"
-        outside = self._outside(k, value) if self.sets else ""
+        outside = self._outside(k, f"{self.row[1]}[{feature}]") if self.sets else ""
+        sets, first = self.layout.thresholds, self.layout.gaps_right
         if not sets:
             return outside
-        if self.plan.given == "float" and not self.converted:
-            value = f"(key({value}) >> 16)" if self.short else f"key({value})"
-        if self.some_right:
-            first = self.layout.gaps_right
-            less = f"(uint32_t)({k} >= {first}U)" if first else "1U"
-            value = f"({self.element})((uint32_t){value} - {less})"
-        return f"{k} < {sets}U ? {value} >= {cut} : {outside}" if outside else f"{value} >= {cut}"
+        value = self.value(feature, f"(uint32_t)({k} >= {first}U)" if first else "1U")
+        below = f"{value} >= {f'test[{k}].cut' if pairs else f'test_cut[{k}]'}"
+        return f"{k} < {sets}U ? {below} : {outside}" if outside else below
 
     def _outside(self, k: str, value: str) -> str:
         """Write the condition that a code is none of a set."""
