@@ -7,15 +7,15 @@ import numpy as np
 import targets_host as host
 from c_host import compiler
 from tinybayes.deploy.export import export, write_files
+from tinybayes.deploy.programs.plan import make_plan
 
 C_BLOCK = """    for (r = 0; r < {rows}; ++r) {{
         VALUE v[{width}];
-        {state} x[{width}];
         {score} s[{classes}];
         if (fread(v, sizeof v[0], {features}, stdin) != {features}) return 1;
         printf("%ld", (long){name}_predict_raw(v));
-        {name}_encode(v, x);
-        {name}_scores(x, s);
+        {encode}
+        {name}_scores({given}, s);
         for (c = 0; c < {classes}; ++c) printf(" {print}", {cast}s[c]);
         printf("\\n");
     }}
@@ -25,7 +25,7 @@ CPP_BLOCK = """    for (int r = 0; r < {rows}; ++r) {{
         std::array<{name}::Value, {name}::features> v;
         if (std::fread(v.data(), sizeof v[0], v.size(), stdin) != v.size()) return 1;
         std::printf("%ld", static_cast<long>({name}::predict_raw(v)));
-        for ({name}::Score s : {name}::scores({name}::encode(v))) std::printf(" {print}", {cast}s);
+        for ({name}::Score s : {name}::scores({given_cpp})) std::printf(" {print}", {cast}s);
         std::printf("\\n");
     }}
 """
@@ -41,6 +41,15 @@ class RawCase(host.Case):
     def given(self) -> np.ndarray:
         """The rows that the program gets."""
         return self.values
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """How a row becomes what ``scores`` takes: codes, or the raw values where trees compare them as they are."""
+        plan, name = make_plan(self.net, self.raw, gaps=True), self.name
+        if not plan.encodes:
+            return {"encode": "", "given": "v", "given_cpp": "v"}
+        encode = f"{plan.features.state} x[{max(1, len(plan.variables))}]; {name}_encode(v, x);"
+        return {"encode": encode, "given": "x", "given_cpp": f"{name}::encode(v)"}
 
     @property
     def raw(self) -> str:

@@ -16,7 +16,8 @@ from tinybayes.deploy.export import export, write_files
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
-from tinybayes.model import BayesNet, NeuralNet
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import BayesNet, NeuralNet, TreeEnsemble
 
 QUICK = ["-O0" if flag == "-O1" else flag for flag in FLAGS if flag != "-g"]
 
@@ -26,7 +27,7 @@ class Case:
     """A classifier, the name that its code gets, and rows of codes."""
 
     name: str
-    net: BayesNet | NeuralNet
+    net: BayesNet | NeuralNet | TreeEnsemble
     X: np.ndarray
     codes: np.ndarray | None = None  # what the program gets, if it is not the type's own code for -1
 
@@ -36,9 +37,14 @@ class Case:
         return (self.X if self.codes is None else self.codes).astype(state_type(self.net))
 
     @property
+    def reading(self) -> dict[str, str]:
+        """More blanks of the program that reads the rows."""
+        return {}
+
+    @property
     def whole(self) -> bool:
         """Whether scores are integers."""
-        return isinstance(self.net, NeuralNet) or make_plan(self.net).values is not None
+        return isinstance(self.net, NeuralNet | TreeEnsemble) or make_plan(self.net).values is not None
 
     @property
     def gaps(self) -> bool:
@@ -50,6 +56,8 @@ class Case:
         """The integer scores of Python, in the unit of programs that take missing values where they can."""
         if isinstance(self.net, NeuralNet):
             return net_scores(self.net, self.X)
+        if isinstance(self.net, TreeEnsemble):
+            return tree_scores(self.net, self.X)
         return integer_log_joint(self.net, self.X, gaps=self.gaps)[0]
 
     @property
@@ -94,6 +102,7 @@ def c_main(cases, block=C_BLOCK, header="{}.h", begin="#include <stdio.h>\n", co
             score="int32_t" if case.whole else "float",
             print="%ld" if case.whole else "%.9g",
             cast="(long)" if case.whole else "(double)",
+            **case.reading,
         )
     return out + "    return 0;\n}\n"
 

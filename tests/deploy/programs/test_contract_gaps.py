@@ -1,4 +1,4 @@
-"""The contract with gaps: 75 classifiers and all kinds of neural nets, coded and raw, in every target with gaps.
+"""The contract with gaps: 75 classifiers, all kinds of neural nets and trees, coded and raw, in every target with gaps.
 
 A twentieth of the entries is missing. Labels and scores are those of Python: integers to the bit, floats within the
 bound that the code states.
@@ -17,21 +17,27 @@ from neural_nets import kinds, rows_of
 from raw_hosts import RawCase, run_raw
 from raw_values import expected_codes, numbers_of, plain_rows, with_encodings
 from targets_host import RUNNERS, Case
-from tinybayes.model import Cuts, Grid, Integers, NeuralNet
+from tinybayes.model import Cuts, Grid, Integers, NeuralNet, TreeEnsemble
+from tree_ensembles import kinds as tree_kinds
 
 pytestmark = pytest.mark.exhaustive
 TARGETS = ("c", "cpp", "arduino", "micropython", "onnx")
 SHARE = 0.05
 
 
+TREES = ("class 1 trees", "all 1 trees", "class 7 trees", "all 7 trees", "votes 7 trees", "no sets", "sets", "codebook")
+TREES += ("symmetric", "symmetric tree", "many tests", "wide values")
+
+
 def contract():
-    """Naive Bayes, trees and forests in every format with 2 to 26 classes, and unusual ones; then neural nets."""
+    """Naive Bayes, trees and forests in every format with 2 to 26 classes, and unusual ones; nets; decision trees."""
     nets = {}
     for s, (structure, features) in enumerate([("naive", 5), ("tree", 6), ("forest", 5), ("forest", 9)]):
         for f, form in enumerate(formats()):
             classes, key = [2, 3, 1, 5, 10, 26][(s + f) % 6], f"{structure} of {features} {form}"
             nets[key] = classifier(structure, form, seed=90 * s + f, classes=classes, features=features)
-    return nets | unusual() | {f"net {key}": net for key, net in kinds().items()}
+    trees = {f"trees {key}": tree_kinds()[key] for key in TREES}
+    return nets | unusual() | {f"net {key}": net for key, net in kinds().items()} | trees
 
 
 CONTRACT = contract()
@@ -52,10 +58,13 @@ def encoding_of(kind, states, *, integer):
 
 
 def raw(number, net):
-    """Give encodings to the features: integers for every third model, floats for the others."""
-    integer = number % 3 == 2
+    """Give encodings to the features: integers for every third model, floats for the others.
+
+    Half of the trees test numbers only, which they compare as they are.
+    """
+    integer, among = number % 3 == 2, 2 if isinstance(net, TreeEnsemble) and number % 2 else 4
     encodings = [
-        encoding_of((i + number) % 4, v.cardinality, integer=integer and (i + number) % 4 < 2)
+        encoding_of((i + number) % among, v.cardinality, integer=integer and (i + number) % among < 2)
         for i, v in enumerate(net.variables)
     ]
     net = with_encodings(net, encodings)
@@ -84,8 +93,8 @@ def test_every_target_says_what_python_says(tmp_path, target, make):
 
 @pytest.mark.parametrize("make", [coded, raw])
 def test_the_contract_is_large_and_has_gaps(make):
-    nets = sum(isinstance(net, NeuralNet) for net in CONTRACT.values())
-    assert (len(CONTRACT) - nets, nets) == (75, 32)
+    nets, trees = (sum(isinstance(net, kind) for net in CONTRACT.values()) for kind in (NeuralNet, TreeEnsemble))
+    assert (len(CONTRACT) - nets - trees, nets, trees) == (75, 32, 12)
     cases = [make(number, net) for number, net in enumerate(CONTRACT.values())]
     entries, missing = (sum(f(case.X) for case in cases) for f in (np.size, lambda X: int((X < 0).sum())))
     assert 0.045 < missing / entries < 0.055

@@ -19,7 +19,21 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
-from tinybayes.model import CPD, BayesNet, Categories, Codebook, Cuts, Fixed, Float, Grid, Integers, NeuralNet, Variable
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import (
+    CPD,
+    BayesNet,
+    Categories,
+    Codebook,
+    Cuts,
+    Fixed,
+    Float,
+    Grid,
+    Integers,
+    NeuralNet,
+    TreeEnsemble,
+    Variable,
+)
 
 TARGETS = ("micropython", "onnx")
 SHARES = (0.05, 0.5, 1.0)
@@ -70,6 +84,8 @@ def check(net, X, labels, scores):
     X = np.where((X < 0) | (states <= X), -1, X).astype(np.int32)
     if isinstance(net, NeuralNet):
         exact = net_scores(net, X)
+    elif isinstance(net, TreeEnsemble):
+        exact = tree_scores(net, X)
     elif make_plan(net).values is not None:
         exact = integer_log_joint(net, X, gaps=True)[0]
     else:
