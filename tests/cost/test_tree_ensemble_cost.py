@@ -73,10 +73,9 @@ def test_symmetric_trees_are_stored_as_levels():
     model = tie_leaves(learn_boosted_trees(rows, options), 16, rows)
     trees, tests = model.trees, len(find_tests(model.trees).node)
     assert (tree_depths(trees) == 3).all()
-    members = int(trees.is_set[find_tests(trees).node].sum())
-    shared = 2 * tests + members + 2 * len(model.values) + 3 * 2 + 3  # six categories of a set are one byte
+    tables = 2 * tests + 2 * len(model.values) + 3 * 2  # a set of six categories takes a byte, as a threshold does
     assert model.start.max() < 2**15
-    assert level_bytes(model) == shared + trees.count * (3 + 4)
+    assert level_bytes(model) == tables + trees.count * (3 + 4)  # each class has as many trees
     assert model_cost(model).bytes == level_bytes(model) < node_bytes(model)
     assert model_cost(model).additions == trees.count
 

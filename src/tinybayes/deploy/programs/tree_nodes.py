@@ -2,7 +2,8 @@
 
 The left branch of a node lies behind it. A node is the number of its test, and how many numbers its left branch takes;
 a leaf is a number above those of all tests. Where few nodes share a test, a node is the number of its feature and the
-bytes of its cut instead. A tree begins with its size, unless it is the only one; the trees of a class end with a zero.
+bytes of its cut instead; where few leaves share a value, its bytes follow the leaf. A tree begins with its size, unless
+it is the only one; the trees of a class end with a zero.
 
 Numbers are bytes wherever there are at most 256. A length of more than a byte is `LONG` and two bytes.
 """
@@ -18,14 +19,16 @@ from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.deploy.programs.tree_tests import Questions
 
 FIND = "Follows a tree to the number of a leaf."
+FIND_VALUE = "Follows a tree to the value of a leaf."
 ADD_UP = "Adds up all trees; the largest sum wins."
 LONG = 255
 LONGEST = 2**16 - 1
 
 
 def node_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
-    """Make the functions that follow the stream, with tests in a table or in the nodes, whichever takes less."""
-    streams = [Nodes(plan, layout, dialect, direct) for direct in (True, False)]
+    """Make the functions that follow the stream, with tests and values in tables or in the nodes: what takes less."""
+    held = (False,) if layout.every else (False, True)
+    streams = [Nodes(plan, layout, dialect, direct, hold) for direct in (True, False) for hold in held]
     nodes = min((nodes for nodes in streams if nodes.fits), key=lambda nodes: nodes.bytes)
     parameters = (f"const {plan.row} *{plan.row_name}", "int32_t *sum")
     add_up = Function("add_up", "void", parameters, tuple(nodes.body), ADD_UP, nodes.arrays)
@@ -40,6 +43,7 @@ class Nodes:
     layout: Layout
     dialect: Dialect
     direct: bool  # whether tests are in the nodes, instead of a table
+    held: bool = False  # whether values are in the leaves, instead of a table
 
     @cached_property
     def questions(self) -> Questions:
@@ -49,8 +53,10 @@ class Nodes:
 
     @property
     def fits(self) -> bool:
-        """Whether numbers and lengths can be bytes, or tests are in a table, which works in any case."""
-        return not self.direct or (not self.questions.sets and self.short)
+        """Whether numbers and lengths can be bytes, or tests and values are in tables, which works in any case."""
+        if not self.direct and not self.held:
+            return True
+        return not (self.direct and self.questions.sets) and self.short
 
     @property
     def bytes(self) -> int:
@@ -84,7 +90,7 @@ class Nodes:
     @cached_property
     def lowest(self) -> int | None:
         """The value of the first number of leaves, where these are values; None where a table has the values."""
-        if self.plan.net.votes or self.layout.every:
+        if self.held or self.layout.every:
             return None
         low, high = int(self.values.min()), int(self.values.max())
         sizes = [narrow([self.first_leaf + count]).itemsize for count in (high - low, len(self.values) - 1)]
@@ -95,13 +101,17 @@ class Nodes:
         """How many numbers leaves have."""
         if self.plan.net.votes:
             return self.plan.classes
+        if self.held:
+            return 1
         return len(self.values) if self.lowest is None else int(self.values.max()) - self.lowest + 1
 
-    def _leaf(self, row: int) -> int:
-        """Return the number of a leaf."""
+    def _leaf(self, row: int) -> list[int]:
+        """Return the numbers of a leaf."""
         if self.plan.net.votes:
-            return self.first_leaf + int(self.layout.rows[row].argmax())
-        return self.first_leaf + (row if self.lowest is None else int(self.values[row]) - self.lowest)
+            return [self.first_leaf + int(self.layout.rows[row].argmax())]
+        if self.held:
+            return [self.first_leaf, *narrow(self.values, signed=True)[row].tobytes()]
+        return [self.first_leaf + (row if self.lowest is None else int(self.values[row]) - self.lowest)]
 
     def _test(self, number: int) -> list[int]:
         """Return the numbers of a test."""
@@ -118,7 +128,7 @@ class Nodes:
         long = False
         for node in reversed(list(all_nodes(tree))):  # children first
             if isinstance(node, Leaf):
-                made[id(node)] = [self._leaf(node.row)]
+                made[id(node)] = self._leaf(node.row)
                 continue
             left, right = made[id(node.left)], made[id(node.right)]
             long |= len(left) >= LONG
@@ -128,7 +138,7 @@ class Nodes:
 
     @cached_property
     def _made(self) -> tuple[list[list[int]], bool, bool]:
-        """The numbers of each tree, whether they are bytes, and whether some left branch is longer than a byte tells."""
+        """The numbers of each tree, whether they are bytes, and whether lengths take more than a byte."""
         if self.first_leaf + self._leaves <= 2**8:
             made = [self._numbers(tree, short=True) for tree in self.layout.all_trees]
             if max(len(numbers) for numbers, _ in made) + 2 <= LONGEST:
@@ -181,10 +191,9 @@ class Nodes:
     @property
     def arrays(self) -> tuple[Array, ...]:
         """The tables of the function that adds up."""
-        tables = [Array("node", self.stream)]
-        if not self.plan.net.votes and self.lowest is None:
-            tables.append(Array("leaf_value", narrow(self.values, signed=True)))
-        return (*self._start[1], *self.questions.before_tables, *tables)
+        rows = self.layout.every and not self.plan.net.votes
+        tables = [Array("leaf_value", narrow(self.values, signed=True))] if rows else []
+        return (*self._start[1], *self.questions.before_tables, Array("node", self.stream), *tables)
 
     @cached_property
     def _start(self) -> tuple[str, tuple[Array, ...]]:
@@ -209,19 +218,20 @@ class Nodes:
             step = [*read, *size, *block(f"if ({right})", ["p += n;"])]
         else:
             step = [*read, *block(f"if ({right})", ["p += *p;"]), "++p;"]
-        body = ("unsigned k;", *block(f"while ((k = *p++) < {self.first_leaf}U)", step), "return k;")
+        lines = ("unsigned k;", *block(f"while ((k = *p++) < {self.first_leaf}U)", step))
         parameters = (f"{self.pointer}p", f"const {kind} *{row}")
         tables = () if self.direct else self.questions.tables
-        return Function("find_leaf", "unsigned", parameters, body, FIND, tables, noinline=True)
+        if self.layout.every:
+            return Function("find_leaf", "unsigned", parameters, (*lines, "return k;"), FIND, tables, noinline=True)
+        value, more = self._value
+        body = (*lines, f"return {value};")
+        return Function("find_value", "int32_t", parameters, body, FIND_VALUE, (*tables, *more), noinline=True)
 
     def _direct_test(self) -> tuple[list[str], str]:
         """Write lines that read the cut of a node, and the condition to go right."""
         cuts = self.questions.cuts
         kind, size = f"{cuts.dtype.name}_t", cuts.itemsize
-        parts = [f"(uint32_t)p[{i}] << {8 * i}" if i else "p[0]" for i in range(size)]
-        read = [
-            f"const {kind} cut = ({kind})({' | '.join(parts)});" if size > 1 else f"const {kind} cut = ({kind})*p++;"
-        ]
+        read = [f"const {kind} cut = {_read(cuts.dtype) if size > 1 else f'({kind})*p++'};"]
         read += [f"p += {size};"] if size > 1 else []
         if not self._both_sides:
             return read, f"{self.questions.value('k')} >= cut"
@@ -239,32 +249,41 @@ class Nodes:
         first = loop("c", classes, [f"sum[c] = {self._start[0]};"])
         row, size = self.questions.row[1], 2 if self._long_sizes else 1
         if self.single:
-            tree = f"const unsigned k = find_leaf(node, {row});"
-            add = self._add_all() if self.layout.every else [f"sum[{self.layout.trees[0][0]}] += {self._value};"]
-            return [*head, *first, *block("", [tree, *add])]
-        tree, after = f"const unsigned k = find_leaf(p + {size}, {row});", "p += n;" if size == 2 else "p += *p;"
+            add = [f"sum[{self.layout.trees[0][0]}] += find_value(node, {row});"]
+            if self.layout.every:
+                add = block("", [f"const unsigned k = find_leaf(node, {row});", *self._add_all()])
+            return [*head, *first, *add]
         if self.layout.every:
-            after = f"p += {_READ_TWO};" if size == 2 else after
-            lines = indent([tree, *self._add_all(), after])
+            after = f"p += {_READ_TWO};" if size == 2 else "p += *p;"
+            lines = indent([f"const unsigned k = find_leaf(p + {size}, {row});", *self._add_all(), after])
             return [*head, *first, "do {", *lines, f"}} while (p < node + {len(self.stream)});"]
         until = f"while ((n = {_READ_TWO}))" if size == 2 else "while (*p)"
+        trees = [f"s += find_value(p + {size}, {row});", "p += n;" if size == 2 else "p += *p;"]
         lines = [f"int32_t s = {self._start[0]};", *(["unsigned n;"] if size == 2 else [])]
-        lines += [*block(until, [tree, f"s += {self._value};", after]), f"p += {size};", "sum[c] = s;"]
-        return [*head, *loop("c", classes, lines)]
+        return [*head, *loop("c", classes, [*lines, *block(until, trees), f"p += {size};", "sum[c] = s;"])]
 
     @property
-    def _value(self) -> str:
-        """The value of leaf ``k``."""
+    def _value(self) -> tuple[str, tuple[Array, ...]]:
+        """The value of leaf ``k``, and the table that has it."""
+        values = narrow(self.values, signed=True)
+        if self.held:
+            return _read(values.dtype), ()
         if self.lowest is None:
-            return f"leaf_value[k - {self.first_leaf}U]"
+            return f"leaf_value[k - {self.first_leaf}U]", (Array("leaf_value", values),)
         less = self.first_leaf - self.lowest
-        return f"(int32_t)k - {less}" if less >= 0 else f"(int32_t)k + {-less}"
+        return f"(int32_t)k - {less}" if less >= 0 else f"(int32_t)k + {-less}", ()
 
     def _add_all(self) -> list[str]:
         leaf = f"k - {self.first_leaf}U"
         if self.plan.net.votes:
             return [f"sum[{leaf}] += {int(self.layout.rows.max())};"]
         return loop("c", self.plan.classes, [f"sum[c] += leaf_value[{leaf}][c];"])
+
+
+def _read(dtype: np.dtype) -> str:
+    """Write the number that the next bytes are."""
+    bytes_of = [f"(uint32_t)p[{i}] << {8 * i}" if i else "p[0]" for i in range(dtype.itemsize)]
+    return f"({dtype.name}_t)({' | '.join(bytes_of)})" if dtype.itemsize > 1 else f"({dtype.name}_t)*p"
 
 
 _READ_TWO = "p[0] | (unsigned)p[1] << 8"
