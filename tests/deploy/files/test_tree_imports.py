@@ -86,6 +86,17 @@ def test_files_are_read_only_and_saved_as_native_ones(tmp_path):
     assert "model.c" in export(model)
 
 
+def test_files_that_name_too_many_categories(tmp_path):
+    text = (MODELS / "lightgbm_binary.txt").read_text()
+    names = " ".join([*"abcd", *(f"n{i}" for i in range(100))])
+    infos = " ".join(["[0:1]"] * 4 + ["65000"] * 100)
+    for line in (f"feature_names={names}", f"feature_infos={infos}", "max_feature_idx=103"):
+        text = re.sub(rf"{line.split('=')[0]}=[^\n]*", line, text, count=1)
+    (tmp_path / "many.txt").write_text(text)
+    with pytest.raises(FileError, match="categories in all"):
+        load(tmp_path / "many.txt")
+
+
 def edited(tmp_path, name, old, new, count=1):
     text = (MODELS / name).read_text()
     assert re.search(old, text, re.DOTALL)
@@ -135,6 +146,7 @@ XGBOOST_DAMAGE = [
     (r'"num_class":"0"', '"num_class":"3"', "classes"),
     (r'"num_class":"0"', '"num_class":"x"', "integer"),
     (r'"num_feature":"4","num_target"', '"num_feature":"5","num_target"', "5 names"),
+    (r'"num_class":"0"', '"num_class":"99999999"', "integer"),
     (r'"base_score":"[^"]*"', '"base_score":"[2]"', "probability"),
     (r'"base_score":"[^"]*"', '"base_score":"[0.5,0.5]"', "1 numbers"),
     (r'"base_score":"[^"]*"', '"base_score":"x"', "numbers"),

@@ -13,6 +13,8 @@ from tinybayes.errors import error
 from tinybayes.model import Categories, Cuts, State, TreeEnsemble, Trees, Variable
 
 BITS = 16
+MOST_STATES = 2**22  # of all features with categories
+MOST_MEMBERS = 2**28  # bytes of all sets of categories
 Features = Sequence[tuple[str, Sequence[State] | None]]  # names, with the states of those that have categories
 
 
@@ -46,6 +48,7 @@ def make_ensemble(
         raise error("2 to 24 bits", bits, where="bits")
     if any(int(tree.feature.max()) >= len(features) for tree in trees):
         raise error(f"features below {len(features)}", "others", where="tree")
+    _check_sizes(trees, features)
     start = np.array(start, dtype=np.float64)
     for tree in trees:
         if tree.feature[0] < 0:  # no test: it is part of the scores to start with
@@ -63,6 +66,13 @@ def make_ensemble(
     nodes["threshold"][leaf] = row.reshape(-1)
     made = Trees(**nodes, output=np.array([tree.output for tree in tested]))
     return TreeEnsemble(variables, target, made, values, np.rint(start / unit).astype(np.int64), unit * factor)
+
+
+def _check_sizes(trees: Sequence[ForeignTree], features: Features) -> None:
+    """Refuse categories that would fill the memory: a small file can name many."""
+    sizes = [len(states) for _, states in features if states is not None]
+    if sum(sizes) > MOST_STATES or max(sizes, default=0) * sum(len(tree.sets) for tree in trees) > MOST_MEMBERS:
+        raise error(f"at most {MOST_STATES:,} categories in all, in sets of {MOST_MEMBERS:,}", "more", where="features")
 
 
 def _rounded(value: np.ndarray, unit: float) -> np.ndarray:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -175,7 +176,7 @@ def _features(head: _Block, trees: list[ForeignTree], rest: str) -> Features:
             highest[f] = max(highest.get(f, 0), int(codes.max(initial=0)))
     if max(highest.values(), default=0) >= MOST_STATES:
         raise error(f"categories below {MOST_STATES}", max(highest.values()), where=head.where, kind=FileError)
-    states: dict[int, list[State]] = {f: list(range(top + 1)) for f, top in highest.items()}
+    states: dict[int, Sequence[State]] = {f: range(top + 1) for f, top in highest.items()}
     texts = _pandas_categories(rest, head.where)
     if len(texts) == len(states):  # columns of categories in the order of the table
         for f, known in zip(sorted(states), texts, strict=True):

@@ -1,6 +1,8 @@
 """Model files of XGBoost, as JSON."""
 
 import os
+import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -41,7 +43,7 @@ def read_xgboost(path: str | os.PathLike[str], *, bits: int = BITS) -> TreeEnsem
         expected = f"a classifier, of the objective {' or '.join(_BINARY + _SEVERAL)}"
         raise error(expected, objective[:40], where=f"{where}.objective", kind=FileError)
     parameters = fields.get(learner, "learner_model_param", dict, where)
-    scores = max(1, _integer(parameters, "num_class", where))
+    scores = max(1, _integer(parameters, "num_class", where, 2**16))
     if (scores > 1) != (objective in _SEVERAL):
         raise error(f"classes of {objective}", scores, where=f"{where}.num_class", kind=FileError)
     model, weights = _booster(fields.get(learner, "gradient_booster", dict, where), where)
@@ -53,11 +55,11 @@ def read_xgboost(path: str | os.PathLike[str], *, bits: int = BITS) -> TreeEnsem
         return make_ensemble(trees, features, Variable("class", tuple(range(classes))), start, bits=bits)
 
 
-def _integer(holder: Object, key: str, where: str) -> int:
+def _integer(holder: Object, key: str, where: str, high: int = 2**20) -> int:
     """Return a field that is an integer in a string, as XGBoost writes them."""
     text = fields.get(holder, key, str, where)
-    if not (text.isdecimal() and len(text) < 9):
-        raise error("an integer in quotes", text[:40], where=f"{where}.{key}", kind=FileError)
+    if not (re.fullmatch("[0-9]{1,8}", text) and int(text) <= high):
+        raise error(f"an integer up to {high} in quotes", text[:40], where=f"{where}.{key}", kind=FileError)
     return int(text)
 
 
@@ -159,12 +161,12 @@ def _features(learner: Object, model: Object, trees: list[ForeignTree], count: i
             f = int(tree.feature[node])
             highest[f] = max(highest.get(f, 0), int(codes.max(initial=0)))
     encodings = model.get("cats", {}).get("enc", []) if isinstance(model.get("cats", {}), dict) else []
-    features: list[tuple[str, list[State] | None]] = []
-    for f, name in enumerate(names):
-        known = _states(encodings[f]) if isinstance(encodings, list) and len(encodings) == count else []
-        states = [*known, *range(len(known), highest[f] + 1)] if f in highest else None
-        features.append((name, states))
-    return features
+    states: dict[int, Sequence[State]] = {f: range(top + 1) for f, top in highest.items()}
+    if isinstance(encodings, list) and len(encodings) == count:
+        for f in highest:
+            known = _states(encodings[f])
+            states[f] = [*known, *states[f][len(known) :]] if known else states[f]
+    return [(name, states.get(f)) for f, name in enumerate(names)]
 
 
 def _states(encoding: Any) -> list[State]:
