@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinybayes.cost import model_cost
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.model import Dataset, TreeEnsemble
 from tinybayes.search.budget import Budget
@@ -19,7 +20,7 @@ from tinybayes.search.families.family import (
     hyper_parameters,
     learned,
 )
-from tinybayes.search.price import price_of
+from tinybayes.search.price import Price, price_of
 from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 TESTS = 240  # different tests, so that one byte tells tests and values apart
 MOST = 2**18  # bytes of trees without a budget
-SMALLEST = 120  # bytes of a program of one test, about
+SMALLEST = 8  # bytes of a program of one test, about
 
 
 class Forests(Listed):
@@ -105,6 +106,7 @@ class Boosted(Sampled):
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
         """Grow trees once for all settings of the shape, as far as the longest of them and the budget go."""
+        from tinybayes.compress.trees import tie_leaves
         from tinybayes.learn.trees.boosting import Boosting
 
         rows, _ = views.rows("trees", all_seen=effort.final)
@@ -117,31 +119,55 @@ class Boosted(Sampled):
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
         while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
             boosting.round()
-        return [learned(s, _within(boosting, s, budget, rows)) for s in settings]
+        sizes = [_rounds_within(boosting, s, budget) for s in settings]
+        models = {
+            (rounds, s["levels"]): tie_leaves(boosting.model(rounds), s["levels"], rows)
+            for rounds, s in zip(sizes, settings, strict=True)
+        }
+        return [learned(s, models[rounds, s["levels"]]) for rounds, s in zip(sizes, settings, strict=True)]
 
 
-def _within(boosting: "Boosting", setting: Setting, budget: Budget, rows: Dataset) -> TreeEnsemble:
-    """Return the model of as many rounds as the setting wants and the budget allows, at least one."""
-    from tinybayes.compress.trees import tie_leaves
+def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget) -> int:
+    """Return as many rounds as the setting wants and the budget allows, at least one.
 
-    low, high = 1, min(setting["rounds"], boosting.rounds)
-    if budget.limited and not _fits(boosting.model(high), setting, budget):
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = _fits(boosting.model(middle), setting, budget)
-            low, high = (middle, high) if fits else (low, middle)
+    The bytes of tables are counted for each number of rounds; the rest of a price hardly changes with them.
+    """
+    high = min(setting["rounds"], boosting.rounds)
+    if not budget.limited:
+        return high
+    tables, price = _priced(boosting, high, setting, budget)
+    while high > 1 and not budget.allows(price):
+        low, over = 1, high
+        while over - low > 1:
+            middle = (low + over) // 2
+            smaller = tables - model_cost(_sized(boosting.model(middle), setting)).bytes
+            share = 1.0 - smaller / max(tables, 1)
+            guess = replace(
+                price,
+                flash=price.flash - smaller,
+                tables=price.tables - smaller,
+                bits=price.bits - 8 * smaller,
+                operations=round(price.operations * share),
+                instructions=price.instructions * share,
+            )
+            low, over = (middle, over) if budget.allows(guess) else (low, middle)
         high = low
-    return tie_leaves(boosting.model(high), setting["levels"], rows)
+        tables, price = _priced(boosting, high, setting, budget)
+    return high
 
 
-def _fits(model: TreeEnsemble, setting: Setting, budget: Budget) -> bool:
-    """Tell whether a model is within the budget once its leaves share few values: which ones does not matter."""
-    from tinybayes.cost import model_cost
+def _priced(boosting: "Boosting", rounds: int, setting: Setting, budget: Budget) -> tuple[int, Price]:
+    """Return the bytes of the tables, and the price, of so many rounds."""
+    model = _sized(boosting.model(rounds), setting)
+    cost = model_cost(model)
+    return cost.bytes, price_of(model, cost, budget.core, rows=4 if budget.microseconds else 0)
 
+
+def _sized(model: TreeEnsemble, setting: Setting) -> TreeEnsemble:
+    """Return a model of the size that it has once its leaves share few values: which ones does not matter."""
     trees, few = model.trees, model.values[:: max(1, -(-len(model.values) // setting["levels"]))]
-    value = np.where(trees.is_leaf, np.minimum(trees.threshold, len(few) - 1), trees.threshold)
-    sized = replace(model, trees=replace(trees, threshold=value), values=few)
-    return budget.allows(price_of(sized, model_cost(sized), budget.core, rows=4 if budget.microseconds else 0))
+    value = np.where(trees.is_leaf, np.arange(len(trees.feature)) % len(few), trees.threshold)  # siblings differ
+    return replace(model, trees=replace(trees, threshold=value), values=few)
 
 
 TREE = Forests(
