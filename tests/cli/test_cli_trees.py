@@ -8,9 +8,13 @@ import pytest
 
 from cli_host import fails, run
 from networks import every_state
-from tinybayes import save
+from tinybayes import TinybayesError, evaluate, load, read_dataset, save
+from tinybayes.cli.trees import learn_trees as command
 from tinybayes.cost import model_cost
+from tinybayes.data import Discretization
+from tinybayes.deploy.files.native import load_metadata, model_id
 from tinybayes.infer.trees import tree_scores
+from tinybayes.learn.trees.by_kind import DEFAULTS, learn_trees
 from tree_ensembles import tree_ensemble
 
 
@@ -68,8 +72,8 @@ def test_convert_and_plot(place):
 
 
 def test_what_needs_a_distribution_refuses(place):
-    for command in (["query", "trees.tb", "f 0=1"], ["tie", "trees.tb", "--levels", "4", "-o", "t.tb"]):
-        fails(*command, cwd=place, message="expected a model of a distribution over its variables, got decision trees")
+    for words in (["query", "trees.tb", "f 0=1"], ["tie", "trees.tb", "--levels", "4", "-o", "t.tb"]):
+        fails(*words, cwd=place, message="expected a model of a distribution over its variables, got decision trees")
 
 
 @pytest.mark.parametrize("target", ["c", "cpp", "arduino", "micropython", "onnx", "verilog", "verilog-pipelined"])
@@ -79,3 +83,61 @@ def test_export(place, tmp_path, target):
     said = run("export", "trees.tb", "--to", target, "-o", tmp_path, cwd=place).stdout
     assert "Now try:" in said
     assert any(tmp_path.iterdir())
+
+
+LEARN = ("learn-trees", "rows.csv", "--target", "the class", "-o", "m.tb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("boosted", {"rounds": 5, "leaves": 4, "symmetric": True}),
+        ("boosted", {"learning_rate": 0.3, "row_share": 1.0}),
+        ("forest", {"trees": 7, "votes": True}),
+        ("tree", {"depth": 3}),
+    ],
+)
+def test_learn_trees(place, kind, options):
+    words = [f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}") for name, value in options.items()]
+    told = json.loads(run(*LEARN, "--kind", kind, *words, "--seed", "3", "--json", cwd=place).stdout)
+    read = Discretization(discretizer="histogram", n_bins=128, max_states=1000, seed=3)
+    data = read_dataset(pd.read_csv(place / "rows.csv"), target="the class", discretization=read)
+    wanted, found = learn_trees(data, kind, seed=3, **options), load(place / "m.tb")
+    np.testing.assert_array_equal(tree_scores(found, data.X), tree_scores(wanted, data.X))
+    assert model_id(found) == model_id(wanted)
+    assert told["training_error"] == evaluate(wanted, data).error
+    assert {name: told[name] for name in options} == options
+    assert load_metadata(place / "m.tb")["trained"]["kind"] == kind
+
+
+def test_learn_trees_within_a_budget(place):
+    said = run(*LEARN, "--budget", "150B", "--levels", "8", cwd=place).stdout
+    assert "% error on them" in said
+    assert "Now try: tinybayes evaluate m.tb" in said
+    assert model_cost(load(place / "m.tb")).bits <= 8 * 150
+    assert len(load(place / "m.tb").values) <= 8
+
+
+def test_learn_trees_tells_mistakes(place):
+    fails(*LEARN, "--kind", "oak", cwd=place, message="kind: expected one of boosted, forest, tree, got 'oak'")
+    fails(
+        *LEARN, "--kind", "forest", "--rounds", "4", cwd=place, message="--rounds: expected --kind boosted, got forest"
+    )
+    fails(*LEARN, "--votes", cwd=place, message="--votes: expected --kind forest or tree, got boosted")
+    fails(*LEARN, "--kind", "tree", "--trees", "4", cwd=place, message="--trees: expected --kind forest, got tree")
+    fails(*LEARN, "--kind", "tree", "--levels", "4", cwd=place, message="--levels: expected boosted trees, got a tree")
+    fails(*LEARN, "--kind", "tree", "--budget", "4kB", cwd=place, message="budget: expected boosted trees, got a tree")
+    fails(*LEARN, "--budget", "much", cwd=place, message="--budget: expected a size")
+    fails(*LEARN, "--leaves", "0", cwd=place, message="leaves")
+
+
+def test_the_defaults_of_the_command_are_those_of_boosted_trees_and_forests():
+    shown = {name: value for learner in command.learners for name, value in learner.defaults.items()}
+    for kind in ("boosted", "forest"):
+        assert {name: shown[name] for name in DEFAULTS[kind]} == DEFAULTS[kind]
+
+
+def test_unknown_options_of_a_kind_are_named(place):
+    data = read_dataset(pd.read_csv(place / "rows.csv"), target="the class")
+    with pytest.raises(TinybayesError, match=r"round: expected an option of 'boosted'.*did you mean 'rounds'"):
+        learn_trees(data, round=3)

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes import TinybayesError, TreeEnsembleClassifier, explain, load, model_cost, save
 from tinybayes.infer import class_scores
+from tinybayes.learn.trees.forest import learn_forest
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.model import Categories, Cuts
 
@@ -128,8 +129,25 @@ def test_models_are_saved_and_explained(tmp_path):
     assert told.label == fitted.predict(X[70:71])[0]
 
 
-def test_defaults_depend_on_the_kind():
-    boosted = TreeEnsembleClassifier(random_state=0)._options(BoostingOptions, {"leaf_rows": 7})
-    assert (boosted.leaf_rows, boosted.leaves, boosted.rounds) == (7, 31, 100)
-    forest = TreeEnsembleClassifier("forest", leaf_rows=3)._options(ForestOptions, {"feature_share": 0.25})
-    assert (forest.leaf_rows, forest.leaves, forest.trees, forest.feature_share) == (3, 512, 100, 0.25)
+def test_defaults_depend_on_the_kind(monkeypatch):
+    seen = {}
+
+    def capture(name):
+        def learn(data, options, **_):
+            seen[name] = options
+            return learn_forest(data, ForestOptions(leaves=2))
+
+        return learn
+
+    monkeypatch.setattr("tinybayes.learn.trees.boosting.learn_boosted_trees", capture("boosted"))
+    monkeypatch.setattr("tinybayes.learn.trees.forest.learn_forest", capture("forest"))
+    X, y = load_iris(return_X_y=True)
+    TreeEnsembleClassifier(random_state=0).fit(X, y)
+    boosted = seen["boosted"]
+    assert isinstance(boosted, BoostingOptions)
+    assert (boosted.leaf_rows, boosted.leaves, boosted.rounds, boosted.row_share) == (15, 31, 100, 0.7)
+    TreeEnsembleClassifier("forest", leaf_rows=3).fit(X, y)
+    forest = seen["forest"]
+    assert (forest.leaf_rows, forest.leaves, forest.trees, forest.feature_share) == (3, 512, 100, 0.5)
+    TreeEnsembleClassifier("tree").fit(X, y)
+    assert (seen["forest"].trees, seen["forest"].feature_share) == (1, 1.0)

@@ -23,6 +23,7 @@ from tinybayes.cli.models import convert, evaluate, info, predict
 from tinybayes.cli.plot import plot
 from tinybayes.cli.query import query
 from tinybayes.cli.serve import serve
+from tinybayes.cli.trees import learn_trees
 from tinybayes.cli.tying import tie
 from tinybayes.errors import LimitError, TinybayesError
 
@@ -43,6 +44,11 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
             "explore digits.csv --target class --budget 4kB --time 5m -o search",
         ),
         (fit, "One classifier", "fit iris.csv --target species --structure naive -o iris.tb"),
+        (
+            learn_trees,
+            "Boosted trees, a forest or a decision tree",
+            "learn-trees iris.csv --target species --kind tree -o tree.tb",
+        ),
         (learn_circuit, "A circuit that answers anything", "learn-circuit survey.csv --edge-price 0.1 -o survey.tb"),
         (tie, "Fewer bits: a few levels for all parameters", "tie digits.tb --levels 16 -o tied.tb"),
     ),

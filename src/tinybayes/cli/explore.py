@@ -46,7 +46,9 @@ def explore(
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
     families: Annotated[
         str | None,
-        typer.Option(help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest; all by default."),
+        typer.Option(
+            help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest,boosted; all by default."
+        ),
     ] = None,
     test: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="Test rows; otherwise a fifth of the table is set aside.")

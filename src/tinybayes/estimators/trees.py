@@ -8,11 +8,8 @@ from sklearn.utils import check_random_state
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
-from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
-from tinybayes.model import Dataset, TreeEnsemble
-from tinybayes.options import options_of
-
-KINDS = ("boosted", "forest", "tree")
+from tinybayes.learn.trees.by_kind import learn_trees, options_of_kind
+from tinybayes.model import TreeEnsemble
 
 
 class TreeEnsembleClassifier(ScoredClassifier):
@@ -117,33 +114,17 @@ default="histogram"
         sample_weight : array-like, shape (n_samples,), optional
             Row weights.
         """
-        if self.kind not in KINDS:
-            raise error(f"one of {', '.join(KINDS)}", repr(self.kind), where="kind")
+        names = options_of_kind(self.kind)
         if self.kind != "boosted" and (self.levels is not None or self.budget is not None):
             given = "levels" if self.levels is not None else "budget"
             raise error("boosted trees", f"a {self.kind}", where=given, remedy=f"leave {given} out")
         data = self._learning_set(X, y, sample_weight, options_of_estimator(self, Discretization))
-        self.model_ = self._boosted(data) if self.kind == "boosted" else self._forest(data)
+        # An argument that is None has the default of its kind.
+        options = {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
+        options["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.model_ = learn_trees(data, self.kind, budget=self.budget, **options)
+        if self.levels is not None:
+            from tinybayes.compress.trees import tie_leaves
+
+            self.model_ = tie_leaves(self.model_, self.levels, data)
         return self
-
-    def _boosted(self, data: Dataset) -> TreeEnsemble:
-        from tinybayes.compress.trees import tie_leaves
-        from tinybayes.learn.trees.boosting import learn_boosted_trees
-
-        # Sampling makes up for the lack of tuning; a small table has small leaves.
-        defaults = {"leaf_rows": min(20, max(1, len(data) // 10)), "feature_share": 0.5, "row_share": 0.7}
-        model = learn_boosted_trees(data, self._options(BoostingOptions, defaults), budget=self.budget)
-        return model if self.levels is None else tie_leaves(model, self.levels, data)
-
-    def _forest(self, data: Dataset) -> TreeEnsemble:
-        from tinybayes.learn.trees.forest import learn_forest
-
-        if self.kind == "tree":
-            return learn_forest(data, self._options(ForestOptions, {}, trees=1))
-        return learn_forest(data, self._options(ForestOptions, {"feature_share": len(data.variables) ** -0.5}))
-
-    def _options(self, learner: Any, defaults: dict[str, Any], **others: Any) -> Any:
-        """Build the options of a learner; an argument that is None has its default here, or that of the learner."""
-        given = {name: getattr(self, name) for name in options_of(learner) if getattr(self, name, None) is not None}
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return learner(**defaults | given | others | {"seed": seed})

@@ -19,6 +19,7 @@ from tinybayes._kernels.tree_growth import (
     set_values,
     softmax_derivatives,
 )
+from tinybayes.cost import model_cost
 from tinybayes.learn.trees.growth import (
     LEAST_SECOND,
     Ensemble,
@@ -62,11 +63,15 @@ def learn_boosted_trees(
     boosting = Boosting(data, options)
     while boosting.rounds < options.rounds:
         boosting.round()
-        if budget is not None and boosting.rounds > 1 and boosting.bytes > budget:
-            return boosting.model(boosting.rounds - 1)
         if report is not None:
             report(boosting.rounds, options.rounds)
-    return boosting.model()
+        if budget is not None and boosting.bytes > budget:
+            break
+    rounds, model = boosting.rounds, boosting.model()
+    while budget is not None and rounds > 1 and model_cost(model).bytes > budget:  # what was counted before is rough
+        rounds -= 1
+        model = boosting.model(rounds)
+    return model
 
 
 class Boosting:
