@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("command", ["fit", "explore", "learn-circuit"])
+@pytest.mark.parametrize("command", ["fit", "explore", "learn-circuit", "learn-trees"])
 @pytest.mark.parametrize(
     ("table", "message"), [("numbers", "cut it into classes"), ("comma", "expected numbers with a decimal point")]
 )
