@@ -4,7 +4,7 @@ A program that takes raw values compares them as they are: the threshold of a te
 values, such as the key of a float, and no encoder is needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_stat
 from tinybayes.deploy.programs.encoding import float_keys, make_features
 from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import error
-from tinybayes.model import TreeEnsemble
+from tinybayes.model import Cuts, TreeEnsemble, Variable
 from tinybayes.model.encoding import Intervals
 
 FORMS = ("nested", "nodes", "levels")
@@ -34,7 +34,7 @@ class TreePlan(ClassifierPlan):
         """The different tests."""
         return find_tests(self.net.trees)
 
-    @property
+    @cached_property
     def compares_raw(self) -> bool:
         """Whether raw values are compared as they are: all tests are thresholds of numbers cut into intervals."""
         trees = self.net.trees
@@ -102,4 +102,22 @@ def make_tree_plan(
     check_states((*model.variables, model.target))
     if form is not None and form not in FORMS:
         raise error(f"one of {', '.join(FORMS)}", repr(form), where="form")
-    return TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model, form)
+    plan = TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model, form)
+    if not plan.encodes:
+        return plan
+    few = with_tested_cuts(model)
+    return TreePlan(model, model.target, make_features(few.variables, raw, gaps=gaps), few, form)
+
+
+def with_tested_cuts(model: TreeEnsemble) -> TreeEnsemble:
+    """Return trees over features that have no cut points but those of the tests: an encoder needs no others."""
+    trees, variables = model.trees, list(model.variables)
+    threshold = trees.threshold.copy()
+    for f, variable in enumerate(variables):
+        encoding = variable.encoding
+        if isinstance(encoding, Intervals) and not trees.is_set[trees.feature == f].any():
+            nodes = trees.feature == f
+            used = np.unique(threshold[nodes & (trees.threshold < len(encoding.cuts))])
+            variables[f] = Variable.from_encoding(variable.name, Cuts(encoding.cuts[used].tolist(), encoding.integer))
+            threshold[nodes] = np.searchsorted(used, threshold[nodes])  # above the last cut stays above it
+    return replace(model, variables=tuple(variables), trees=replace(trees, threshold=threshold))
