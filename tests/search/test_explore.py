@@ -266,7 +266,7 @@ def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     assert found.chosen["flash"] <= 1000
     document = json.loads((tmp_path / "front.json").read_text())
     kept = [m for m in document["models"] if m["file"] is not None]
-    networks = [m for m in kept if m["family"] in ("naive", "tan", "subset", "tied")]
+    networks = [m for m in kept if m["family"] in ("naive", "tan", "subset", "tied", "tree", "forest", "boosted")]
     assert networks
     for model in kept:
         assert bool(model["explanations"]) == (model in networks)
@@ -373,9 +373,9 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
     ("options", "said"),
     [
         ({"budget": Budget(bits=10)}, "a budget of at least"),
-        ({"budget": "100B"}, "about [0-9]+ bytes of flash, the smallest program on cortex-m0\\+"),
+        ({"budget": "5B"}, "about [0-9]+ bytes of flash, the smallest program on cortex-m0\\+"),
         ({"budget": "four"}, "a size such as 4kB"),
-        ({"families": "naive,deep"}, "some of dense, conv"),
+        ({"families": "naive,deep"}, "some of boosted, dense, conv"),
         ({"families": "conv"}, "images"),
         ({"target": "species"}, "a column 'species'"),
         ({"image_shape": (3, 3)}, "an image of 4 pixels"),
