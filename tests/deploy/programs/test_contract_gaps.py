@@ -4,6 +4,7 @@ A twentieth of the entries is missing. Labels and scores are those of Python: in
 bound that the code states.
 """
 
+import os
 import shutil
 
 import numpy as np
@@ -23,7 +24,7 @@ from tree_ensembles import kinds as tree_kinds
 pytestmark = pytest.mark.exhaustive
 TARGETS = ("c", "cpp", "arduino", "micropython", "onnx")
 SHARE = 0.05
-
+THINNED = ("cpp", "arduino")  # these share the functions of C: every third model, unless all are asked for
 
 TREES = ("class 1 trees", "all 1 trees", "class 7 trees", "all 7 trees", "votes 7 trees", "no sets", "sets", "codebook")
 TREES += ("symmetric", "symmetric tree", "many tests", "wide values")
@@ -85,8 +86,11 @@ def answers(target, directory, cases):
 def test_every_target_says_what_python_says(tmp_path, target, make):
     if target == "cpp" and shutil.which("g++") is None:
         pytest.skip("no g++ on this machine")
-    cases = [make(number, net) for number, net in enumerate(CONTRACT.values())]
-    for key, case, (labels, scores) in zip(CONTRACT, cases, answers(target, tmp_path, cases), strict=True):
+    step = 3 if target in THINNED and not os.environ.get("TINYBAYES_WHOLE") else 1
+    cases = [make(number, net) for number, net in enumerate(CONTRACT.values())][::step]
+    for key, case, (labels, scores) in zip(
+        list(CONTRACT)[::step], cases, answers(target, tmp_path, cases), strict=True
+    ):
         assert case.gaps, key
         check(case.net, case.X, labels, scores)
 
