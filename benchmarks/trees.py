@@ -81,6 +81,7 @@ def accuracy(name: str) -> dict[str, Any]:
     train, test, target = read(name)
     features = [c for c in train.columns if c != target]
     ours = TreeEnsembleClassifier(kind="boosted", rounds=ROUNDS, leaves=LEAVES, learning_rate=RATE, leaf_rows=20)
+    ours.set_params(row_share=1.0, feature_share=1.0)
     X, Z = as_numbers(train[features], test[features])
     size = {"learning_rate": RATE, "min_child_samples": 20}
     contenders = {
@@ -184,6 +185,7 @@ def speed() -> dict[str, Any]:
     lines = {}
     for name, (X, y, rounds) in cases.items():
         ours = TreeEnsembleClassifier(kind="boosted", rounds=rounds, leaves=LEAVES, leaf_rows=20)
+        ours.set_params(row_share=1.0, feature_share=1.0)
         theirs = HistGradientBoostingClassifier(max_iter=rounds, max_leaf_nodes=LEAVES, early_stopping=False)
         lines[name] = {}
         for who, model in (("tinybayes", ours), ("scikit-learn", theirs), ("LightGBM", lightgbm(n_estimators=rounds))):
@@ -195,6 +197,44 @@ def speed() -> dict[str, Any]:
             lines[name][who] = round(min(times), 3)
             print(name, who, lines[name][who], flush=True)
     return lines
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the tables of docs/trees.md."""
+    lines = ["Test errors in per cent at 100 rounds of 31 leaves, without a price:", ""]
+    whos = ("tinybayes", "LightGBM", "scikit-learn")
+    lines += [f"| table | {' | '.join(whos)} |", "|---" * 4 + "|"]
+    for line in results["accuracy"]:
+        lines.append(f"| {line['data']} | " + " | ".join(f"{100 * line['error'][who]:.2f}" for who in whos) + " |")
+    means = [100 * np.mean([line["error"][who] for line in results["accuracy"]]) for who in whos]
+    lines += [f"| mean | {' | '.join(f'{mean:.2f}' for mean in means)} |", ""]
+    if results["speed"]:
+        lines += ["Seconds of a fit:", "", f"| rows | {' | '.join(whos)} |", "|---" * 4 + "|"]
+        lines += [
+            f"| {name} | {' | '.join(f'{one[who]:.2f}' for who in whos)} |" for name, one in results["speed"].items()
+        ]
+        lines.append("")
+    lines += ["Test errors in per cent within budgets of flash, LightGBM at 4 bytes a node without code:", ""]
+    sizes = " | ".join(f"{budget // 1000} kB, ours | LightGBM" for budget in BUDGETS)
+    lines += [f"| table | {sizes} |", "|---" * (1 + 2 * len(BUDGETS)) + "|"]
+    figures = {(line["data"], line["budget"]): line for line in results["budgets"]}
+    names = list(dict.fromkeys(line["data"] for line in results["budgets"]))
+    rows = [[figures[name, budget][who]["error"] for budget in BUDGETS for who in whos[:2]] for name in names]
+    for name, row in zip(names, rows, strict=True):
+        lines.append(f"| {name} | " + " | ".join("none" if e is None else f"{100 * e:.1f}" for e in row) + " |")
+    both = np.array([[np.nan if e is None else e for e in row] for row in rows]).reshape(len(names), -1, 2)
+    both[np.isnan(both).any(axis=2)] = np.nan  # a mean of tables where both have a model
+    lines.append(
+        "| mean of both | " + " | ".join(f"{100 * e:.2f}" for e in np.nanmean(both, axis=0).reshape(-1)) + " |"
+    )
+    return "\n".join(lines)
+
+
+def write_page(results: dict[str, Any]) -> None:
+    """Replace what stands between the marks of docs/trees.md."""
+    text = PAGE.read_text()
+    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    PAGE.write_text(f"{before}{MARKS[0]}\n\n{page(results)}\n\n{MARKS[1]}{after}")
 
 
 def main() -> None:
@@ -227,6 +267,7 @@ def main() -> None:
         if "speed" in options.part:
             results["speed"] = speed()
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    write_page(results)
 
 
 if __name__ == "__main__":
