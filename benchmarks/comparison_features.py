@@ -115,6 +115,7 @@ FEATURES: dict[str, dict[str, Claim]] = {
         "pomegranate": yes("summarize", "pomegranate.bayes_classifier:BayesClassifier.summarize"),
     },
     "Trees, forests, boosting, SVM": {
+        "tinybayes": partly("no SVM; imports LightGBM, XGBoost", "tinybayes:TreeEnsembleClassifier"),
         "scikit-learn": yes("", "sklearn.ensemble:RandomForestClassifier"),
         "emlearn": partly("trees, forests", "emlearn:convert"),
         "m2cgen": yes("also XGBoost, LightGBM", "m2cgen:export_to_c"),
