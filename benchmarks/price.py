@@ -2,13 +2,15 @@
 
 Run it as ``python benchmarks/price.py`` with Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
 Programs that were measured before, and whose C is the same, are not measured again. The coefficients are fitted to
-every second program of each family, then those that only circuits have to the first 48 circuits; errors are reported
-on the others. ``--count 0`` calibrates circuits only.
+every second program of each family, then those that only circuits have to the first 48 circuits, and those that only
+trees have to every second one of them; errors are reported on the others. ``--count 0``, ``--circuits 0`` and ``--trees
+0`` keep what is known of a kind.
 """
 
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +20,8 @@ from harness import provenance
 from price_circuits import FIRST, FITTED, circuit_rows, draw_circuit
 from price_page import write_page
 from price_programs import FAMILIES, draw, rows_of
+from price_trees import FIRST as FIRST_TREE
+from price_trees import KINDS, draw_trees
 from scipy.optimize import nnls
 
 from tinybayes.deploy._price.circuits import count_circuit
@@ -35,7 +39,9 @@ RESULTS = ROOT / "benchmarks" / "results" / "price.json"
 SHIPPED = ROOT / "src" / "tinybayes" / "deploy" / "_price" / "coefficients.py"
 FIGURES = ("flash", "instructions", "stack")
 ROWS = 24
-OF_CIRCUITS = "circuit_"  # the kinds of operations that only circuits have
+SMALL = 32  # figures below are as good as this: a single tree takes few instructions and no stack
+OF_CIRCUITS = ("circuit_",)  # the kinds of operations that only circuits have
+OF_TREES = ("nested_", "walk_")  # and those of trees: nested comparisons, and loops that follow tables
 # What an operation takes, about, in bytes and in instructions: the fit stays close where programs do not tell.
 USUAL = (2.0, 1.0)
 GUESS = {
@@ -45,6 +51,9 @@ GUESS = {
     "library_float_convert": (200, 1), "library_float_mul": (400, 1), "local": (0.5, 0.2), "narrow": (1, 0.5),
     "program": (8, 6), "saved": (1, 1), "shift": (2, 0.5), "spill12": (4, 1.5), "spill8": (4, 1.5),
     "spilled12": (0.5, 0.5), "spilled8": (0.5, 0.5),
+    **{f"{code}_{kind}": known for code in ("nested", "walk") for kind, known in (
+        ("base", (6, 1)), ("constant", (4, 0.1)), ("function", (4, 3)), ("local", (0.5, 0.2)), ("frame", (10, 2)),
+        ("spill8", (0.1, 0.1)), ("spill12", (0.1, 0.1)), ("return", (3, 2)), ("address", (1, 0.5)))},
     "circuit_integer": (400, 100), "circuit_float": (800, 100), "circuit_integer_raw": (20, 20),
     "circuit_float_raw": (20, 20), "circuit_integer_wide": (6, 1), "circuit_float_wide": (6, 1),
     "circuit_integer_loop": (16, 5), "circuit_float_loop": (16, 5),
@@ -68,7 +77,8 @@ def measured(drawn: Drawn, seed: int, known: Figures) -> Figures:
         return known
     circuit = isinstance(model, Circuit)
     features = (make_circuit_plan if circuit else make_plan)(model, **options).features
-    codes = circuit_rows(model, options, seed) if circuit else rows_of(features.variables, ROWS, 1000 + seed)
+    features = replace(features, variables=model.nodes if circuit else model.variables)
+    codes = circuit_rows(model, options, seed) if circuit else rows_of(model.variables, ROWS, 1000 + seed)
     for core in set(CORES) - set(cores):
         board = core.removeprefix("cortex-")
         often = {"repeat": 2} if circuit else {}  # a tick of the timer is nothing to them
@@ -95,7 +105,7 @@ def fit(counts: list[Counts], figures: list[Figures]) -> dict[str, dict[str, flo
 
 def _fit(counts: list[Any], totals: list[float], known: list[int], which: int) -> dict[str, float]:
     kinds = sorted({kind for each in counts for kind in each})
-    relative = 1.0 / np.array(totals)
+    relative = 1.0 / np.maximum(totals, SMALL)
     rows = np.array([[each.get(kind, 0.0) for kind in kinds] for each in counts]) * relative[:, None]
     wanted = (np.array(totals) - np.array(known)) * relative
     guess = np.array([GUESS.get(kind, USUAL)[which] for kind in kinds])
@@ -104,8 +114,10 @@ def _fit(counts: list[Any], totals: list[float], known: list[int], which: int) -
     return {kind: round(float(value), 3) for kind, value in zip(kinds, values, strict=True)}
 
 
-def fit_circuits(counts: list[Counts], figures: list[Figures], core: str) -> dict[str, dict[str, float]]:
-    """Fit the coefficients of circuits alone: those of the encoder, which all programs have, stay as they are."""
+def fit_own(
+    counts: list[Counts], figures: list[Figures], core: str, kinds: tuple[str, ...]
+) -> dict[str, dict[str, float]]:
+    """Fit the coefficients of kinds of operations that no other programs have; those of the rest stay as they are."""
     out = {figure: dict(values) for figure, values in COEFFICIENTS[core].items()}
     parts = [
         ("bytes", "flash", [c.written for c in counts], [c.tables for c in counts]),
@@ -113,8 +125,8 @@ def fit_circuits(counts: list[Counts], figures: list[Figures], core: str) -> dic
         ("stack", "stack", [c.frames for c in counts], [c.arrays for c in counts]),
     ]
     for name, figure, operations, exact in parts:
-        out[name] = {kind: value for kind, value in out[name].items() if not kind.startswith(OF_CIRCUITS)}
-        own = [{k: n for k, n in each.items() if k.startswith(OF_CIRCUITS)} for each in operations]
+        out[name] = {kind: value for kind, value in out[name].items() if not kind.startswith(kinds)}
+        own = [{k: n for k, n in each.items() if k.startswith(kinds)} for each in operations]
         rest = [sum(n * out[name].get(k, 0.0) for k, n in each.items()) for each in operations]
         known = [round(a + b) for a, b in zip(exact, rest, strict=True)]
         out[name] |= _fit(own, [f[figure] for f in figures], known, int(name == "instructions"))
@@ -126,7 +138,7 @@ def errors(programs: list[Figures], core: str) -> Figures:
     out = {}
     for figure in FIGURES:
         pairs = [(p["cores"][core]["priced"][figure], p["cores"][core]["measured"][figure]) for p in programs]
-        error = np.array([abs(priced / real - 1) for priced, real in pairs])
+        error = np.array([abs(priced - real) / max(real, SMALL) for priced, real in pairs])
         quantiles = {"median": np.median(error), "q95": np.quantile(error, 0.95), "largest": error.max()}
         out[figure] = {name: round(float(value), 4) for name, value in quantiles.items()}
     return out
@@ -147,7 +159,7 @@ def ship(coefficients: Figures) -> None:
 
 def _write(document: Figures) -> None:
     """Write the results, one program a line."""
-    lists = ("circuits", "programs")
+    lists = ("circuits", "trees", "programs")
     text = json.dumps({key: value for key, value in document.items() if key not in lists}, indent=1)
     for name in lists:
         lines = ",\n".join("  " + json.dumps(program) for program in document.get(name, []))
@@ -206,7 +218,7 @@ def calibrate_circuits(document: Figures, count: int) -> None:
     fitted = [i for i, p in enumerate(programs) if p["fitted"]]
     for core in CORES:
         figures = [programs[i]["cores"][core]["measured"] for i in fitted]
-        COEFFICIENTS[core] = fit_circuits([counts[i] for i in fitted], figures, core)
+        COEFFICIENTS[core] = fit_own([counts[i] for i in fitted], figures, core, OF_CIRCUITS)
     for program, each in zip(programs, counts, strict=True):
         _priced(program, each)
     others = [p for p in programs if not p["fitted"]]
@@ -214,20 +226,53 @@ def calibrate_circuits(document: Figures, count: int) -> None:
     document["circuit_errors"] = {core: errors(others, core) for core in CORES}
 
 
+def calibrate_trees(document: Figures, count: int) -> None:
+    """Measure trees, fit what only they have, and price them."""
+    known = {p["seed"]: p for p in document.get("trees", [])}
+    seeds = range(FIRST_TREE, FIRST_TREE + count)
+    drawn = {seed: draw_trees(seed) for seed in seeds}
+    document["trees"] = programs = []
+    for seed in seeds:
+        programs.append(measured(drawn[seed], seed, known.pop(seed, {})))
+        if seed % 10 == 9:
+            _write({**document, "trees": [*programs, *known.values()]})
+            print(f"{len(programs)} trees", flush=True)
+    counts = []
+    for seed, (model, options, _) in drawn.items():
+        codes = rows_of(model.variables, ROWS, 1000 + seed)  # the rows that were measured: paths differ in length
+        counts.append(count_program(make_plan(model, **options), codes))
+    for program in programs:
+        program["fitted"] = (program["seed"] - FIRST_TREE) // len(KINDS) % 2 == 0
+    fitted = [i for i, p in enumerate(programs) if p["fitted"]]
+    for core in CORES:
+        figures = [programs[i]["cores"][core]["measured"] for i in fitted]
+        COEFFICIENTS[core] = fit_own([counts[i] for i in fitted], figures, core, OF_TREES)
+    for program, each in zip(programs, counts, strict=True):
+        _priced(program, each)
+    others = [p for p in programs if not p["fitted"]]
+    document |= {"about_trees": provenance(["numpy", "scipy"])}
+    document["tree_errors"] = {core: errors(others, core) for core in CORES}
+
+
 def main(
     count: Annotated[int, typer.Option(help="Number of classifiers; 0 keeps their results and coefficients.")] = 240,
-    circuits: Annotated[int, typer.Option(help="Number of circuits.")] = 84,
+    circuits: Annotated[int, typer.Option(help="Number of circuits; 0 keeps their results.")] = 84,
+    trees: Annotated[int, typer.Option(help="Number of tree ensembles; 0 keeps their results.")] = 96,
 ) -> None:
     """Measure, calibrate, and write the results."""
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"programs": []}
     if count:
         calibrate(document, count)
-    calibrate_circuits(document, circuits)
+    if circuits:
+        calibrate_circuits(document, circuits)
+    if trees:
+        calibrate_trees(document, trees)
     ship(COEFFICIENTS)
     _write(document)
     write_page(document, ROOT / "docs")
-    for core, figures in [*document["errors"].items(), *document["circuit_errors"].items()]:
-        print(core, figures)
+    for kind in ("errors", "circuit_errors", "tree_errors"):
+        for core, figures in document[kind].items():
+            print(kind, core, figures)
 
 
 if __name__ == "__main__":

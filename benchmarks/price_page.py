@@ -22,10 +22,12 @@ def write_page(document: Figures, docs: Path) -> None:
     after = rest.split(END, 1)[1]
     others = [p for p in document["programs"] if not p["fitted"]]
     circuits = [p for p in document["circuits"] if not p["fitted"]]
+    trees = [p for p in document["trees"] if not p["fitted"]]
     text = f"{_errors(document['errors'], len(others), 'programs')}\n{_table(others, SHOWN)}\n"
-    text += f"{_errors(document['circuit_errors'], len(circuits), 'circuits')}\n{_table(circuits, CIRCUITS)}"
+    text += f"{_errors(document['circuit_errors'], len(circuits), 'circuits')}\n{_table(circuits, CIRCUITS)}\n"
+    text += f"{_errors(document['tree_errors'], len(trees), 'tree ensembles')}\n{_table(trees, CIRCUITS)}"
     page.write_text(f"{before}{BEGIN}{text}{END}{after}")
-    _plot([*others, *circuits], docs / "figures" / "price.svg")
+    _plot([*others, *circuits, *trees], docs / "figures" / "price.svg")
 
 
 def _errors(errors: Figures, count: int, kind: str) -> str:

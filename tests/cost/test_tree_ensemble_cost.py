@@ -59,8 +59,8 @@ def votes():
 def test_a_tree_of_votes_by_hand():
     model = votes()
     cost = model_cost(model)
-    assert node_bytes(model) == 2 * 2 + 3 + 2 * 2  # nodes, leaves, and two tests of a feature and a threshold
-    assert (cost.bytes, cost.parameters, cost.operations) == (11, 7, 0)
+    assert node_bytes(model) == 2 * 3 + 3  # nodes of a feature, a threshold and a length, and leaves
+    assert (cost.bytes, cost.parameters, cost.operations) == (9, 7, 0)
     assert cost.comparisons == 2 + 2
     assert tree_depths(model.trees).tolist() == [2]
     assert not is_symmetric(model.trees)

@@ -44,7 +44,14 @@ def tree_ensemble_cost(model: TreeEnsemble) -> Cost:
 
 
 def find_tests(trees: Trees) -> Tests:
-    """Return the different tests, ordered by feature and threshold."""
+    """Return the different tests, ordered by feature and threshold; trees are immutable and keep them."""
+    if "_tests" not in trees.__dict__:
+        trees.__dict__["_tests"] = _find_tests(trees)
+    tests: Tests = trees.__dict__["_tests"]
+    return tests
+
+
+def _find_tests(trees: Trees) -> Tests:
     inner = np.flatnonzero(~trees.is_leaf)
     number = np.full(len(trees.feature), -1, dtype=np.int64)
     if not len(inner):
@@ -152,7 +159,7 @@ def _numbers(trees: Trees, test: int, leaf: int, long: int | None) -> np.ndarray
 
 def _levels(model: TreeEnsemble) -> TreeBytes | None:
     trees = model.trees
-    if model.values.shape[1] != 1 or not is_symmetric(trees):
+    if (trees.output < 0).any() or not is_symmetric(trees):
         return None
     values, depth = _values(model), int(tree_depths(trees).max())
     tests = len(find_tests(trees).node)

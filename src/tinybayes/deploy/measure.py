@@ -136,8 +136,9 @@ def _raw_probe(texts: Mapping[str, str], name: str) -> tuple[Mapping[str, str], 
     label, value, width = declared.groups()
     scores = re.search(rf"{name}_scores\(const {value} value\[\d+\], (\w+) scores\[(\d+)\]\);", texts[f"{name}.h"])
     if scores is not None:
-        call = f"{name}_predict_raw", value, int(width), label, f"{name}_scores", scores[1], int(scores[2])
-        return texts, Probe(f"{name}.h", *call)
+        functions = f"{name}_predict_raw", f"{name}_scores"
+        kinds = value, int(width), label
+        return texts, Probe(f"{name}.h", functions[0], *kinds, functions[1], scores[1], int(scores[2]))
     _, coded = _probe(texts, name)
     types = {"name": name, "label": label, "value": value, "width": width}
     around = AROUND_RAW.format(**types, state=coded.element, score=coded.score)

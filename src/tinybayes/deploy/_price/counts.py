@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,13 +46,14 @@ def count_program(plan: Plan, codes: np.ndarray | None = None, *, most: int = RO
     run: dict[str, float] = defaultdict(float, program=1.0)
     for tally, hits in zip(machine.tallies, machine.hits, strict=True):
         for kind, count in tally.items():
-            written[kind] += count
+            written[kind.removeprefix("walk_")] += count  # such loops run as no other ones, but are written alike
             run[kind] += count * hits / rows if rows else np.nan
     written |= {f"library_{kind}": 1.0 for kind in LIBRARY if written[kind]}
     arrays, frames = _deepest(machine, entry)
     # The compiler writes the last table first.
     tables = [array for array in reversed(program.arrays) if array.name in machine.tables]
-    return Counts(table_bytes(tables), written, run, arrays, {"program": 1.0, **frames})
+    nested = machine.functions[entry].prices == "nested"  # its registers need not be saved
+    return Counts(table_bytes(tables), written, run, arrays, {} if nested else {"program": 1.0, **frames})
 
 
 def table_bytes(arrays: Iterable[Array]) -> int:
@@ -76,10 +78,13 @@ def _entry_bytes(dtype: np.dtype, align: int) -> int:
 
 
 def _rows(plan: Plan, codes: np.ndarray | None) -> list[list[float]]:
-    """Return raw values of rows, or codes for a program that takes no raw values."""
-    features = plan.features
+    """Return raw values of rows, or codes for a program that takes no raw values.
+
+    Codes are those of the model: the encoder of a program may leave out cut points that no tree asks for.
+    """
+    features = replace(plan.features, variables=plan.model.variables)
     if codes is None:
-        cards = [v.cardinality for v in plan.variables]
+        cards = [v.cardinality for v in features.variables]
         codes = np.random.default_rng(0).integers(0, cards, (ROWS, len(cards)))
     codes = np.asarray(codes)[:ROWS]
     if codes.ndim != 2 or not len(codes) or codes.shape[1] != len(plan.variables):
@@ -105,7 +110,9 @@ def _deepest(machine: Machine, name: str) -> tuple[int, Counter[str]]:
     if any(machine.tallies[block][kind] for block in code.blocks for kind in LIBRARY):
         chains.append((0, Counter({"library": 1})))
     arrays, frames = max(chains + [_deepest(machine, callee) for callee in sorted(code.calls)], key=_depth)
-    if not code.inlined:
+    if machine.functions[name].prices == "nested":
+        frames = frames + Counter(nested_frame=1)
+    elif not code.inlined:
         own = Counter({"frame": 1, "saved": min(code.pressure, REGISTERS[0])})
         own |= Counter({f"spilled{limit}": max(0, code.pressure - limit) for limit in REGISTERS})
         frames = frames + own
@@ -113,4 +120,4 @@ def _deepest(machine: Machine, name: str) -> tuple[int, Counter[str]]:
 
 
 def _depth(chain: tuple[int, Counter[str]]) -> int:
-    return chain[0] + 24 * (chain[1]["frame"] + chain[1]["library"])
+    return chain[0] + 24 * (chain[1]["frame"] + chain[1]["nested_frame"] + chain[1]["library"])

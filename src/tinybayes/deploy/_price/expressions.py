@@ -43,6 +43,7 @@ class Expressions:
 
     def __init__(self, machine: "Machine", name: str, function: Function) -> None:
         self.machine, self.name, self.function = machine, name, function
+        self.prices = f"{function.prices}_" if function.prices else ""
         self.scopes: list[dict[str, tuple[int, str]]] = [{}]
         self.known: dict[int, int | float] = {}  # the slots of constants, with their numbers
         self.arrays_of = {array.name: array for array in function.arrays}
@@ -68,7 +69,7 @@ class Expressions:
 
     def tally(self, kind: str, count: float = 1.0) -> None:
         """Count operations of the present block."""
-        self.machine.tallies[self.block][kind] += count * self.weight  # type: ignore[assignment]
+        self.machine.tallies[self.block][self.prices + kind] += count * self.weight  # type: ignore[assignment]
 
     def note(self, name: str) -> None:
         """Remember that a name is used in a loop, where it takes a register."""
@@ -80,7 +81,7 @@ class Expressions:
         """Tally the names of a loop for which there are no registers."""
         for limit in REGISTERS:
             excess = max(0, min(len(scope.direct), len(scope.all) - limit))
-            self.machine.tallies[scope.block][f"spill{limit}"] += excess
+            self.machine.tallies[scope.block][f"{self.prices}spill{limit}"] += excess
 
     def declare(self, declared: Declared) -> int:
         """Give a variable a slot of the frame."""
@@ -292,6 +293,8 @@ class Expressions:
         wide = constant is not None and sign not in ("<<", ">>") and not (power and sign in "*/")
         if wide and (abs(constant) > 255 or sign in "&|^*/%") and constant not in (255, 65535):  # type: ignore[arg-type]
             self.wide.add(constant)  # type: ignore[arg-type]
+            if self.prices:
+                self.tally("wide")
             self.note(f"#{constant}")
 
     def pointers(self, sign: str, a: Value, b: Value) -> Value:

@@ -31,12 +31,12 @@ class Maker(Expressions):
         scope = self.loops.pop()
         self.spill(scope)
         tally = self.machine.tallies[entry]
-        tally["base"] += len(self.bases)
-        tally["constant"] += len(self.wide)
+        tally[f"{self.prices}base"] += len(self.bases)
+        tally[f"{self.prices}constant"] += len(self.wide)
         if not inlined:
-            tally["function"] += 1
-            tally["local"] += min(len(scope.all), REGISTERS[0])
-            tally["frame"] += self.arrays > 0
+            tally[f"{self.prices}function"] += 1
+            tally[f"{self.prices}local"] += min(len(scope.all), REGISTERS[0])
+            tally[f"{self.prices}frame"] += self.arrays > 0
         blocks, names, calls = tuple(self.blocks), frozenset(scope.all), frozenset(self.calls)
         pressure = self.pressure or sum("@" in name and "." not in name for name in names)
         return Code(self.name, blocks, slots, self.size, run, self.arrays, names, pressure, calls, inlined)
@@ -47,7 +47,12 @@ class Maker(Expressions):
         loaded, self.loaded = self.loaded, set(self.loaded)
         self.scopes.append({})
         parts = node.parts if node.kind == "block" else (node,)
-        runs = [self.statement(part) for part in parts]
+        runs = []
+        for i, part in enumerate(parts, start=1):
+            runs.append(self.statement(part))
+            if self.prices and part.kind == "if" and i < len(parts) and any(n.kind == "return" for n in walk(part)):
+                runs.append(self.statements(Node("block", "", parts[i:]), self.new_block()))  # it may not be reached
+                break
         self.scopes.pop()
         self.block, self.loaded = around, loaded & self.loaded
         hits = self.machine.hits
@@ -237,6 +242,8 @@ class Maker(Expressions):
 
     def returned(self, node: Node) -> Run:
         value = self.expression(node.parts[0]).run if node.parts else lambda f: None
+        if self.prices:
+            self.tally("return")
 
         def run(f: list[Any]) -> int:
             f[0] = value(f)

@@ -8,7 +8,6 @@ from tinybayes.deploy.programs.names import Names, plain
 from tinybayes.deploy.programs.net import net_sums
 from tinybayes.deploy.programs.plan import NetPlan, Plan, TablePlan
 from tinybayes.deploy.programs.program import (
-    Array,
     Constant,
     Dialect,
     Enumeration,
@@ -98,7 +97,7 @@ def _add_up(plan: Plan, sums: Sums, to: str, complete: str = "") -> list[str]:
 
 
 def _predict(plan: Plan, sums: Sums) -> Function:
-    arrays: tuple[Array, ...] = ()
+    doc = PREDICT_RAW if plan.takes_raw else PREDICT
     better = block(f"if (sum[c] {'<' if sums.smallest else '>'} top)", ["top = sum[c];", "best = c;"])
     body = (
         f"{sums.type} sum[{plan.classes}];",
@@ -109,10 +108,10 @@ def _predict(plan: Plan, sums: Sums) -> Function:
         *loop("c", plan.classes, better, start=1),
         f"return ({plan.label})best;",
     )
+    function = Function(plan.predict_name, plan.label, (plan.parameter,), body, doc, public=True)
     if sums.predict:
-        body, arrays = sums.predict.body, sums.predict.arrays
-    doc = PREDICT_RAW if plan.takes_raw else PREDICT
-    return Function(plan.predict_name, plan.label, (plan.parameter,), body, doc, arrays, public=True)
+        return replace(function, body=sums.predict.body, arrays=sums.predict.arrays, prices=sums.predict.prices)
+    return function
 
 
 def _scores(plan: Plan, sums: Sums) -> Function:

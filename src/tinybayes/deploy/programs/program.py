@@ -102,6 +102,7 @@ class Function:
     public: bool = False  # whether users call it
     noinline: bool = False  # whether it must not be inlined
     small: bool = False  # whether it takes less code than a call, so that compilers inline it everywhere
+    prices: str = ""  # begins the kinds of its operations where these cost other than those of other functions
 
     def head(self, dialect: Dialect, *, declared: bool = False) -> str:
         """Write everything before the body; `declared` in a header, which has no macro for inlining."""

@@ -1,7 +1,7 @@
 """Decision trees as a program needs them: branches of numbered tests, and leaves that point to rows of values.
 
-Questions that the program cannot ask are gone: tests that all its rows answer alike, and tests between equal leaves.
-Equal tests and equal values have one number.
+Tests that decide nothing are gone: all rows that reach them go the same way, or their leaves are equal. Equal tests and
+equal values have one number.
 """
 
 from collections import defaultdict
@@ -80,7 +80,7 @@ class Layout:
 def make_layout(plan: TreePlan) -> Layout:
     """Make branches of flat nodes, from the last node to the first: children come behind their parents."""
     trees, rows, row_of = plan.net.trees, *value_rows(plan)
-    tests = node_tests(plan)
+    tests = _decided(plan, node_tests(plan))
     number: dict[Test, int] = {}
     made: list[Tree | None] = [None] * len(trees.feature)
     feature, child = trees.feature.tolist(), trees.child.tolist()
@@ -142,6 +142,39 @@ def node_tests(plan: TreePlan) -> list[Test | bool]:
         else:
             test = left if left and threshold == states - 1 else Test(feature, threshold, left)
         tests.append(test)
+    return tests
+
+
+def _decided(plan: TreePlan, tests: list[Test | bool]) -> list[Test | bool]:
+    """Replace tests by their answer, where those above leave one only.
+
+    A set of values is an integer with a bit for each code, and the last bit for a missing value.
+    """
+    trees, gaps = plan.net.trees, plan.features.gaps
+    child, states = trees.child.tolist(), [v.cardinality for v in plan.variables]
+    above: dict[int, tuple[int, int, int]] = {}  # of a node: its parent, the feature tested there, values that remain
+    for node, test in enumerate(tests):
+        if trees.feature[node] < 0:
+            continue
+        feature = int(trees.feature[node])
+        values, up = (1 << states[feature] + gaps) - 1, node
+        while up in above:
+            up, asked, known = above[up]
+            if asked == feature:
+                values = known
+                break
+        if isinstance(test, Test):
+            left = (1 << test.threshold + 1) - 1
+            if test.members:
+                left = sum(1 << code for code, member in enumerate(test.members) if member)
+            left |= (1 << states[feature]) if gaps and test.missing else 0
+            sides = values & left, values & ~left
+            if not all(sides):
+                tests[node] = bool(sides[0])
+        else:
+            sides = values, values
+        for i, side in enumerate(sides):
+            above[child[node] + i] = node, feature, side or values  # nothing reaches the other one
     return tests
 
 

@@ -33,7 +33,7 @@ class LevelTree:
 def level_trees(plan: TreePlan) -> list[LevelTree] | None:
     """Return symmetric trees by class; None for others, and where leaves have values for all classes."""
     trees = plan.net.trees
-    if plan.net.values.shape[1] > 1 or not is_symmetric(trees):
+    if (trees.output < 0).any() or not is_symmetric(trees):
         return None
     asked, (_, row_of) = node_tests(plan), value_rows(plan)
     made = []
@@ -112,12 +112,12 @@ class Levels:
             elif self.values is None:
                 leaves = self.layout.rows[leaves, 0] % 256
             rows.append([*(number[test] for test in tree.tests), *[0] * more, *leaves.tolist()])
-        return narrow(rows)
+        return narrow(np.array(rows))
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """The tables of the function that adds up."""
-        listed = [] if self._one else [array for _, array in (self._start, self._counts) if array is not None]
+        listed = () if self._one else (*self.plan.start[1], *self._counts[1])
         answers = self.questions.tables if self.first_answers else ()
         return (*listed, *answers, *self.questions.before_tables, Array("tree", self.stream.reshape(-1)))
 
@@ -127,19 +127,12 @@ class Levels:
         return self.plan.classes <= 3 and len({tree.output for tree in self.trees}) == 1
 
     @cached_property
-    def _counts(self) -> tuple[str, Array | None]:
+    def _counts(self) -> tuple[str, tuple[Array, ...]]:
         """The trees of class ``c``, and the table that has them."""
         counts = np.bincount([tree.output for tree in self.trees], minlength=self.plan.classes)
         if len(np.unique(counts)) == 1:
-            return str(counts[0]), None
-        return "tree_count[c]", Array("tree_count", narrow(counts))
-
-    @cached_property
-    def _start(self) -> tuple[str, Array | None]:
-        start = self.plan.net.start
-        if len(np.unique(start)) == 1:
-            return str(int(start[0])), None
-        return "start[c]", Array("start", narrow(start, signed=True))
+            return str(counts[0]), ()
+        return "tree_count[c]", (Array("tree_count", narrow(counts)),)
 
     @property
     def _answers(self) -> tuple[str, str]:
@@ -170,7 +163,7 @@ class Levels:
         tables += () if self.values is None else (Array("leaf_value", self.values),)
         body = ("unsigned i = 1;", *loops, f"return {leaf};")
         parameters = (f"{self.pointer}p", f"const {kind} *{name}")
-        return Function("tree_value", "int32_t", parameters, body, VALUE, tables, noinline=True)
+        return Function("tree_value", "int32_t", parameters, body, VALUE, tables, noinline=True, prices="walk")
 
     @property
     def body(self) -> list[str]:
@@ -194,7 +187,7 @@ class Levels:
             trees = loop("n", len(self.trees), lines)
             return [*head, *others, *block("", [f"int32_t s = {start[own]};", *trees, f"sum[{own}] = s;"])]
         trees = block(f"for (n = {self._counts[0]}; n; --n)", lines)
-        return [*head, *loop("c", self.plan.classes, [f"int32_t s = {self._start[0]};", *trees, "sum[c] = s;"])]
+        return [*head, *loop("c", self.plan.classes, [f"int32_t s = {self.plan.start[0]};", *trees, "sum[c] = s;"])]
 
 
 def _flag(condition: str) -> str:

@@ -18,7 +18,9 @@ def nested_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
         return _one_tree(plan, layout, dialect)
     conditions = Conditions(plan, dialect)
     write = _Writer(layout, conditions)
-    body, arrays, functions = [], [], []
+    body: list[str] = []
+    arrays: list[Array] = []
+    functions: list[Function] = []
     start = plan.net.start.tolist()
     if not layout.every:
         body += ["int32_t s;"]
@@ -30,18 +32,15 @@ def nested_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
         body, arrays, functions = _all_classes(plan, layout, write)
     unused = [f"(void){plan.row_name};"] if not layout.tests else []
     parameters = (f"const {plan.row} *{plan.row_name}", "int32_t *sum")
-    add_up = Function("add_up", "void", parameters, (*body, *unused), ADD_UP, (*arrays, *conditions.arrays))
+    arrays += conditions.arrays
+    add_up = Function("add_up", "void", parameters, (*body, *unused), ADD_UP, tuple(arrays), prices="nested")
     return Sums((*conditions.functions, *functions, add_up), "int32_t")
 
 
 def _all_classes(plan: TreePlan, layout: Layout, write: "_Writer") -> tuple[list[str], list[Array], list[Function]]:
     """Write trees whose leaves have a value for every class: one of them for votes, else a row of a table."""
-    start = plan.net.start
-    body, arrays = [], []
-    if start.any():
-        arrays.append(Array("start", narrow(start, signed=True)))
-    first = loop("c", plan.classes, [f"sum[c] = {'start[c]' if start.any() else '0'};"])
-    trees = layout.all_trees
+    body: list[str] = []
+    first, arrays, trees = plan.start_lines, list(plan.start[1]), layout.all_trees
     if plan.net.votes:
         voted, value = layout.rows.argmax(axis=1).tolist(), int(layout.rows.max())
         lines = [line for tree in trees for line in write.sides(tree, lambda row: _adds(f"sum[{voted[row]}]", value))]
@@ -77,13 +76,15 @@ def _one_tree(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
         row, call = {r: r for r in used}, f"find_row({plan.row_name})"
     head = f"const unsigned row = {call};"
     if plan.net.votes and not plan.net.start.any() and all(key == labels[r] for key, r in row.items()):
-        lines, arrays = [f"scores[c] = c == row ? {int(layout.rows.max())} : 0;"], ()
+        lines, tables = [f"scores[c] = c == row ? {int(layout.rows.max())} : 0;"], []
     else:
         table = np.array([scores[row.get(i, 0)] for i in range(1 + max(row))])
-        lines, arrays = ["scores[c] = row_score[row][c];"], (Array("row_score", narrow(table, signed=True)),)
+        lines, tables = ["scores[c] = row_score[row][c];"], [Array("row_score", narrow(table, signed=True))]
     body = (head, "unsigned c;", *loop("c", plan.classes, lines))
     functions = functions or conditions.functions
-    return Sums(functions, "int32_t", predict=predict, scores=Function("scores", "void", (), body, arrays=arrays))
+    return Sums(
+        functions, "int32_t", predict=predict, scores=Function("scores", "void", (), body, arrays=tuple(tables))
+    )
 
 
 def _find(plan: TreePlan, tree: Tree, layout: Layout, conditions: Conditions) -> Function:
@@ -92,7 +93,7 @@ def _find(plan: TreePlan, tree: Tree, layout: Layout, conditions: Conditions) ->
     unused = [f"(void){plan.row_name};"] if isinstance(tree, Leaf) else []
     parameters = (f"const {plan.row} *{plan.row_name}",)
     doc = "The row of values of a leaf."
-    return Function("find_row", "unsigned", parameters, (*unused, *body), doc, conditions.arrays)
+    return Function("find_row", "unsigned", parameters, (*unused, *body), doc, conditions.arrays, prices="nested")
 
 
 class _Writer:

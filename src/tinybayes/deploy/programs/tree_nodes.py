@@ -193,15 +193,7 @@ class Nodes:
         """The tables of the function that adds up."""
         rows = self.layout.every and not self.plan.net.votes
         tables = [Array("leaf_value", narrow(self.values, signed=True))] if rows else []
-        return (*self._start[1], *self.questions.before_tables, Array("node", self.stream), *tables)
-
-    @cached_property
-    def _start(self) -> tuple[str, tuple[Array, ...]]:
-        """The first score of class ``c``, and the table that it reads."""
-        start = self.plan.net.start
-        if len(np.unique(start)) == 1:
-            return str(int(start[0])), ()
-        return "start[c]", (Array("start", narrow(start, signed=True)),)
+        return (*self.plan.start[1], *self.questions.before_tables, Array("node", self.stream), *tables)
 
     # Functions
 
@@ -222,10 +214,14 @@ class Nodes:
         parameters = (f"{self.pointer}p", f"const {kind} *{row}")
         tables = () if self.direct else self.questions.tables
         if self.layout.every:
-            return Function("find_leaf", "unsigned", parameters, (*lines, "return k;"), FIND, tables, noinline=True)
+            return Function(
+                "find_leaf", "unsigned", parameters, (*lines, "return k;"), FIND, tables, noinline=True, prices="walk"
+            )
         value, more = self._value
         body = (*lines, f"return {value};")
-        return Function("find_value", "int32_t", parameters, body, FIND_VALUE, (*tables, *more), noinline=True)
+        return Function(
+            "find_value", "int32_t", parameters, body, FIND_VALUE, (*tables, *more), noinline=True, prices="walk"
+        )
 
     def _direct_test(self) -> tuple[list[str], str]:
         """Write lines that read the cut of a node, and the condition to go right."""
@@ -246,7 +242,7 @@ class Nodes:
         counters = ["c", *(["i"] if before else [])]
         head = [*before[:1], *([] if self.single else [f"{self.pointer}p = node;"])]
         head += [f"unsigned {', '.join(counters)};", *before[1:]]
-        first = loop("c", classes, [f"sum[c] = {self._start[0]};"])
+        first = self.plan.start_lines
         row, size = self.questions.row[1], 2 if self._long_sizes else 1
         if self.single:
             add = [f"sum[{self.layout.trees[0][0]}] += find_value(node, {row});"]
@@ -259,7 +255,7 @@ class Nodes:
             return [*head, *first, "do {", *lines, f"}} while (p < node + {len(self.stream)});"]
         until = f"while ((n = {_READ_TWO}))" if size == 2 else "while (*p)"
         trees = [f"s += find_value(p + {size}, {row});", "p += n;" if size == 2 else "p += *p;"]
-        lines = [f"int32_t s = {self._start[0]};", *(["unsigned n;"] if size == 2 else [])]
+        lines = [f"int32_t s = {self.plan.start[0]};", *(["unsigned n;"] if size == 2 else [])]
         return [*head, *loop("c", classes, [*lines, *block(until, trees), f"p += {size};", "sum[c] = s;"])]
 
     @property

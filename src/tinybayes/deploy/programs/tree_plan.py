@@ -14,6 +14,7 @@ from tinybayes.cost.tree_ensemble import Tests, find_tests
 from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_states
 from tinybayes.deploy.programs.encoding import float_keys, make_features
 from tinybayes.deploy.programs.names import plain
+from tinybayes.deploy.programs.program import Array, block, loop, narrow
 from tinybayes.errors import error
 from tinybayes.model import Cuts, TreeEnsemble, Variable
 from tinybayes.model.encoding import Intervals
@@ -63,6 +64,20 @@ class TreePlan(ClassifierPlan):
             return 2**31 if integer else int(float_keys(np.array([np.inf]))[0]) + 1
         cut = encoding.cuts[threshold]
         return int(np.ceil(cut)) if integer else int(float_keys(np.array([cut]))[0])
+
+    @cached_property
+    def start(self) -> tuple[str, tuple[Array, ...]]:
+        """The score of class ``c`` before any tree, as an expression, and the table that it reads."""
+        start = self.net.start
+        if len(np.unique(start)) == 1:
+            return str(int(start[0])), ()
+        return "start[c]", (Array("start", narrow(start, signed=True)),)
+
+    @property
+    def start_lines(self) -> list[str]:
+        """Lines that set all sums to the first scores; compilers would call memset, which takes more than the loop."""
+        lines = ["volatile int32_t *first = sum;", *loop("c", self.classes, [f"first[c] = {self.start[0]};"])]
+        return block("", lines)
 
     @property
     def nats(self) -> float:

@@ -4,7 +4,7 @@ Nested comparisons take the fewest instructions, tables the least flash. A singl
 smallest form is taken.
 """
 
-from tinybayes.deploy.programs.program import Dialect, Sums
+from tinybayes.deploy.programs.program import Dialect, Sums, narrow
 from tinybayes.deploy.programs.tree_layout import Layout, branches, make_layout
 from tinybayes.deploy.programs.tree_levels import level_sums, level_trees
 from tinybayes.deploy.programs.tree_nested import nested_sums
@@ -13,8 +13,8 @@ from tinybayes.deploy.programs.tree_plan import TreePlan
 from tinybayes.errors import error
 
 LOOPS = 130  # bytes of code that follows tables, about
-TEST = {"codes": 7, "int": 9, "float": 16}  # bytes of code of a comparison on a Cortex-M0+, about
-LEAF = 5
+TEST = {"codes": 8, "int": 10, "float": 16}  # bytes of code of a comparison on a Cortex-M0+, about
+LEAF, WIDE = 5, 10  # of a leaf, and of one with a large value
 DEEPEST = 100  # comparisons that all compilers nest
 
 
@@ -47,5 +47,8 @@ def _bytes(sums: Sums) -> int:
 
 def _nested_bytes(plan: TreePlan, layout: Layout) -> int:
     """Return the bytes of code of nested comparisons, about."""
-    tests = sum(1 for tree in layout.all_trees for _ in branches(tree))
-    return tests * (TEST[plan.given] + LEAF) + len(layout.all_trees) * LEAF
+    tests, trees = sum(1 for tree in layout.all_trees for _ in branches(tree)), len(layout.all_trees)
+    leaf = LEAF if layout.every or abs(layout.rows).max() < 2**8 else WIDE
+    gaps = LEAF if plan.given == "float" and plan.features.gaps else 0
+    table = narrow(layout.rows, signed=True).nbytes if layout.every and not plan.net.votes else 0
+    return tests * (TEST[plan.given] + gaps) + (tests + trees) * leaf + table
