@@ -1,4 +1,4 @@
-"""Fifty classifiers for raw rows: all families, formats and encodings, with and without code for missing values."""
+"""Fifty classifiers and sixteen tree ensembles for raw rows: all families and encodings, with and without gaps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from networks import classifier, codebook
 from neural_nets import neural_net
 from raw_values import states_of, with_encodings
 from tinybayes.model import Cuts, Fixed, Float, Grid, Integers
+from tree_ensembles import tree_ensemble
 
 States = list[int]
 Encodings = list[Any]
@@ -55,6 +56,19 @@ FAMILIES: dict[str, Callable[[States, int], Any]] = {
 }
 
 
+# Forms of the code, kinds of trees, and whether all features are numbers, so that there is no encoder.
+TREES: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "one tree nested": ("nested", {"trees": 1, "kind": "votes", "sets": 0, "leaves": 80, "start": False}, True),
+    "boosted nested": ("nested", {"trees": 4, "leaves": 12, "sets": 0}, True),
+    "boosted nodes": ("nodes", {"trees": 12, "leaves": 12, "sets": 0, "values": 20}, True),
+    "votes nodes": ("nodes", {"trees": 6, "kind": "votes", "leaves": 40, "sets": 0}, True),
+    "symmetric levels": ("levels", {"trees": 12, "leaves": 8, "sets": 0, "values": 12, "symmetric": True}, True),
+    "sets nested": ("nested", {"trees": 4, "leaves": 12, "sets": 0.4}, False),
+    "sets nodes": ("nodes", {"trees": 8, "kind": "all", "leaves": 12, "sets": 0.4}, False),
+    "sets levels": ("levels", {"trees": 8, "leaves": 8, "sets": 0.4, "values": 40, "symmetric": True}, False),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A classifier with encodings, the type of its raw values, and whether its code takes missing ones."""
@@ -63,6 +77,7 @@ class Program:
     net: Any
     raw: str
     gaps: bool
+    form: str | None = None  # of trees
 
 
 def programs() -> list[Program]:
@@ -80,7 +95,24 @@ def programs() -> list[Program]:
         net = with_encodings(FAMILIES[family]([states_of(e) for e in encodings], number), encodings)
         name = f"{family}, {raw}, {theme}, {size or 'few'} states, {'no gaps' if second else 'gaps'}"
         found.append(Program(name, net, raw, not second))
-    return found
+    return found + _trees(len(found))
+
+
+def _trees(first: int) -> list[Program]:
+    """Every kind of trees once with the code for missing values, and once without."""
+    made = []
+    for number in range(2 * len(TREES)):
+        second, index = divmod(number, len(TREES))
+        kind, (form, options, numbers) = list(TREES.items())[index]
+        raw = "int" if (number + second) % 3 == 2 else "float"
+        theme = ("long", "shared", "short", "extreme")[(index + second) % 4]
+        encodings = (_floats if raw == "float" else _integers)(theme, 0, np.random.default_rng(first + number))
+        encodings = [e for e in encodings if isinstance(e, Cuts | Grid) or not numbers]
+        states = [states_of(e) for e in encodings]
+        net = with_encodings(tree_ensemble(**options, states=states, seed=number), encodings)
+        name = f"trees {kind}, {raw}, {theme}, {'no gaps' if second else 'gaps'}"
+        made.append(Program(name, net, raw, not second, form))
+    return made
 
 
 def _wide(raw: str, size: int, rng: np.random.Generator) -> Encodings:

@@ -1,4 +1,4 @@
-"""Give a million hostile raw rows to each of fifty exported classifiers, under sanitizers, and compare with Python.
+"""Give a million hostile raw rows to each of 66 exported classifiers, under sanitizers, and compare with Python.
 
     python tests/fuzz/raw_rows.py --rows 1000000 -o tests/fuzz/results.json
 
@@ -32,10 +32,12 @@ from c_host import FLAGS  # noqa: E402
 from raw_values import expected_codes, float_rows, int_rows, numbers_of  # noqa: E402
 from tinybayes.deploy.programs.c import to_c  # noqa: E402
 from tinybayes.deploy.programs.plan import TablePlan, make_plan  # noqa: E402
+from tinybayes.deploy.programs.tree_plan import TreePlan  # noqa: E402
 from tinybayes.infer import class_scores  # noqa: E402
 from tinybayes.infer.fixed_probabilities import fixed_probabilities, make_scale, score_margins  # noqa: E402
 from tinybayes.infer.integers import integer_log_joint  # noqa: E402
 from tinybayes.infer.neural_net import net_scores  # noqa: E402
+from tinybayes.infer.trees import tree_scores  # noqa: E402
 
 PART = 100_000  # rows of a run of a program
 SANITIZERS = {
@@ -61,9 +63,9 @@ int main(int argc, char **argv)
         fputs("the self-test fails", stderr);
         exit(3);
     }}
-    if (argc > 1) {{ /* codes */
+    if (argc > 1) {{ /* rows that scores are made of: codes, or raw values where there is no encoder */
         while (fread(x, sizeof *x, {features}, stdin) == {features}) {{
-            label = (int32_t)p_predict(x);
+            label = (int32_t)p_{predict}(x);
             p_scores(x, s);
             p_probabilities(x, q);
             margin = p_score_margin(x);
@@ -79,10 +81,10 @@ int main(int argc, char **argv)
                 fputs("predict_or says another label", stderr); /* no margin is below zero */
                 exit(4);
             }}
-            p_encode(v, x);
-            p_scores(x, s);
+            {encode}
+            p_scores({given}, s);
             fwrite(&label, sizeof label, 1, stdout);
-            fwrite(x, sizeof *x, {features}, stdout);
+            fwrite({given}, sizeof *{given}, {features}, stdout);
             fwrite(s, sizeof *s, {classes}, stdout);
         }}
     }}
@@ -109,7 +111,8 @@ class Built:
 
     @property
     def state(self) -> np.dtype[Any]:
-        return np.dtype(self.plan.features.state.removesuffix("_t"))
+        """The type of what scores are made of."""
+        return np.dtype({"float": "f4"}.get(self.plan.row, self.plan.row.removesuffix("_t")))
 
     @property
     def score(self) -> str:
@@ -133,10 +136,12 @@ class Built:
 
 def build(program: Program, directory: Path, compiler: str = "gcc", files: dict[str, str] | None = None) -> Built:
     """Compile a program with sanitizers, or the given files in its place."""
-    plan = make_plan(program.net, program.raw, gaps=program.gaps)
-    sizes = {"features": len(plan.variables), "classes": plan.classes, "state": plan.features.state}
-    main = MAIN.format(**sizes, value=plan.features.value, score=plan.score)
-    files = files or to_c(program.net, name="p", raw=program.raw, gaps=program.gaps)
+    plan = make_plan(program.net, program.raw, gaps=program.gaps, form=program.form)
+    sizes = {"features": len(plan.variables), "classes": plan.classes, "state": plan.row}
+    calls = {"predict": plan.predict_name, "encode": "p_encode(v, x);" if plan.encodes else ""}
+    calls["given"] = "x" if plan.encodes else "v"
+    main = MAIN.format(**sizes, **calls, value=plan.features.value, score=plan.score)
+    files = files or to_c(program.net, name="p", raw=program.raw, gaps=program.gaps, form=program.form)
     for name, text in {**files, "main.c": main}.items():
         (directory / name).write_text(text)
     command = [compiler, *FLAGS, *SANITIZERS[compiler], "-fno-sanitize-recover=all", "p.c", "main.c", "-o", "main"]
@@ -149,6 +154,8 @@ def build(program: Program, directory: Path, compiler: str = "gcc", files: dict[
 def exact_scores(built: Built, codes: np.ndarray) -> np.ndarray:
     """Return the scores of Python; -1 is a missing value."""
     net, plan, codes = built.program.net, built.plan, codes.astype(np.int32)
+    if isinstance(plan, TreePlan):
+        return tree_scores(plan.net, codes)
     if not isinstance(plan, TablePlan):
         return net_scores(net, codes)
     if plan.values is not None:
@@ -172,12 +179,15 @@ def wrong_answers(built: Built, codes: np.ndarray, found: np.ndarray) -> np.ndar
 
 def try_raw(built: Built, rng: np.random.Generator, rows: int) -> Counter[str]:
     """Give raw rows to a program; count rows, missing values and mismatches."""
-    variables, features = built.program.net.variables, built.plan.features
+    variables, features = built.plan.variables, built.plan.features
     values = (float_rows if features.raw == "float" else int_rows)(variables, rng, rows)
     found = built.run(values, codes=False)
     wanted = expected_codes(variables, numbers_of(values))
-    codes, missing = found["codes"].astype(np.int64), wanted < 0
-    if features.gaps:
+    missing = wanted < 0
+    codes = wanted if built.plan.takes_raw else found["codes"].astype(np.int64)
+    if built.plan.takes_raw:  # the scores of rows with missing values are any, unless they are known
+        wrong = np.zeros(rows, dtype=bool)
+    elif features.gaps:
         codes = np.where(codes == features.missing, -1, codes)
         wrong = (codes != wanted).any(axis=1)
     else:  # a missing value gets any state
@@ -185,12 +195,16 @@ def try_raw(built: Built, rng: np.random.Generator, rows: int) -> Counter[str]:
         wrong |= (codes >= [v.cardinality for v in variables]).any(axis=1)
     if not wrong.any():
         wrong = wrong_answers(built, codes, found)
+        if built.plan.takes_raw and not features.gaps:
+            wrong &= ~missing.any(axis=1)
     count = Counter(rows=rows, entries=values.size, missing=int(missing.sum()), mismatches=int(wrong.sum()))
     return count + Counter(complete=int((~missing.any(axis=1)).sum()))
 
 
 def try_codes(built: Built, rng: np.random.Generator, rows: int) -> Counter[str]:
     """Give rows of codes to a program: any bits where it takes missing values, else states."""
+    if built.plan.takes_raw:
+        return Counter()
     features, largest = built.plan.features, int(np.iinfo(built.state).max)
     states = [v.cardinality for v in features.variables]
     given = np.array([rng.integers(0, k, rows) for k in states]).T
