@@ -68,7 +68,8 @@ def export(
         classifiers in all but Verilog: False leaves out the code for missing values, and rows must be complete.
         In C, C++ and Arduino also, for classifiers, ``calibration``, the result of
         `tinybayes.infer.calibration.calibrate`, and ``extras``: False leaves out all functions that no prediction
-        needs.
+        needs. For trees ``form``: ``"nested"``, ``"nodes"`` or ``"levels"``, see
+        `tinybayes.deploy.programs.c.to_c`; by default the one that costs least.
 
     Returns
     -------
