@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from deploy_ours import BOARDS, cost, ours
-from deploy_peers import EXPORTERS, TREES, Encoded, Exported, Fitter, element_of
+from deploy_peers import EXPORTERS, OWN, TREES, Encoded, Exported, Fitter, element_of
 from deploy_report import findings, markdown, write_page
 from deploy_tables import DATA, Table, load
 from harness import Figures, provenance
@@ -77,12 +77,12 @@ def measure_all(
 ) -> None:
     """Measure our models or the peers' on one data set, and replace their points in the file."""
     began, about = time.monotonic(), provenance(PACKAGES) | more
-    runs = [{"data": name, **finish()} for finish in list(started)]
+    runs = [{"data": name, "side": side, **finish()} for finish in list(started)]
     about |= {"load_after": os.getloadavg()[0], "minutes": round((time.monotonic() - began) / 60, 1)}
     result = json.loads(file.read_text()) if file.exists() else {"data": {}, "runs": []}
     known = result["data"].get(name, {})
     result["data"][name] = {**known, **table.about(), side: about}
-    result["runs"] = [r for r in result["runs"] if r["data"] != name or r["ours"] != (side == "ours")] + runs
+    result["runs"] = [r for r in result["runs"] if r["data"] != name or r["side"] != side] + runs
     file.write_text(json.dumps(result, indent=1) + "\n")
     print(f"{name}: {len(runs)} models, {side}, {about['minutes']} minutes", flush=True)
 
@@ -96,7 +96,7 @@ def peers(table: Table, quick: bool, pool: Executor) -> Iterator[Callable[[], Fi
             element = element_of(library, name, data)
             rows = data.rows(name, table.test, element)
             model = fitter.model(name, element)
-            about = {"model": f"{library}: {name}", "ours": False, "validation_error": fitter.choose(name)[1]}
+            about = {"model": f"{library}: {name}", "ours": library == OWN, "validation_error": fitter.choose(name)[1]}
             about["error with gaps filled"] = error(model.predict(data.rows(name, table.with_gaps(), element)), y)
             try:
                 code = export(model, element, rows.shape[1], len(np.unique(y)))

@@ -15,7 +15,7 @@ from deploy_tables import LABEL, Table
 from harness import Figures
 from sklearn.model_selection import train_test_split
 
-from tinybayes import QuantizedNetClassifier, explore
+from tinybayes import QuantizedNetClassifier, TreeEnsembleClassifier, explore
 from tinybayes.cost import model_cost
 from tinybayes.data.encode import as_texts, encode_column, encode_frame
 from tinybayes.deploy import load, save
@@ -27,17 +27,20 @@ from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scores import predict_codes
-from tinybayes.model import BayesNet, Categories, Float, NeuralNet
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import BayesNet, Categories, Float, NeuralNet, TreeEnsemble
 from tinybayes.model.encoding import LOWEST
 from tinybayes.search.explore import Execution
 from tinybayes.search.families import FAMILIES
 
-OTHERS = ("conv", "circuit", "tree", "forest")  # images only; another interface; not exported
+OTHERS = ("conv", "circuit")  # images only; another interface
 POINTS = 8  # models of a front that are measured
 BOARDS = ("m0+", "m4")
 NETS = (((), 3), ((16,), 4), ((48,), 4))  # hidden units and bits of a weight
+# Kind, rounds and leaves of trees.
+TREES = (("tree", 1, 8), ("tree", 1, 24), ("tree", 1, 96), ("boosted", 8, 8), ("boosted", 30, 8), ("boosted", 100, 16))
 STEPS, BATCH = 12_000, 50  # mini-batches and their rows
-Model = BayesNet | NeuralNet
+Model = BayesNet | NeuralNet | TreeEnsemble
 
 
 def search(name: str, table: Table, folder: Path, seconds: float) -> list[Figures]:
@@ -89,15 +92,38 @@ def fit_nets(name: str, table: Table, folder: Path, steps: int) -> list[Figures]
     return entries
 
 
+def fit_trees(name: str, table: Table, folder: Path) -> list[Figures]:
+    """Learn trees of a few sizes, unless the folder holds them; boosted ones are symmetric, with 16 values."""
+    X, y = table.train[table.features], table.train[LABEL]
+    part, held_out = train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)
+    entries = []
+    for kind, rounds, leaves in TREES:
+        words = f"tree of {leaves} leaves" if kind == "tree" else f"{rounds} rounds of {leaves} leaves"
+        file = folder / name / "trees" / f"{words}.tb"
+        if not file.exists():
+            how = {"kind": kind, "leaves": leaves, "random_state": 0}
+            how |= {"votes": True} if kind == "tree" else {"rounds": rounds, "symmetric": True, "levels": 16}
+            fitted = [
+                TreeEnsembleClassifier(**how).fit(X.iloc[rows], y.iloc[rows]) for rows in (part, np.arange(len(y)))
+            ]
+            wrong = 1 - float(fitted[0].score(X.iloc[held_out], y.iloc[held_out]))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            save(fitted[1].model_, file, metadata={"validation_error": wrong})
+        about = {"label": f"{words}, fixed work,", "file": f"trees/{file.name}", "id": "fixed"}
+        entries.append(about | load_metadata(file) | {"settings": {"kind": kind, "rounds": rounds, "leaves": leaves}})
+    return entries
+
+
 def ours(
     name: str, table: Table, folder: Path, seconds: float, pool: Executor, quick: bool = False
 ) -> Iterator[Callable[[], Figures]]:
     """Search and fit, then start the measurements; yield for each model a function that waits for its figures."""
     names: set[str] = set()
     entries = spread(search(name, table, folder, seconds), 2 if quick else POINTS)
-    for entry in [*entries, *fit_nets(name, table, folder, 100 if quick else STEPS)]:
+    fixed = [*fit_nets(name, table, folder, 100 if quick else STEPS), *fit_trees(name, table, folder)]
+    for entry in [*entries, *fixed]:
         model = load(folder / name / entry["file"])
-        assert isinstance(model, BayesNet | NeuralNet)
+        assert isinstance(model, BayesNet | NeuralNet | TreeEnsemble)
         bits = int(model_cost(model).bits)
         title = f"tinybayes: {entry['label'].rsplit(',', 1)[0]}, {-(-bits // 8):,} B"
         title += f" ({entry['id'][:4]})" if title in names else ""
@@ -152,6 +178,8 @@ def _scores(model: Model, codes: np.ndarray, gaps: bool) -> np.ndarray | None:
     """Return Python's scores where they are integers."""
     if isinstance(model, NeuralNet):
         return net_scores(model, codes)
+    if isinstance(model, TreeEnsemble):
+        return tree_scores(model, codes)
     if any(isinstance(cpd.format, Float) for cpd in model.cpds):
         return None
     return integer_log_joint(model, codes, gaps=gaps and make_plan(model, gaps=True).features.gaps)[0]

@@ -32,6 +32,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from tinybayes.deploy._boards.monitor import Probe
+from tinybayes.deploy.imports.scikit_learn import from_sklearn
+from tinybayes.deploy.programs.c import to_c
 
 DECLARED = '#include <stdint.h>\n#ifdef __cplusplus\nextern "C"\n#endif\nint32_t peer_call(const {element} *x);\n'
 CPP = ("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
@@ -51,6 +53,7 @@ MODELS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "logistic regression": (LogisticRegression(max_iter=300), "C", (0.03, 1.0, 30.0)),
 }
 TREES = tuple(MODELS)[:6]
+OWN = "tinybayes of scikit-learn's"  # the same trees, written by us
 SCALED = ("MLP of 32", "logistic regression")
 
 
@@ -214,12 +217,20 @@ def m2cgen(model: Any, element: str, features: int, classes: int) -> Exported:
     return Exported(files, Probe("peer.h", "peer_call", "double", features, "int32_t"))
 
 
+def tinybayes(model: Any, element: str, features: int, classes: int) -> Exported:
+    """Return our code of a peer's tree or forest, in the form of nodes unless it is a single tree."""
+    files = to_c(from_sklearn(model), name="own", raw="float", gaps=False, extras=False)
+    label = "uint8_t" if classes <= 256 else "uint16_t"
+    return Exported(files, Probe("own.h", "own_predict_raw", "float", features, label))
+
+
 Export = Callable[[Any, str, int, int], Exported]
 EXPORTERS: dict[str, tuple[Export, tuple[str, ...]]] = {
     "emlearn inline": (emlearn_inline, TREES),
     "emlearn": (emlearn_loadable, (*TREES, "MLP of 32", "Gaussian NB")),
     "micromlgen": (micromlgen, (*TREES[:-1], "Gaussian NB", "logistic regression")),
     "m2cgen": (m2cgen, (*TREES[:4], "logistic regression")),
+    OWN: (tinybayes, TREES),
 }
 
 

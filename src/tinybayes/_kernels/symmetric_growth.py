@@ -5,7 +5,7 @@ Such a tree of depth d is stored as d questions and 2**d leaves. A leaf without 
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 from tinybayes._kernels.tree_growth import (
     COUNT,
     FIRST,
@@ -52,7 +52,9 @@ def grow_symmetric(columns, rows, gradient, second, limits, prices, random, tree
     while 2 * leaves <= limits.leaves and depth < limits.depth:
         looked = shuffled(drawn, limits.features, random)
         asked = looked, gappy, gains, left, chosen
-        gain, threshold, gaps_left, feature = _best_question(columns, pool, slots[:leaves], limits, prices, *asked)
+        gain, threshold, gaps_left, feature = _best_question(
+            columns, pool, slots[:leaves].copy(), limits, prices, *asked
+        )
         if not gain > 0.0:
             break
         prices.feature[feature] = 0.0
@@ -91,15 +93,20 @@ def _best_question(columns, pool, slots, limits, prices, looked, gappy, gains, l
     The threshold is -1 for a set of categories, which is written to `chosen`.
     """
     best, best_threshold, gaps_left, best_feature = 0.0, -1, True, -1
-    whole = limits.gain * len(slots)
+    whole, totals, filled = limits.gain * len(slots), np.empty((len(slots), len(left))), 0
     for slot in slots:
-        whole += score_of(pool[slot, columns.begin[0] : columns.begin[1]].sum(axis=0), limits.ridge)
+        totals[filled] = pool[slot, columns.begin[0] : columns.begin[1]].sum(axis=0)
+        whole += score_of(totals[filled], limits.ridge)
+        if totals[filled, COUNT] > 0.5:  # a leaf without rows gains nothing
+            slots[filled] = slot
+            filled += 1
+    slots = slots[:filled]
     for f in looked:
         begin, gaps = columns.begin[f], columns.begin[f + 1] - 1
         gains[begin : gaps + 1] = 0.0
         price = whole + prices.feature[f]
         if not columns.ordered[f]:
-            order = _add_gains_of_sets(pool, slots, begin, gaps + 1, limits.ridge, gains, left)
+            order = _add_gains_of_sets(pool, slots, totals, begin, gaps + 1, limits.ridge, gains, left)
             for i in range(len(order) - 1):
                 if gains[begin + i, 0] - price > best:
                     best, best_threshold, best_feature = gains[begin + i, 0] - price, -1, f
@@ -108,9 +115,9 @@ def _best_question(columns, pool, slots, limits, prices, looked, gappy, gains, l
                         chosen[order[j]] = True
                     gaps_left = chosen[gaps - begin] or not gappy[f]
             continue
-        for slot in slots:
+        for i in range(len(slots)):
             for side in range(2 if gappy[f] else 1):
-                _add_gains(pool[slot], begin, gaps, side, limits.ridge, gains, left)
+                _add_gains(pool[slots[i]], totals[i], begin, gaps, side, limits.ridge, gains, left)
         for side in range(2 if gappy[f] else 1):
             for b in range(begin, gaps):
                 gain = gains[b, side] - price - prices.test[b]
@@ -120,10 +127,9 @@ def _best_question(columns, pool, slots, limits, prices, looked, gappy, gains, l
     return best, best_threshold, gaps_left, best_feature
 
 
-@jit
-def _add_gains(histogram, begin, gaps, side, ridge, gains, left):
+@plain
+def _add_gains(histogram, total, begin, gaps, side, ridge, gains, left):
     """Add what the thresholds of a feature gain in one leaf, with missing values on one side."""
-    total = histogram[begin : gaps + 1].sum(axis=0)
     for k in range(len(left)):
         left[k] = histogram[gaps, k] if side else 0.0
     for b in range(begin, gaps):
@@ -133,7 +139,7 @@ def _add_gains(histogram, begin, gaps, side, ridge, gains, left):
 
 
 @jit
-def _add_gains_of_sets(pool, slots, begin, end, ridge, gains, left):
+def _add_gains_of_sets(pool, slots, totals, begin, end, ridge, gains, left):
     """Add what sets of categories gain in all leaves; return the categories in the order of their gradients.
 
     A set is the first categories of the order, that of the gradients of all leaves together. Gaps are a category.
@@ -143,10 +149,9 @@ def _add_gains_of_sets(pool, slots, begin, end, ridge, gains, left):
         whole += pool[slot, begin:end]
     present = np.flatnonzero(whole[:, COUNT] > 0.0)
     order = present[np.argsort(whole[present, FIRST] / (whole[present, SECOND] + SUPPORT), kind="mergesort")]
-    for slot in slots:
-        total = pool[slot, begin:end].sum(axis=0)
+    for s in range(len(slots)):
         left[:] = 0.0
         for i in range(len(order) - 1):
-            left += pool[slot, begin + order[i]]
-            gains[begin + i, 0] += score_of_sides(total, left, ridge)
+            left += pool[slots[s], begin + order[i]]
+            gains[begin + i, 0] += score_of_sides(totals[s], left, ridge)
     return order

@@ -232,9 +232,7 @@ def test_metadata_that_json_cannot_hold(metadata: dict, tmp_path: Path) -> None:
 
 
 def test_other_refusals_when_writing(tmp_path: Path) -> None:
-    with pytest.raises(
-        TinybayesError, match="NeuralNet or TreeEnsemble, got dict"
-    ):
+    with pytest.raises(TinybayesError, match="NeuralNet or TreeEnsemble, got dict"):
         save({}, tmp_path / "m.tb")
     endless = BayesNet((Variable("v", (10**5000,)),), None, (CPD((), np.zeros((1, 1)), Float()),))
     with pytest.raises(TinybayesError, match="JSON"):
