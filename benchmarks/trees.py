@@ -73,7 +73,7 @@ def lightgbm(**options: Any) -> Any:
     """Return a LightGBM classifier."""
     from lightgbm import LGBMClassifier
 
-    return LGBMClassifier(verbose=-1, n_jobs=-1, deterministic=True, seed=0, **options)
+    return LGBMClassifier(verbose=-1, deterministic=True, seed=0, **options)
 
 
 def accuracy(name: str) -> dict[str, Any]:
@@ -243,11 +243,13 @@ def main() -> None:
         "--part", nargs="*", choices=("accuracy", "speed", "budgets"), default=["accuracy", "speed", "budgets"]
     )
     parser.add_argument("--data", nargs="*", default=[*TABLES, "digits", "letter", "satimage"])
+    parser.add_argument("--output", type=Path, default=RESULTS, help="the file of results")
     parser.add_argument("--page", action="store_true", help="only write the page from the results")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"accuracy": [], "budgets": [], "speed": {}}
+    file = options.output
+    results = json.loads(file.read_text()) if file.exists() else {"accuracy": [], "budgets": [], "speed": {}}
     if not options.page:
-        results["provenance"] = provenance(("lightgbm", "numpy", "scikit-learn"))
+        results["provenance"] = provenance(["lightgbm", "numpy", "scikit-learn"])
         for name in options.data if "accuracy" in options.part else ():
             line = accuracy(name)
             print(line, flush=True)
@@ -263,11 +265,12 @@ def main() -> None:
                 key = name, line["budget"]
                 kept = [old for old in results["budgets"] if (old["data"], old["budget"]) != key]
                 results["budgets"] = [*kept, line]
-                RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+                file.write_text(json.dumps(results, indent=1) + "\n")
         if "speed" in options.part:
             results["speed"] = speed()
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    write_page(results)
+        file.write_text(json.dumps(results, indent=1) + "\n")
+    if file == RESULTS:
+        write_page(results)
 
 
 if __name__ == "__main__":

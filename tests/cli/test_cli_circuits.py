@@ -168,6 +168,7 @@ def test_a_time_limit_is_no_error(place, monkeypatch):
     assert load_metadata(place / "m.tb")["trained"]["complete"] is False
 
 
+@pytest.mark.exhaustive
 def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
     """A growth that takes minutes, Ctrl-C after the checkpoint is there: exit code 130, and a model."""
     generator = np.random.default_rng(0)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import WHOLE
 from tinybayes.data import Discretization, read_dataset
 from tinybayes.data.dask import connect, open_dask
 from tinybayes.errors import TinybayesError
@@ -137,6 +138,7 @@ def partition(number: int, marker: str) -> pd.DataFrame:
     return frame(300, seed=number).drop(columns="weight")
 
 
+@WHOLE
 @pytest.mark.exhaustive
 def test_a_cluster_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
     from distributed import Client, LocalCluster

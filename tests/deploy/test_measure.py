@@ -95,12 +95,17 @@ def same_bytes(net, X, boards):
     ("structure", "form", "classes"),
     [
         ("naive", Fixed(3, 1), 10),
-        ("naive", Fixed(2, 0), 3),
-        ("tree", Fixed(3, 0), 26),
-        ("tree", Fixed(4, 4), 5),
-        ("trees", Fixed(3, 3), 12),
-        ("general", codebook(13), 7),
         ("tree", Float(32), 4),
+        *(
+            pytest.param(*case, marks=pytest.mark.exhaustive)
+            for case in (
+                ("naive", Fixed(2, 0), 3),
+                ("tree", Fixed(3, 0), 26),
+                ("tree", Fixed(4, 4), 5),
+                ("trees", Fixed(3, 3), 12),
+                ("general", codebook(13), 7),
+            )
+        ),
     ],
     ids=str,
 )
@@ -123,6 +128,7 @@ def test_unusual_sizes_on_the_smallest_core(net):
     same_bytes(net, every_state(net), ("m0+",))
 
 
+@pytest.mark.exhaustive
 @emulated
 @pytest.mark.parametrize("key", ["conv conv", "conv signs", "deep", "mixed relu", "one-hot sign", "wide 8 bits"])
 def test_neural_nets_on_every_core(key):

@@ -42,7 +42,7 @@ def blocks(page):
 
 def pages_with_code():
     """Pages with code; those that search or train for more than a few seconds are part of `make test-all` only."""
-    slow = {"command_line.md", "explore.md", "gibbs.md", "gradient.md", "howto.md", "index.md"}
+    slow = {"README.md", "command_line.md", "explore.md", "gibbs.md", "gradient.md", "howto.md", "index.md", "serve.md"}
     for page in PAGES:
         if blocks(page):
             yield pytest.param(page, id=page.name, marks=[pytest.mark.exhaustive] if page.name in slow else [])

@@ -16,7 +16,13 @@ PRINTED = {  # a line that only a run to the end prints
 }
 
 
-@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+SCRIPTS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.exhaustive] if path.stem == "search_under_a_budget" else [])
+    for path in sorted(EXAMPLES.glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TINYBAYES_DATA", raising=False)

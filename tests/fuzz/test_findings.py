@@ -123,6 +123,7 @@ def test_no_row_is_lost_after_names_with_a_nul(tmp_path, text):
         read_frame(put(tmp_path, "t.csv", text) / "t.csv")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["histogram.parquet", "type.parquet"])
 def test_parquet_whose_columns_are_described_wrongly(name):
     """Arrow would end the process, so this runs in another one; the limits let the file be a large one."""

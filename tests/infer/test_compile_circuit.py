@@ -129,6 +129,7 @@ def test_a_wide_tree_compiles_although_its_full_table_would_not():
     assert log_evidence(circuit, evidence)[0] == pytest.approx(math.log(want), rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_a_naive_bayes_with_many_features_compiles_in_a_moment():
     rng = np.random.default_rng(0)
     n = 2000

@@ -166,6 +166,7 @@ def test_families_can_be_hidden(browser, page):
     assert len(browser.marks()) == len(front) == len(browser.column(1))
 
 
+@pytest.mark.exhaustive
 def test_the_table_sorts_and_filters(browser, page):
     browser.open(page[0])
     assert browser.column(2) == sorted(browser.column(2), key=lambda text: float(text.split()[0]))
@@ -181,6 +182,7 @@ def test_the_table_sorts_and_filters(browser, page):
     assert "1 of 15" in browser.find("#table-note").text
 
 
+@pytest.mark.exhaustive
 def test_choosing_a_model_by_row_mark_and_address(browser, page):
     browser.open(page[0])
     browser.click('#models tr[data-id="11"] button')
@@ -220,6 +222,7 @@ def test_the_structure_is_searched_and_leads_to_tables(browser, page):
     assert browser.find("#structure svg g").get_attribute("transform") != before
 
 
+@pytest.mark.exhaustive
 def test_code_and_command_are_copied(browser, page):
     browser.open(page[0])
     grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}

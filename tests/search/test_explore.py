@@ -300,6 +300,7 @@ def test_reruns_go_on_and_do_nothing_twice(tmp_path):
     assert (tmp_path / "search.journal").stat().st_size <= before + 2000  # no new trial
 
 
+@pytest.mark.exhaustive
 def test_a_killed_search_is_taken_up(tmp_path):
     table = tmp_path / "iris.csv"
     iris().to_csv(table, index=False)

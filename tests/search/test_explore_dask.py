@@ -8,6 +8,7 @@ import time
 import pytest
 from sklearn.datasets import load_iris
 
+from cases import WHOLE
 from tinybayes import TinybayesError, explore, load
 from tinybayes.search.explore import Execution
 
@@ -22,6 +23,7 @@ def cluster():
         yield made
 
 
+@WHOLE
 @pytest.mark.exhaustive
 def test_search_goes_on_when_a_worker_dies(cluster, tmp_path):
     with distributed.Client(cluster, set_as_default=False) as client:

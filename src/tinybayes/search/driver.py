@@ -13,7 +13,7 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
-from tinybayes.search.families import Family, Listed, Sampled, Setting, describe, family_of
+from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, describe, family_of
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate, ranks
 from tinybayes.search.live import Live, State
@@ -126,7 +126,7 @@ class Search:
 
     def _promising(self, rung: int) -> Batch | None:
         """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and _climbs(r.setting)]
+        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained)]
         if not runs:
             return None
         order = self._order(runs)
@@ -215,7 +215,7 @@ class Search:
             self.store.tell(batch.numbers.pop(key), outcome, batch.rung)
         for number in batch.numbers.values():  # of settings that cannot be carried out
             self.store.drop(number)
-        if _climbs(batch.settings[0]) and outcomes:
+        if isinstance(family_of(batch.settings[0]), Trained) and outcomes:
             shape = _shape(batch.settings[0])
             taken = outcomes[0].seconds
             if shape not in self.pace:  # the first time includes compiling
@@ -258,7 +258,7 @@ class Search:
             if self.elapsed > 1 or stopped():
                 break
             settings = [run.setting for run in group]
-            if _climbs(settings[0]) and rung < 2:
+            if isinstance(family_of(settings[0]), Trained) and rung < 2:
                 # As many as were compiled for, unless that takes longer.
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
             effort = Effort(STEPS[rung], self.patience, True, self.budget.core, self.budget)
@@ -283,12 +283,6 @@ class Search:
         if self.report is not None:
             self.report(state)
         self.live.tell(state, runs)
-
-
-def _climbs(setting: Setting) -> bool:
-    """Tell whether a setting is worth training for longer."""
-    family = family_of(setting)
-    return isinstance(family, Sampled) and family.climbs
 
 
 def _shape(setting: Setting) -> str:

@@ -301,6 +301,7 @@ def test_what_is_too_large_for_an_avr_says_so(tmp_path):
             assert (done.returncode, "boards with an AVR" in done.stderr) == ((1, True) if words else (0, False))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("raw", [*exhaustive("float"), "int"])
 def test_cppcheck_has_nothing_to_say(tmp_path, net, raw):
     need("cppcheck")

@@ -3,13 +3,23 @@
 from tinybayes.errors import error
 from tinybayes.search.families.circuit import CIRCUIT
 from tinybayes.search.families.closed_form import CLOSED_FORM, TIED
-from tinybayes.search.families.family import Family, Listed, Sampled, Setting
+from tinybayes.search.families.family import Family, Listed, Sampled, Setting, Trained
 from tinybayes.search.families.nets import CONV, DENSE
 from tinybayes.search.families.tables import NAIVE, SUBSET, TAN
 from tinybayes.search.families.trees import BOOSTED, FOREST, TREE
 from tinybayes.search.views import Views
 
-__all__ = ["FAMILIES", "Family", "Listed", "Sampled", "Setting", "describe", "family_of", "parse_families"]
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "Listed",
+    "Sampled",
+    "Setting",
+    "Trained",
+    "describe",
+    "family_of",
+    "parse_families",
+]
 
 FAMILIES: dict[str, Family] = {  # of the sampled ones those that compile quickly first
     family.name: family

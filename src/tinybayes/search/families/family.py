@@ -141,11 +141,9 @@ class Listed(Family):
 
 @dataclass(frozen=True, eq=False)
 class Sampled(Family):
-    """A family whose settings are drawn, and trained in batches of one shape; those trained by gradient climb rungs."""
+    """A family whose settings are drawn, and trained in batches of one shape."""
 
     shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
-
-    climbs: ClassVar[bool] = True  # whether promising settings are trained again for longer
 
     @abstractmethod
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
@@ -159,13 +157,18 @@ class Sampled(Family):
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Cut a setting down to the budget, or return None when nothing is left of it."""
 
-    @abstractmethod
-    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
-        """Train settings on rows with the options of the engine."""
-
     def shape(self, setting: Setting) -> str:
         """Return a text that is equal for settings that can be trained at once."""
         return json.dumps([self.name, *(setting.get(name) for name in self.shaping)])
+
+
+@dataclass(frozen=True, eq=False)
+class Trained(Sampled):
+    """A family that is trained by gradient: promising settings climb rungs, and are trained for longer on each."""
+
+    @abstractmethod
+    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
+        """Train settings on rows with the options of the engine."""
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
         """Train for about the given number of mini-batches, with ten measurements on the validation rows."""

@@ -11,7 +11,7 @@ from tinybayes.learn.training.net_sizes import halvings, smallest_bits
 from tinybayes.learn.training.options import NetOptions
 from tinybayes.model import Cost, Dataset, NeuralNet
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits
+from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits
 from tinybayes.search.price import Price, price_of
 from tinybayes.search.skeletons import net_skeleton, skeleton_price
 from tinybayes.search.views import Views
@@ -23,7 +23,7 @@ UNIT_BITS = 48  # of a hidden unit: a bias of 32 bits and a multiplier of 16
 
 
 @dataclass(frozen=True, eq=False)
-class Nets(Sampled):
+class Nets(Trained):
     """Quantised networks with batch normalisation."""
 
     # Units of a hidden layer of size 0; each further size doubles them. Layers of one size are compiled once.

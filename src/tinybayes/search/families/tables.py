@@ -10,7 +10,7 @@ from tinybayes.learn.training.candidates import Candidates, fixed, subset
 from tinybayes.learn.training.options import TableOptions
 from tinybayes.model import BayesNet, Dataset, Fixed, Structure
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import Sampled, Setting, distributions, hyper_parameters, in_bits
+from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits
 from tinybayes.search.price import Price
 from tinybayes.search.skeletons import skeleton_price, table_skeleton
 from tinybayes.search.views import Views
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables(Sampled):
+class Tables(Trained):
     """Networks whose tables are trained."""
 
     # From training rows and a setting to the parents that each feature may have.

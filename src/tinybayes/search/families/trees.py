@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,8 +59,6 @@ class Boosted(Sampled):
     Settings of one shape are one run of the learner, and differ in the rounds and the values that are taken from it.
     """
 
-    climbs = False
-
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the size of trees, prices, rates and rounds."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -72,6 +70,7 @@ class Boosted(Sampled):
             "ridge": FloatDistribution(0.1, 10.0, log=True),
             "threshold_price": FloatDistribution(0.1, 20.0, log=True),
             "row_share": FloatDistribution(0.5, 1.0),
+            "feature_share": FloatDistribution(0.3, 1.0),
             "levels": CategoricalDistribution([8, 16, 32]),
         }
 
@@ -80,6 +79,7 @@ class Boosted(Sampled):
         return {"symmetric": True, "depth": 3, "learning_rate": 0.2, "rounds": 100, "ridge": 1.0} | {
             "threshold_price": 1.0,
             "row_share": 0.8,
+            "feature_share": 0.5,
             "levels": 16,
         }
 
@@ -99,10 +99,6 @@ class Boosted(Sampled):
         """Name depth, rounds and values."""
         kind = "symmetric " if setting["symmetric"] else ""
         return f"{kind}boosted trees of depth {setting['depth']}, {setting['levels']} values"
-
-    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
-        """Not used: trees are not trained by gradient steps."""
-        raise NotImplementedError
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
         """Grow trees once for all settings of the shape, as far as the longest of them and the budget go."""
@@ -180,4 +176,6 @@ FOREST = Forests(
     {"view": ("trees",), "trees": (5, 15, 45), "leaves": (16, 64, 256)},
     "{trees} trees of {leaves} leaves",
 )
-BOOSTED = Boosted("boosted", ("symmetric", "depth", "learning_rate", "ridge", "threshold_price", "row_share"))
+BOOSTED = Boosted(
+    "boosted", ("symmetric", "depth", "learning_rate", "ridge", "threshold_price", "row_share", "feature_share")
+)
