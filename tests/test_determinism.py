@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cases import WHOLE
+
 ROWS = 20_000  # rows to label, so that several threads have something to do
 
 
@@ -154,6 +156,7 @@ def runs(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
         return {group: [job.result() for job in pair] for group, pair in jobs.items()}
 
 
+@WHOLE
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("group", ["counted", "trained"])
 def test_the_same_seed_gives_the_same_bytes(runs, group):
@@ -163,6 +166,7 @@ def test_the_same_seed_gives_the_same_bytes(runs, group):
     assert sorted(name for name in one if one[name] != two[name]) == []
 
 
+@WHOLE
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("group", ["counted", "trained"])
 def test_different_models_have_different_bytes(runs, group):

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import tinybayes
+from cases import WHOLE
 from cli_host import run
 from tinybayes.deploy._boards.boards import PACKAGES
 
@@ -211,6 +212,7 @@ def test_the_notebook_is_that_of_the_page():
     assert len(code) == len(runnable)
 
 
+@WHOLE
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not RUNS_NOTEBOOKS, reason="needs nbclient, nbformat and ipykernel; the page is run instead")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the tutorial compiles C")

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cases import exhaustive
+from cases import exhaustive, whole
 from tinybayes import BayesNetClassifier, CircuitClassifier, QuantizedNetClassifier, TinybayesError
 from tinybayes.data import MDLPDiscretizer
 from tinybayes.errors import TinybayesWarning
@@ -225,12 +225,11 @@ def test_training_by_gradient_beats_the_closed_form_without_any_flag():
     "options",
     [
         {"structure": "chow-liu", "structure_noise": 0.2, "sharing": 1.0},
-        *exhaustive(
+        *exhaustive({"structure": "naive", "n_configs": 3, "verbose": True}, {"structure": "naive", "bits": 3}),
+        *whole(
             {"structure": "subset", "n_candidates": 2},
-            {"structure": "naive", "bits": 3},
             {"structure": "order-free"},
             {"structure": "chow-liu", "bits": (3, 1)},
-            {"structure": "naive", "n_configs": 3, "verbose": True},
             {"structure": "order-free", "structure_noise": 0.2, "early_stopping": True},
             {"structure": "naive", "n_configs": 2, "early_stopping": True, "validation_fraction": 0.2},
         ),

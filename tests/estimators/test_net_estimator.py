@@ -6,6 +6,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cases import WHOLE
 from tinybayes import BayesNetClassifier, QuantizedNetClassifier, TinybayesError, model_cost
 
 SMALL = {"hidden": 8, "random_state": 0}
@@ -18,6 +19,7 @@ def expected_failures(estimator):
     return dict.fromkeys(names, reason)
 
 
+@WHOLE
 @pytest.mark.exhaustive
 @parametrize_with_checks([QuantizedNetClassifier(hidden=8, epochs=60)], expected_failed_checks=expected_failures)
 def test_scikit_learn_conformance(estimator, check):

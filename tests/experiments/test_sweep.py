@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cases import whole
 from experiments.reproduce import reproduce
 from experiments.store import read_store
 from experiments.sweep import TableSweep, means, read_sweeps, run_sweep
@@ -65,7 +66,7 @@ def test_stores_are_read_by_sweep_and_averaged_over_folds(tmp_path):
     assert means(found["a"], 1, "test_error") == {0: 0.3}
 
 
-@pytest.mark.parametrize("structure", ["chow-liu", "random", "subset", "all", "order-free", "pseudo"])
+@pytest.mark.parametrize("structure", ["chow-liu", *whole("random", "subset", "all", "order-free", "pseudo")])
 def test_every_structure_can_be_swept(structure, tmp_path):
     sweep = replace(SMALL, structure=structure, k=2, settings=2)
     assert 0 <= run_sweep(sweep, tmp_path / "s.jsonl", tell=lambda line: None)["best_on_test"]["error"] <= 1

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cases import WHOLE
+
 RUN = Path(__file__).with_name("run.py")
 FEW = ("kill-learn-circuit", "kill-steps-export")
 
@@ -21,6 +23,7 @@ def told(tmp_path_factory):
     return json.loads(output.read_text())
 
 
+@WHOLE
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FEW)
 def test_fault_does_no_harm(told, name):
@@ -30,6 +33,7 @@ def test_fault_does_no_harm(told, name):
     assert fault["tried"] >= 2
 
 
+@WHOLE
 @pytest.mark.exhaustive
 def test_page_tells_of_every_fault(told):
     from fault_page import page

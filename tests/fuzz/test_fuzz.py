@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cases import WHOLE
 
+
+@WHOLE
 @pytest.mark.exhaustive
 def test_readers_hold_and_planted_faults_are_found():
     """The fuzzer forks, and a fork of a process in which JAX has threads may never end."""

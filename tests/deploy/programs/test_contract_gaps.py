@@ -12,6 +12,7 @@ import pytest
 from test_gaps_python import RUNNERS as IN_PYTHON
 from test_gaps_python import check, unusual
 
+from cases import whole
 from gaps import with_gaps
 from networks import classifier, every_state, formats
 from neural_nets import kinds, rows_of
@@ -81,7 +82,7 @@ def answers(target, directory, cases):
     return run_raw(target, directory, cases) if isinstance(cases[0], RawCase) else RUNNERS[target](directory, cases)
 
 
-@pytest.mark.parametrize("make", [coded, raw])
+@pytest.mark.parametrize("make", [*whole(coded), raw])  # other tests have coded rows in every target
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_says_what_python_says(tmp_path, target, make):
     if target == "cpp" and shutil.which("g++") is None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases import thinned
+from cases import whole
 from networks import classifier, every_state
 from raw_values import expected_codes, float_rows, int_rows, numbers_of, variable_of
 from tinybayes.compress.trees import tie_leaves
@@ -122,7 +122,7 @@ def models(form, *, every):
     return {key: model for key, model in of_form.items() if every or (key in FEW and key not in LARGE)}
 
 
-EVERY = thinned([False, True], [False])
+EVERY = [False, *whole(True)]
 
 
 @pytest.mark.parametrize("every", EVERY, ids=["some", "all"])
