@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import tinybayes.deploy
+from cases import WHOLE
 from cli_host import fails, run
 from tinybayes.cli import COMMANDS
 from tinybayes.errors import near
@@ -71,6 +72,7 @@ def test_quiet_leaves_answers_and_errors(place):
     fails("evaluate", "quiet.tb", "nowhere.csv", "--quiet", cwd=place, message="nowhere.csv")
 
 
+@WHOLE
 @pytest.mark.exhaustive
 def test_no_color_is_honoured(place):
     words = ("fit", "--help")

@@ -17,7 +17,8 @@ TEXT = """# Testing
 <!-- Written by tests/docs/testing_page.py from tests/coverage.json and the results of tests/mutation, fuzz, faults. -->
 
     make test        # all tests except the exhaustive ones
-    make test-all    # all tests
+    make test-all    # all tests that CI runs
+    make whole       # more cases of the exhaustive tests, before a release
     make coverage    # all tests, counting lines and branches; fails below 95 %
     make mutation    # plants faults in the code: do the tests notice?
     make peers       # compares our answers with those of other libraries
@@ -31,9 +32,9 @@ TEXT = """# Testing
 - **Other libraries.** `tests/peers` compares our answers with pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime.
 - **Fuzzing.** {fuzz} See [Fuzzing](fuzzing.md).
 - **Hostile rows.** {raw_rows} See [Fuzzing](fuzzing.md#raw-rows).
-- **Gaps.** `tests/deploy/programs/test_contract_gaps.py` exports 75 Bayesian classifiers and 32 neural nets to C, C++,
-  Arduino, MicroPython and ONNX, and gives them rows with gaps in 5 % of the entries, coded and raw: every label and
-  score is that of Python. `tests/deploy/test_raw_tables.py` does this in C with 12 real tables.
+- **Gaps.** `tests/deploy/programs/test_contract_gaps.py` exports 75 Bayesian classifiers, 32 neural nets and 12
+  tree ensembles to C, C++, Arduino, MicroPython and ONNX, and gives them rows with gaps in 5 % of the entries, raw and
+  (with `make whole`) coded: every label and score is that of Python. `tests/deploy/test_raw_tables.py` does this in C with 12 real tables.
 - **Faults.** {faults} See [Faults tried](faults.md).
 
 ## Coverage

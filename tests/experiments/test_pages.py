@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import WHOLE
 from experiments import page
 from experiments.differentiable_tan.plots import lower_hull
 from experiments.records import Experiment, on_folds_of
@@ -94,6 +95,7 @@ def copy_of_experiments(place, thin=7, results=True):
     return place
 
 
+@WHOLE
 def test_a_page_from_made_up_results(tmp_path):
     experiments, docs = copy_of_experiments(tmp_path / "experiments"), tmp_path / "docs"
     page.write(experiments, docs)

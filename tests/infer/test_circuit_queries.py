@@ -10,7 +10,7 @@ from test_compile_circuit import some_net
 
 import oracle
 import zoo
-from cases import exhaustive
+from cases import whole
 from tinybayes._kernels.circuits_log import rows_log
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import (
@@ -216,7 +216,7 @@ def long_chain(n, flip):
     )
 
 
-@pytest.mark.parametrize("case", [(200, 1), (200, 2), *exhaustive((20, 1), (600, 2))])
+@pytest.mark.parametrize("case", [(200, 2), *whole((20, 1), (200, 1), (600, 2))])
 def test_long_rows_that_drift_alike_need_log_space_only_for_some_of_them(monkeypatch, case):
     count, kinds = case
     n, flip, rng = 3000, 0.1, np.random.default_rng(0)
@@ -352,7 +352,7 @@ def test_no_rows_give_no_answers():
     assert expected_counts(circuit, nothing).tolist() == [0.0] * 14
 
 
-TRUTH = ["fs-04", "students_03_02-0000", *exhaustive("mastermind1", "90-20-1")]
+TRUTH = ["fs-04", "students_03_02-0000", *whole("mastermind1", "90-20-1")]
 
 
 @pytest.mark.parametrize("name", TRUTH)
