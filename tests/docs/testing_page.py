@@ -34,7 +34,8 @@ TEXT = """# Testing
 - **Hostile rows.** {raw_rows} See [Fuzzing](fuzzing.md#raw-rows).
 - **Gaps.** `tests/deploy/programs/test_contract_gaps.py` exports 75 Bayesian classifiers, 32 neural nets and 12
   tree ensembles to C, C++, Arduino, MicroPython and ONNX, and gives them rows with gaps in 5 % of the entries, raw and
-  (with `make whole`) coded: every label and score is that of Python. `tests/deploy/test_raw_tables.py` does this in C with 12 real tables.
+  (with `make whole`) coded: every label and score is that of Python. `tests/deploy/test_raw_tables.py` does this in C
+  with 12 real tables.
 - **Faults.** {faults} See [Faults tried](faults.md).
 
 ## Coverage
