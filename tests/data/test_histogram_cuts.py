@@ -49,3 +49,13 @@ def test_integers_and_neighbouring_floats():
     assert cuts.points == (float(single(close)[1]),)
     with pytest.raises(TinybayesError, match="n_bins"):
         learn_encodings([close], "histogram", n_bins=1)
+
+
+def test_of_many_rows_a_sample_is_looked_at(monkeypatch):
+    column = np.random.default_rng(0).normal(size=5000)
+    whole = histogram_cuts(column, None, 8)
+    monkeypatch.setattr("tinybayes.data.discretize.SAMPLE", 2000)
+    some = histogram_cuts(column, None, 8)
+    assert len(some) == len(whole) == 7
+    assert 0 < np.abs(some - whole).max() < 0.1
+    np.testing.assert_array_equal(some, histogram_cuts(column, np.ones(5000), 8))

@@ -130,11 +130,18 @@ def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | N
     return np.unique(edges[(edges > values.min()) & np.isfinite(edges)])
 
 
+SAMPLE = 200_000  # rows that bins of equal counts are fitted to, as in scikit-learn's boosting
+
+
 def histogram_cuts(column: np.ndarray, weight: np.ndarray | None, n_bins: int) -> np.ndarray:
     """Cut in the middle between neighbouring values: between all of them, or into bins of about equal counts.
 
     Trees learn from such bins. Unlike with quantiles, a rare value of a column with few values has a bin of its own.
+    Of many rows a sample is looked at, always the same one.
     """
+    if len(column) > SAMPLE:
+        drawn = np.random.default_rng(0).choice(len(column), SAMPLE, replace=False)
+        column, weight = column[drawn], None if weight is None else weight[drawn]
     known = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
     numbers = single(column[known]) if column.dtype.kind == "f" else column[known].astype(np.float64)
     values, number = np.unique(numbers, return_inverse=True)
