@@ -218,7 +218,8 @@ def page(results: dict[str, Any]) -> str:
     sizes = " | ".join(f"{budget // 1000} kB, ours | LightGBM" for budget in BUDGETS)
     lines += [f"| table | {sizes} |", "|---" * (1 + 2 * len(BUDGETS)) + "|"]
     figures = {(line["data"], line["budget"]): line for line in results["budgets"]}
-    names = list(dict.fromkeys(line["data"] for line in results["budgets"]))
+    names = dict.fromkeys(line["data"] for line in results["budgets"])
+    names = [name for name in names if all((name, budget) in figures for budget in BUDGETS)]
     rows = [[figures[name, budget][who]["error"] for budget in BUDGETS for who in whos[:2]] for name in names]
     for name, row in zip(names, rows, strict=True):
         lines.append(f"| {name} | " + " | ".join("none" if e is None else f"{100 * e:.1f}" for e in row) + " |")
