@@ -117,16 +117,17 @@ def our_settings() -> Iterator[dict[str, Any]]:
 
 def ours_at(views: Views, budget: int) -> dict[str, Any]:
     """Choose among our settings by the validation rows, learn again from all, and look at the test rows."""
-    effort = Effort(0, budget=Budget(flash=budget))
+    limit = Budget(flash=budget)
+    effort = Effort(0, budget=limit)
     outcomes = []
     for setting in our_settings():
         batch = [{**setting, "rounds": rounds, "levels": 16} for rounds in (5, 10, 20, 40, 80, 160, 320, 640)]
         outcomes += carry_out(views, batch, effort)
     outcomes += carry_out(views, TREE.settings(), effort)
-    within = [o for o in outcomes if effort.budget.allows(o.price)]  # type: ignore[union-attr]
+    within = [o for o in outcomes if limit.allows(o.price)]
     best = min(within, key=lambda o: (o.error, o.loss))
     final = carry_out(views, [best.setting], effort._replace(final=True))[0]
-    if not effort.budget.allows(final.price):  # type: ignore[union-attr]
+    if not limit.allows(final.price):
         final = best
     view = views.by_name["trees"].test
     error = float((predict_codes(final.model, view.X) != view.y).mean())

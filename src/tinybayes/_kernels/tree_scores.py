@@ -6,16 +6,20 @@ from tinybayes._kernels import jit
 
 
 @jit
+def goes_left(threshold, missing, members, first_set, node, code):
+    """Tell whether a code goes left at a node; a code below zero is missing."""
+    if code < 0:
+        return missing[node]
+    if threshold[node] >= 0:
+        return code <= threshold[node]
+    return members[first_set[node], code]
+
+
+@jit
 def leaf_of(feature, threshold, child, missing, members, first_set, node, x):
-    """Return the leaf that a row of codes falls into, from a node on; a code below zero is missing."""
+    """Return the leaf that a row of codes falls into, from a node on."""
     while feature[node] >= 0:
-        code = x[feature[node]]
-        if code < 0:
-            left = missing[node]
-        elif threshold[node] >= 0:
-            left = code <= threshold[node]
-        else:
-            left = members[first_set[node], code]
+        left = goes_left(threshold, missing, members, first_set, node, x[feature[node]])
         node = child[node] if left else child[node] + 1
     return node
 
@@ -39,11 +43,11 @@ def add_trees(feature, threshold, child, missing, members, first_set, root, outp
 @jit
 def find_leaves(feature, threshold, child, missing, members, first_set, root, X):
     """Return the leaf of every tree that each row falls into, shape (trees, rows)."""
-    found = np.empty((len(root), len(X)), dtype=np.int32)
+    leaves = np.empty((len(root), len(X)), dtype=np.int32)
     for i in range(len(X)):
         for t in range(len(root)):
-            found[t, i] = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X[i])
-    return found
+            leaves[t, i] = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X[i])
+    return leaves
 
 
 @jit

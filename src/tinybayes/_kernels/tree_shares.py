@@ -15,6 +15,7 @@ that nothing cancels.
 import numpy as np
 
 from tinybayes._kernels import jit
+from tinybayes._kernels.tree_scores import goes_left
 
 
 @jit
@@ -44,13 +45,7 @@ def pass_tests(feature, threshold, child, missing, members, first_set, above, x,
     for node in range(len(feature)):
         if feature[node] < 0:
             continue
-        code = x[feature[node]]
-        if code < 0:
-            left = missing[node]
-        elif threshold[node] >= 0:
-            left = code <= threshold[node]
-        else:
-            left = members[first_set[node], code]
+        left = goes_left(threshold, missing, members, first_set, node, x[feature[node]])
         for side in range(2):
             c = child[node] + side
             before = passed[above[c]] if above[c] >= 0 else 1.0

@@ -289,3 +289,13 @@ def test_symmetric_trees_split_categories_into_sets():
     model = learn_boosted_trees(data, options)
     assert model.trees.is_set[0]
     np.testing.assert_array_equal(predict_codes(model, X), y)
+
+
+def test_trees_of_a_forest_know_the_tests_of_those_before():
+    data = table(400, (20, 20, 20), 3)
+    sizes = [
+        len(find_tests(learn_forest(data, ForestOptions(trees=8, leaves=6, feature_share=0.7, **limit)).trees).node)
+        for limit in ({}, {"tests": 6}, {"threshold_price": 5.0})
+    ]
+    assert sizes[1] <= 10 < sizes[0]  # the limit is looked at after each tree
+    assert sizes[2] < sizes[0]

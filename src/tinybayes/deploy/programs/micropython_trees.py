@@ -68,11 +68,11 @@ class _Module:
             model = replace(model, trees=replace(model.trees, missing=np.zeros_like(model.trees.missing)))
         self.model, self.nodes, self.classes = model, model.trees, plan.classes
         self.parts = split_trees(model)
-        found = find_tests(self.nodes)
-        kind = np.where(self.nodes.is_set[found.node], 2, ~self.nodes.missing[found.node])
+        tests = find_tests(self.nodes)
+        kind = np.where(self.nodes.is_set[tests.node], 2, ~self.nodes.missing[tests.node])
         order = np.argsort(kind, kind="stable")
-        self.tests, self.kinds = found.node[order], np.bincount(kind, minlength=3).tolist()
-        self.number = np.append(np.argsort(order), -1)[found.number]  # of the test of each node
+        self.tests, self.kinds = tests.node[order], np.bincount(kind, minlength=3).tolist()
+        self.number = np.append(np.argsort(order), -1)[tests.number]  # of the test of each node
         self.lowest = 0 if model.votes else int(model.values.min())
 
     def text(self) -> str:

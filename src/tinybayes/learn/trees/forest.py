@@ -48,9 +48,13 @@ def learn_forest(data: Dataset, options: ForestOptions | None = None) -> TreeEns
             set_values(grown[i], nodes[i], 0.0, 1.0)
             _set_leaves(grown[i], nodes[i], options)
 
-    for_blocks(grow, len(seeds), 1)
-    for tree, size in zip(grown, nodes, strict=True):
-        ensemble.add(-1, tree, size)
+    one_by_one = options.tests is not None or options.threshold_price > 0 or options.feature_price > 0
+    if not one_by_one:
+        for_blocks(grow, len(seeds), 1)
+    for i, tree in enumerate(grown):
+        if one_by_one:  # a tree knows what those before it use
+            grow(i, i + 1)
+        ensemble.add(-1, tree, nodes[i])
     model = ensemble.model(data, np.zeros(rows.classes))
     return model if options.trees == 1 and not options.votes else _scaled(model, data, rows, drawn)
 
@@ -76,6 +80,5 @@ def _scaled(model: TreeEnsemble, data: Dataset, rows: Rows, drawn: list[np.ndarr
     for some in drawn:
         seen[np.unique(some)] += 1
     least = seen <= np.quantile(seen, 0.2)
-    known = np.flatnonzero(data.y >= 0 if data.weight is None else (data.y >= 0) & (data.weight > 0))[least]  # type: ignore[operator]
-    scores = tree_scores(model, data.X[known]) * model.scale
+    scores = tree_scores(model, data.X[rows.index[least]]) * model.scale
     return replace(model, scale=model.scale / fit_temperature(scores, rows.label[least], rows.weight[least]))

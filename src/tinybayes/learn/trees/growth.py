@@ -20,6 +20,7 @@ class Rows:
     """The rows that trees are grown from: those with a class and a weight."""
 
     columns: Columns
+    index: np.ndarray  # of each row in the table
     label: np.ndarray
     weight: np.ndarray
     classes: int
@@ -43,7 +44,7 @@ def as_rows(data: Dataset) -> Rows:
     ordered = np.array([is_ordered(v) for v in data.variables], dtype=np.bool_)
     weight = np.ones(int(known.sum())) if data.weight is None else data.weight[known].astype(np.float64)
     columns = Columns(np.ascontiguousarray(codes, dtype=dtype), begin, ordered)
-    return Rows(columns, data.y[known].astype(np.int64), weight, data.target.cardinality)
+    return Rows(columns, np.flatnonzero(known), data.y[known].astype(np.int64), weight, data.target.cardinality)
 
 
 def is_ordered(variable: Variable) -> bool:

@@ -17,7 +17,9 @@ class TreeOptions:
     threshold_price: float = option(0.0, "Price of a threshold that no test has used so far, in nats.", low=0)
     feature_price: float = option(0.0, "Price of a feature that no test has used so far, in nats.", low=0)
     feature_share: float = option(1.0, "Share of the features that are looked at for a test.", above=0, high=1)
-    tests: int | None = option(None, "Different tests of all trees together, at most.", low=1)
+    tests: int | None = option(
+        None, "Different tests of all trees together; once there are as many, trees use no others.", low=1
+    )
     row_share: float = option(1.0, "Share of the rows that a tree is grown from.", above=0, high=1)
     seed: int = option(0, "Seed of what is drawn.", low=0)
 
