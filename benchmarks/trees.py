@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -164,14 +164,14 @@ def rounds_within(budget: int, leaves: int, classes: int) -> int:
     return budget // (NODE * (2 * leaves - 1) * trees)
 
 
-def budgets(name: str) -> Iterator[dict[str, Any]]:
+def budgets(name: str, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield both errors at each budget."""
     train, test, target = read(name)
     views = make_views(train, target, test=test)
     features = [c for c in train.columns if c != target]
     X, Z = as_numbers(train[features], test[features])
     frames = X, np.asarray(train[target].astype(str)), Z, np.asarray(test[target].astype(str))
-    for budget in BUDGETS:
+    for budget in sizes:
         ours, theirs = ours_at(views, budget), lightgbm_at(views, frames, budget)
         yield {"data": name, "budget": budget, "test_rows": len(test), "tinybayes": ours, "LightGBM": theirs}
 
@@ -247,19 +247,28 @@ def main() -> None:
         "--part", nargs="*", choices=("accuracy", "speed", "budgets"), default=["accuracy", "speed", "budgets"]
     )
     parser.add_argument("--data", nargs="*", default=[*TABLES, "digits", "letter", "satimage"])
+    parser.add_argument("--budget", nargs="*", type=int, default=BUDGETS, help="bytes of flash")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file of results")
+    parser.add_argument("--merge", nargs="*", type=Path, default=[], help="files whose budgets are taken over")
     parser.add_argument("--page", action="store_true", help="only write the page from the results")
     options = parser.parse_args()
     file = options.output
     results = json.loads(file.read_text()) if file.exists() else {"accuracy": [], "budgets": [], "speed": {}}
-    if not options.page:
+    for other in options.merge:
+        own = json.loads(other.read_text())
+        lines = [line | {"provenance": own["provenance"]} for line in own["budgets"]]
+        known = {(line["data"], line["budget"]) for line in lines}
+        results["budgets"] = [old for old in results["budgets"] if (old["data"], old["budget"]) not in known] + lines
+    if options.merge:
+        file.write_text(json.dumps(results, indent=1) + "\n")
+    if not options.page and not options.merge:
         results["provenance"] = provenance(["lightgbm", "numpy", "scikit-learn"])
         for name in options.data if "accuracy" in options.part else ():
             line = accuracy(name)
             print(line, flush=True)
             results["accuracy"] = [old for old in results["accuracy"] if old["data"] != name] + [line]
         for name in options.data if "budgets" in options.part else ():
-            for line in budgets(name):
+            for line in budgets(name, options.budget):
                 print(
                     {k: line[k] for k in ("data", "budget")},
                     line["tinybayes"]["error"],

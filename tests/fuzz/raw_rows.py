@@ -1,6 +1,6 @@
 """Give a million hostile raw rows to each of 66 exported classifiers, under sanitizers, and compare with Python.
 
-    python tests/fuzz/raw_rows.py --rows 1000000 -o tests/fuzz/results.json
+    python tests/fuzz/raw_rows.py --rows 1000000 --processes 2 -o tests/fuzz/results.json
 
 Rows hold any bits: NaNs of all payloads, infinities, denormals, neighbours of all cut points, integers of 32 bits. Each
 must get the codes, scores and label of Python; functions of codes also get codes that are no states, and must give the
@@ -16,7 +16,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -232,30 +235,37 @@ def try_program(built: Built, seed: int, number: int, rows: int, *, first: int =
     return total
 
 
+def try_number(options: argparse.Namespace, number: int) -> tuple[Counter[str], bool, str]:
+    """Build and try a program; return what was counted, whether it takes missing values, and what was reported."""
+    start, program = time.monotonic(), list(programs())[number]
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            built = build(program, Path(place), options.compiler)
+            found = try_program(built, options.seed, number, options.rows, first=options.first)
+        except ReportError as report:
+            say(f"program {number}: {report}")
+            return Counter(), False, str(report)
+    say(f"{number:3} {program.name}: {found['mismatches']} mismatches, {time.monotonic() - start:.1f} s")
+    return found, built.plan.features.gaps, ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000, help="raw rows of each program")
     parser.add_argument("--first", type=int, default=0, help="the number of the first part of the rows")
     parser.add_argument("--program", type=int, action="append", help="only this one; may be repeated")
+    parser.add_argument("--processes", type=int, default=1, help="programs that are tried at a time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compiler", choices=list(SANITIZERS), default="gcc")
     parser.add_argument("-o", "--output", type=Path, help="the JSON file of run.py")
     options = parser.parse_args()
     began, total, said, gaps = time.monotonic(), Counter[str](), 0, 0
-    listed = list(enumerate(programs()))
-    chosen = [listed[k] for k in options.program] if options.program else listed
-    for number, program in chosen:
-        start = time.monotonic()
-        with tempfile.TemporaryDirectory() as place:
-            try:
-                built = build(program, Path(place), options.compiler)
-                found = try_program(built, options.seed, number, options.rows, first=options.first)
-                gaps += built.plan.features.gaps
-            except ReportError as report:
-                said, found = said + 1, Counter[str]()
-                say(f"program {number}: {report}")
-        total += found
-        say(f"{number:3} {program.name}: {found['mismatches']} mismatches, {time.monotonic() - start:.1f} s")
+    chosen = options.program or range(len(list(programs())))
+    with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+        for found, takes_gaps, report in pool.map(partial(try_number, options), chosen):
+            total += found
+            gaps += takes_gaps
+            said += bool(report)
     seconds = round(time.monotonic() - began, 1)
     say(f"{len(chosen)} programs, {dict(total)}, {said} reports, {seconds} s")
     if options.output:

@@ -12,6 +12,7 @@ from tinybayes._kernels.tree_growth import (
     SECOND,
     SUPPORT,
     count_gradients,
+    gather,
     partition,
     score_of,
     score_of_sides,
@@ -43,7 +44,8 @@ def grow_symmetric(columns, rows, gradient, second, limits, prices, random, tree
     chosen = np.zeros(tree.members.shape[1], dtype=np.bool_)
     tree.start[0], tree.stop[0] = 0, len(rows)
     pool[0] = 0.0
-    count_gradients(columns, rows, 0, len(rows), gradient, second, own, pool[0])
+    gather(rows, 0, len(rows), gradient, second, own, 0)
+    count_gradients(columns, 0, features, rows, 0, len(rows), own, pool[0])
     _begin_leaf(columns, pool, 0, 0, 0, tree)
     for f in range(features):
         gappy[f] = pool[0, columns.begin[f + 1] - 1, COUNT] > 0.0
@@ -75,7 +77,8 @@ def grow_symmetric(columns, rows, gradient, second, limits, prices, random, tree
             counted, rest, s = pool[free], pool[slots[i]], child + small
             free += 1
             counted[:] = 0.0
-            count_gradients(columns, rows, tree.start[s], tree.stop[s], gradient, second, own, counted)
+            gather(rows, tree.start[s], tree.stop[s], gradient, second, own, 0)
+            count_gradients(columns, 0, features, rows, tree.start[s], tree.stop[s], own, counted)
             for b in range(len(rest)):
                 for k in range(rest.shape[1]):
                     rest[b, k] -= counted[b, k]

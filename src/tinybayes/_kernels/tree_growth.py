@@ -50,6 +50,21 @@ class Prices(NamedTuple):
     test: np.ndarray  # of a threshold after each bin
 
 
+class Growth(NamedTuple):
+    """A tree that is being grown: scratch, and how far it is."""
+
+    splits: np.ndarray  # shape (nodes, 4): the best split of each leaf, see `_best_split`
+    slot: np.ndarray  # of each node: where its histogram lies in the pool
+    drawn: np.ndarray  # the features, in the order in which they were drawn last
+    own: np.ndarray  # shape (rows, 2): second derivatives and gradients in the order of a leaf
+    moved: np.ndarray  # rows that change their place
+    left: np.ndarray  # sums of the left side of a split
+    size: np.ndarray  # nodes, leaves, the leaf whose histogram comes next, and whether it is counted already
+
+
+NODES, LEAVES, NEXT, COUNTED = 0, 1, 2, 3  # entries of `Growth.size`
+
+
 class Tree(NamedTuple):
     """The nodes of a tree, room for as many as it may have; the children of a node are next to each other."""
 
@@ -66,30 +81,44 @@ class Tree(NamedTuple):
 
 
 @plain
-def count_gradients(columns, rows, start, stop, gradient, second, own, histogram):
-    """Count the rows of a leaf with their derivatives; `own` is scratch for them, in the order of the leaf."""
-    for i in range(start, stop):
-        own[i - start, 0], own[i - start, 1] = second[rows[i]], gradient[rows[i]]
-    for f in range(len(columns.begin) - 1):
-        codes, begin = columns.codes[f], columns.begin[f]
+def as_columns(X, index, states, start, stop, codes):
+    """Write some rows of a table as columns of codes; a missing value gets the code after the last state."""
+    for f in range(len(codes)):
         for i in range(start, stop):
-            b = begin + codes[rows[i]]
-            histogram[b, COUNT] += 1.0
-            histogram[b, SECOND] += own[i - start, 0]
-            histogram[b, FIRST] += own[i - start, 1]
+            code = X[index[i], f]
+            codes[f, i] = states[f] if code < 0 else code
+
+
+@plain
+def gather(rows, start, stop, gradient, second, own, at):
+    """Copy the derivatives of the rows of a leaf to `own`, from an index on, in the order of the leaf."""
+    for i in range(start, stop):
+        own[at + i - start, 0], own[at + i - start, 1] = second[rows[i]], gradient[rows[i]]
+
+
+@plain
+def count_gradients(columns, first, last, rows, start, stop, own, histogram):
+    """Count the rows of a leaf with their derivatives, for some of the features."""
+    for f in range(first, last):
+        codes, bins = columns.codes[f], histogram[columns.begin[f] : columns.begin[f + 1]]
+        for i in range(stop - start):
+            b = np.uint64(codes[np.uint64(rows[start + i])])  # an index that may be negative takes twice as long
+            bins[b, COUNT] += 1.0
+            bins[b, SECOND] += own[i, 0]
+            bins[b, FIRST] += own[i, 1]
 
 
 @plain
 def _count_classes(columns, rows, start, stop, label, weight, histogram):
     """Count the rows of a leaf by class; a gradient of minus its weight is that of its class."""
     for f in range(len(columns.begin) - 1):
-        codes, begin = columns.codes[f], columns.begin[f]
+        codes, bins = columns.codes[f], histogram[columns.begin[f] : columns.begin[f + 1]]
         for i in range(start, stop):
-            row = rows[i]
-            b = begin + codes[row]
-            histogram[b, COUNT] += 1.0
-            histogram[b, SECOND] += weight[row]
-            histogram[b, FIRST + label[row]] -= weight[row]
+            row = np.uint64(rows[i])
+            b = np.uint64(codes[row])
+            bins[b, COUNT] += 1.0
+            bins[b, SECOND] += weight[row]
+            bins[b, np.uint64(FIRST + label[row])] -= weight[row]
 
 
 @plain
@@ -183,93 +212,122 @@ def _best_split(columns, histogram, total, limits, prices, drawn, left, split, m
                 split[3] = 1.0 if chosen[end - begin - 1] else 0.0
 
 
-@plain
+@jit
 def partition(columns, rows, start, stop, feature, threshold, missing, members, moved):
     """Put the rows that go left before the others, both in their order; return where the others start."""
     codes = columns.codes[feature]
     last = columns.begin[feature + 1] - columns.begin[feature] - 1
-    middle, others = start, 0
-    for i in range(start, stop):
-        code = codes[rows[i]]
-        if code == last:
-            left = missing
-        elif threshold >= 0:
-            left = code <= threshold
-        else:
-            left = members[code]
-        if left:
-            rows[middle] = rows[i]
-            middle += 1
-        else:
-            moved[others] = rows[i]
-            others += 1
-    for i in range(others):
-        rows[middle + i] = moved[i]
-    return middle
+    left = np.empty(last + 1, dtype=np.uint64)  # of each code, a number: a branch that cannot be foretold takes longer
+    for code in range(last):
+        left[code] = code <= threshold if threshold >= 0 else members[code]
+    left[last] = missing
+    middle, others = np.uint64(start), np.uint64(0)
+    for i in range(np.uint64(start), np.uint64(stop)):
+        row = rows[i]
+        goes = left[np.uint64(codes[np.uint64(row)])]
+        rows[middle] = row
+        moved[others] = row
+        middle += goes
+        others += np.uint64(1) - goes
+    rows[middle:stop] = moved[:others]
+    return np.int64(middle)
+
+
+def begin_growth(columns: Columns, rows: np.ndarray, tree: Tree, pool: np.ndarray) -> Growth:
+    """Return what `grow_tree` starts with: a root with these rows, whose histogram is to be counted."""
+    nodes = len(tree.feature)
+    tree.feature[0], tree.child[0], tree.depth[0] = -1, -1, 0
+    tree.start[0], tree.stop[0] = 0, len(rows)
+    return Growth(
+        splits=np.zeros((nodes, 4)),
+        slot=np.zeros(nodes, dtype=np.int64),
+        drawn=np.arange(len(columns.begin) - 1),
+        own=np.empty((len(rows), 2)),
+        moved=np.empty_like(rows),
+        left=np.empty(pool.shape[2]),
+        size=np.array([1, 1, 0, 0]),
+    )
 
 
 @jit
-def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tree, pool):
+def grow_tree(columns, rows, gradient, second, label, limits, prices, random, tree, pool, growth, most):
     """Grow a tree over some rows; return its number of nodes. `rows` ends in the order of the leaves.
 
     With a `label` the outputs are the classes and `second` holds the weights of the rows; without one there is a single
     output. `random` is a stream, `pool` scratch for a histogram a leaf. Prices of what the tree uses are set to zero.
+
+    A histogram of more than `most` rows is left to the caller, who has more threads: the function returns -1, and goes
+    on when it is called again with the histogram counted.
     """
-    features = len(columns.begin) - 1
-    scratch = np.empty(pool.shape[2])
-    own, moved = np.empty((len(rows), 2)), np.empty_like(rows)
-    splits = np.zeros((len(tree.feature), 4))
-    slot = np.zeros(len(tree.feature), dtype=np.int64)
-    drawn = np.arange(features)
-    tree.feature[0], tree.child[0], tree.depth[0] = -1, -1, 0
-    tree.start[0], tree.stop[0] = 0, len(rows)
-    pool[0] = 0.0
-    if len(label):
-        _count_classes(columns, rows, 0, len(rows), label, second, pool[0])
-    else:
-        count_gradients(columns, rows, 0, len(rows), gradient, second, own, pool[0])
-    total = pool[0, columns.begin[0] : columns.begin[1]].sum(axis=0)
-    tree.value[0], tree.second[0] = total[FIRST:], total[SECOND]
-    nodes, leaves, free = 1, 1, 1
-    _look(columns, pool[0], total, limits, prices, drawn, random, scratch, tree, splits, 0)
-    while leaves < limits.leaves:
-        node = np.argmax(splits[:nodes, 0])
+    size, slot, splits = growth.size, growth.slot, growth.splits
+    while True:
+        node = size[NEXT]
+        start, stop, histogram = tree.start[node], tree.stop[node], pool[slot[node]]
+        if not size[COUNTED]:
+            histogram[:] = 0.0
+            if len(label):
+                _count_classes(columns, rows, start, stop, label, second, histogram)
+            elif stop - start > most:
+                size[COUNTED] = 1
+                return -1
+            else:
+                gather(rows, start, stop, gradient, second, growth.own, 0)
+                count_gradients(columns, 0, len(columns.codes), rows, start, stop, growth.own, histogram)
+        size[COUNTED] = 0
+        if node == 0:
+            _open_leaf(columns, limits, prices, random, tree, pool, growth, 0)
+        else:
+            first = node - 1 if node % 2 == 0 else node  # children lie side by side, and the root is the node 0
+            rest = pool[slot[first if node != first else first + 1]]
+            for b in range(len(rest)):
+                for k in range(rest.shape[1]):
+                    rest[b, k] -= histogram[b, k]
+            _open_leaf(columns, limits, prices, random, tree, pool, growth, first)
+            _open_leaf(columns, limits, prices, random, tree, pool, growth, first + 1)
+        if size[LEAVES] >= limits.leaves:
+            break
+        node = np.argmax(splits[: size[NODES], 0])
         if not splits[node, 0] > 0.0:
             break
-        feature = int(splits[node, 1])
-        tree.feature[node], tree.threshold[node] = feature, int(splits[node, 2])
-        tree.missing[node], tree.child[node] = splits[node, 3] > 0.0, nodes
-        splits[node, 0] = 0.0
-        prices.feature[feature] = 0.0
-        if tree.threshold[node] >= 0:
-            prices.test[columns.begin[feature] + tree.threshold[node]] = 0.0
-        start, stop = tree.start[node], tree.stop[node]
-        middle = partition(
-            columns, rows, start, stop, feature, tree.threshold[node], tree.missing[node], tree.members[node], moved
-        )
-        left, right = nodes, nodes + 1
-        tree.start[left], tree.stop[left], tree.start[right], tree.stop[right] = start, middle, middle, stop
-        small, large = (left, right) if middle - start <= stop - middle else (right, left)
-        slot[large], slot[small] = slot[node], free
-        free += 1
-        counted, rest = pool[slot[small]], pool[slot[large]]
-        counted[:] = 0.0
-        if len(label):
-            _count_classes(columns, rows, tree.start[small], tree.stop[small], label, second, counted)
-        else:
-            count_gradients(columns, rows, tree.start[small], tree.stop[small], gradient, second, own, counted)
-        for b in range(len(rest)):
-            for k in range(rest.shape[1]):
-                rest[b, k] -= counted[b, k]
-        for child in (left, right):
-            tree.feature[child], tree.child[child], tree.depth[child] = -1, -1, tree.depth[node] + 1
-            total = pool[slot[child], columns.begin[0] : columns.begin[1]].sum(axis=0)
-            tree.value[child], tree.second[child] = total[FIRST:], total[SECOND]
-            if tree.depth[child] < limits.depth:
-                _look(columns, pool[slot[child]], total, limits, prices, drawn, random, scratch, tree, splits, child)
-        nodes += 2
-        leaves += 1
-    return nodes
+        size[NEXT] = _split(columns, rows, prices, tree, growth, node)
+    return size[NODES]
+
+
+@jit
+def _split(columns, rows, prices, tree, growth, node):
+    """Split a leaf as was found best; return the child with fewer rows, whose histogram is to be counted."""
+    size, splits = growth.size, growth.splits
+    nodes, feature = size[NODES], int(splits[node, 1])
+    tree.feature[node], tree.threshold[node] = feature, int(splits[node, 2])
+    tree.missing[node], tree.child[node] = splits[node, 3] > 0.0, nodes
+    splits[node, 0] = 0.0
+    prices.feature[feature] = 0.0
+    if tree.threshold[node] >= 0:
+        prices.test[columns.begin[feature] + tree.threshold[node]] = 0.0
+    start, stop = tree.start[node], tree.stop[node]
+    asked = feature, tree.threshold[node], tree.missing[node], tree.members[node]
+    middle = partition(columns, rows, start, stop, *asked, growth.moved)
+    left, right = nodes, nodes + 1
+    tree.start[left], tree.stop[left], tree.start[right], tree.stop[right] = start, middle, middle, stop
+    small, large = (left, right) if middle - start <= stop - middle else (right, left)
+    growth.slot[large], growth.slot[small] = growth.slot[node], size[LEAVES]
+    for child in (left, right):
+        tree.feature[child], tree.child[child], tree.depth[child] = -1, -1, tree.depth[node] + 1
+    size[NODES] += 2
+    size[LEAVES] += 1
+    return small
+
+
+@jit
+def _open_leaf(columns, limits, prices, random, tree, pool, growth, node):
+    """Write the sums of a leaf, and find its best split among some of the features, in random order."""
+    histogram = pool[growth.slot[node]]
+    total = histogram[columns.begin[0] : columns.begin[1]].sum(axis=0)
+    tree.value[node], tree.second[node] = total[FIRST:], total[SECOND]
+    if tree.depth[node] < limits.depth:
+        looked = shuffled(growth.drawn, limits.features, random)
+        split = growth.splits[node]
+        _best_split(columns, histogram, total, limits, prices, looked, growth.left, split, tree.members[node])
 
 
 @jit
@@ -281,13 +339,6 @@ def shuffled(drawn, count, random):
             j = i + int(uniform(random) * (features - i))
             drawn[i], drawn[j] = drawn[j], drawn[i]
     return drawn[: min(count, features)]
-
-
-@jit
-def _look(columns, histogram, total, limits, prices, drawn, random, left, tree, splits, node):
-    """Find the best split of a leaf among some of the features, in random order."""
-    looked = shuffled(drawn, limits.features, random)
-    _best_split(columns, histogram, total, limits, prices, looked, left, splits[node], tree.members[node])
 
 
 @jit

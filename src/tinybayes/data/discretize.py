@@ -2,19 +2,21 @@
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KBinsDiscretizer
 
 from tinybayes._kernels.encode import find_neighbours
+from tinybayes._kernels.threads import for_blocks
 from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
 from tinybayes.model.encoding import HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
 METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
 SMALL = 256  # integers of a smaller range are the codes of a grid
+LONG = 16_384  # rows of columns that threads share
 SHORT = 8  # significant bits of a short cut point: a device stores 16 bits of it
 
 
@@ -38,7 +40,7 @@ def learn_encodings(
     if integer:
         return [Cuts(np.unique(np.ceil(points)).tolist(), integer=True) for points in cuts]
     if isinstance(discretizer, MDLPDiscretizer) or discretizer in ("mdlp", "quantile", "histogram"):
-        cuts = [shorten(column, points) for column, points in zip(columns, cuts, strict=True)]
+        cuts = _for_columns(lambda i: shorten(columns[i], cuts[i]), columns)
     return [Cuts(np.unique(single(points)).tolist()) for points in cuts]
 
 
@@ -103,7 +105,7 @@ def cut_points(
         if not (isinstance(n_bins, int | np.integer) and n_bins >= 2):
             raise error("at least 2 bins", n_bins, where="n_bins")
         if discretizer == "histogram":
-            return [histogram_cuts(column, weight, int(n_bins)) for column in columns]
+            return _for_columns(lambda i: histogram_cuts(columns[i], weight, int(n_bins)), columns)
         options = {"n_bins": n_bins, "strategy": discretizer, "subsample": None}
         if "quantile_method" in inspect.signature(KBinsDiscretizer).parameters:
             options["quantile_method"] = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows
@@ -112,6 +114,19 @@ def cut_points(
         known = ", ".join(repr(m) for m in METHODS)
         raise error(f"{known}, None, an MDLPDiscretizer or a KBinsDiscretizer", repr(discretizer), where="discretizer")
     return [_binned(column, binner, weight) for column in columns]
+
+
+def _for_columns(cuts_of: Callable[[int], np.ndarray], columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the cut points of all columns by their numbers, of long columns found on all cores."""
+    cuts = [np.empty(0)] * len(columns)
+
+    def find(first: int, last: int) -> None:
+        for i in range(first, last):
+            cuts[i] = cuts_of(i)
+
+    if cuts:
+        for_blocks(find, len(cuts), 1 if len(columns[0]) > LONG else len(cuts))
+    return cuts
 
 
 def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | None) -> np.ndarray:

@@ -15,6 +15,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, predict_codes
 from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
+from tinybayes.learn.trees import boosting
 from tinybayes.learn.trees.boosting import learn_boosted_trees
 from tinybayes.learn.trees.forest import learn_forest
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
@@ -128,6 +129,20 @@ def test_every_round_lowers_the_loss_and_gaps_and_shares_are_taken():
     options = {"leaves": 5, "row_share": 0.7, "feature_share": 0.5}
     losses = [loss(learn_boosted_trees(data, BoostingOptions(rounds=n, **options)), data) for n in (1, 4, 16)]
     assert losses[0] > losses[1] > losses[2]
+
+
+def test_leaves_counted_by_several_threads_give_the_same_trees(monkeypatch):
+    data = table(400, (9, 7, 5), 2, 0.1, categories=(1,))
+    options = BoostingOptions(rounds=3, leaves=6, leaf_rows=2, threshold_price=0.1, feature_share=0.7)
+    alone, count, calls = learn_boosted_trees(data, options), boosting.Boosting._count, []
+    monkeypatch.setattr(boosting, "LARGE", 30)
+    monkeypatch.setattr(boosting, "thread_count", lambda: 4)
+    monkeypatch.setattr(boosting.Boosting, "_count", lambda self, *given: (calls.append(1), count(self, *given))[1])
+    shared = learn_boosted_trees(data, options)
+    assert len(calls) > options.rounds  # not the roots only
+    for name in ("feature", "threshold", "child", "missing"):
+        np.testing.assert_array_equal(getattr(shared.trees, name), getattr(alone.trees, name))
+    np.testing.assert_array_equal(shared.values, alone.values)
 
 
 def test_results_do_not_depend_on_the_threads(monkeypatch):

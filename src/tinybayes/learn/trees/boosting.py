@@ -10,17 +10,24 @@ from collections.abc import Callable
 import numpy as np
 
 from tinybayes._kernels.symmetric_growth import grow_symmetric
-from tinybayes._kernels.threads import for_blocks
+from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes._kernels.tree_growth import (
+    NEXT,
+    Growth,
     Prices,
+    Tree,
     add_leaves,
     add_tree,
+    begin_growth,
+    count_gradients,
+    gather,
     grow_tree,
     set_values,
     softmax_derivatives,
 )
 from tinybayes.cost import model_cost
 from tinybayes.learn.trees.growth import (
+    BLOCK,
     LEAST_SECOND,
     Ensemble,
     Rows,
@@ -33,7 +40,7 @@ from tinybayes.learn.trees.growth import (
 from tinybayes.learn.trees.options import BoostingOptions
 from tinybayes.model import Dataset, TreeEnsemble
 
-BLOCK = 4096  # rows a task
+LARGE = 16_384  # rows of a leaf whose histogram is counted by several threads
 NO_LABELS = np.empty(0, dtype=np.int64)
 
 
@@ -144,13 +151,36 @@ class Boosting:
         if options.symmetric:
             nodes = int(grow_symmetric(self.rows.columns, drawn, *derivatives, *grown))
         else:
-            nodes = int(grow_tree(self.rows.columns, drawn, *derivatives, NO_LABELS, *grown))
+            growth = begin_growth(self.rows.columns, drawn, tree, self.pools[i])
+            most = len(self.rows) if len(self.outputs) >= thread_count() else LARGE  # each thread has trees of its own
+            nodes = -1
+            while nodes < 0:
+                nodes = int(grow_tree(self.rows.columns, drawn, *derivatives, NO_LABELS, *grown, growth, most))
+                if nodes < 0:
+                    self._count(drawn, *derivatives, tree, self.pools[i], growth)
         set_values(tree, nodes, options.ridge, options.learning_rate)
         if len(drawn) == len(self.rows):
             add_leaves(tree, nodes, drawn, self.scores[output])
         else:
             add_tree(self.rows.columns, tree, self.scores[output])
         return nodes
+
+    def _count(
+        self, drawn: np.ndarray, gradient: np.ndarray, second: np.ndarray, tree: Tree, pool: np.ndarray, growth: Growth
+    ) -> None:
+        """Count the histogram of a large leaf on all cores: some features each, so that sums stay the same."""
+        node = growth.size[NEXT]
+        start, stop = int(tree.start[node]), int(tree.stop[node])
+        histogram, columns = pool[growth.slot[node]], self.rows.columns
+
+        def copy(first: int, last: int) -> None:
+            gather(drawn, start + first, start + last, gradient, second, growth.own, first)
+
+        def count(first: int, last: int) -> None:
+            count_gradients(columns, first, last, drawn, start, stop, growth.own, histogram)
+
+        for_blocks(copy, stop - start, 8 * BLOCK)
+        for_blocks(count, len(columns.codes), 1)
 
 
 def _log_priors(rows: Rows) -> np.ndarray:

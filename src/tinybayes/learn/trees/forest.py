@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinybayes._kernels.threads import for_blocks
-from tinybayes._kernels.tree_growth import FIRST, Prices, Tree, grow_tree, set_values
+from tinybayes._kernels.tree_growth import FIRST, Prices, Tree, begin_growth, grow_tree, set_values
 from tinybayes.infer.calibration import fit_temperature
 from tinybayes.infer.trees import tree_scores
 from tinybayes.learn.trees.growth import Ensemble, Rows, as_rows, drawn_rows, empty_tree, limits_of, prices_of
@@ -44,7 +44,10 @@ def learn_forest(data: Dataset, options: ForestOptions | None = None) -> TreeEns
             prices = Prices(*(array.copy() for array in ensemble.prices))
             pool = np.empty((leaves, int(columns.begin[-1]), FIRST + rows.classes))
             looked = limits, prices, stream, grown[i], pool
-            nodes[i] = int(grow_tree(columns, drawn[i].copy(), np.empty(0), rows.weight, rows.label, *looked))
+            grown_from = drawn[i].copy()
+            growth = begin_growth(columns, grown_from, grown[i], pool)
+            told = np.empty(0), rows.weight, rows.label
+            nodes[i] = int(grow_tree(columns, grown_from, *told, *looked, growth, count))
             set_values(grown[i], nodes[i], 0.0, 1.0)
             _set_leaves(grown[i], nodes[i], options)
 

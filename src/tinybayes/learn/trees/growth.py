@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tinybayes._kernels.tree_growth import Columns, Limits, Prices, Tree
+from tinybayes._kernels.threads import for_blocks
+from tinybayes._kernels.tree_growth import Columns, Limits, Prices, Tree, as_columns
 from tinybayes.errors import error
 from tinybayes.learn.trees.options import TreeOptions
 from tinybayes.model import Categories, Dataset, TreeEnsemble, Trees, Variable
 
+BLOCK = 4096  # rows a task
 VALUE_BITS = 12  # of the values of leaves, as they are learned
 LEAST_SECOND = 1e-3  # sum of second derivatives of a leaf, as LightGBM and scikit-learn have it
 
@@ -37,14 +39,15 @@ def as_rows(data: Dataset) -> Rows:
     if not known.any():
         raise error("rows with a known class and a weight", "none", where="data")
     states = np.array([v.cardinality for v in data.variables], dtype=np.int64)
-    X = data.X[known]
-    codes = np.where(X < 0, states, X).T
+    index = np.flatnonzero(known)
     dtype = np.uint8 if states.max(initial=0) < 2**8 else np.uint16 if states.max() < 2**16 else np.int32
+    codes = np.empty((len(states), len(index)), dtype=dtype)
+    for_blocks(lambda first, last: as_columns(data.X, index, states, first, last, codes), len(index), BLOCK)
     begin = np.concatenate([[0], np.cumsum(states + 1)])
     ordered = np.array([is_ordered(v) for v in data.variables], dtype=np.bool_)
-    weight = np.ones(int(known.sum())) if data.weight is None else data.weight[known].astype(np.float64)
-    columns = Columns(np.ascontiguousarray(codes, dtype=dtype), begin, ordered)
-    return Rows(columns, np.flatnonzero(known), data.y[known].astype(np.int64), weight, data.target.cardinality)
+    weight = np.ones(len(index)) if data.weight is None else data.weight[known].astype(np.float64)
+    columns = Columns(codes, begin, ordered)
+    return Rows(columns, index, data.y[known].astype(np.int64), weight, data.target.cardinality)
 
 
 def is_ordered(variable: Variable) -> bool:
