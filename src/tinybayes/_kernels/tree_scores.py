@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tinybayes._kernels import jit
+from tinybayes._kernels import jit, plain
 
 
-@jit
+@plain
 def goes_left(threshold, missing, members, first_set, node, code):
     """Tell whether a code goes left at a node; a code below zero is missing."""
     if code < 0:
@@ -15,24 +15,26 @@ def goes_left(threshold, missing, members, first_set, node, code):
     return members[first_set[node], code]
 
 
-@jit
-def leaf_of(feature, threshold, child, missing, members, first_set, node, x):
+@plain
+def leaf_of(feature, threshold, child, missing, members, first_set, node, X, i):
     """Return the leaf that a row of codes falls into, from a node on."""
-    while feature[node] >= 0:
-        left = goes_left(threshold, missing, members, first_set, node, x[feature[node]])
-        node = child[node] if left else child[node] + 1
-    return node
+    at, row = np.uint64(node), np.uint64(i)
+    while feature[at] >= 0:
+        code = X[row, np.uint64(feature[at])]
+        left = goes_left(threshold, missing, members, first_set, at, code)
+        at = np.uint64(child[at] + (0 if left else 1))
+    return at
 
 
-@jit
+@plain
 def add_trees(feature, threshold, child, missing, members, first_set, root, output, values, X, scores):
-    """Add the values of the leaves that rows of codes fall into, tree by tree.
+    """Add the values of the leaves that rows of codes fall into, tree by tree: a tree and a block of rows are cached.
 
     `first_set` has, for each node, the row of its members.
     """
-    for i in range(len(X)):
-        for t in range(len(root)):
-            node = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X[i])
+    for t in range(len(root)):
+        for i in range(len(X)):
+            node = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X, i)
             if output[t] >= 0:
                 scores[i, output[t]] += values[threshold[node], 0]
             else:
@@ -40,14 +42,12 @@ def add_trees(feature, threshold, child, missing, members, first_set, root, outp
                     scores[i, c] += values[threshold[node], c]
 
 
-@jit
-def find_leaves(feature, threshold, child, missing, members, first_set, root, X):
-    """Return the leaf of every tree that each row falls into, shape (trees, rows)."""
-    leaves = np.empty((len(root), len(X)), dtype=np.int32)
-    for i in range(len(X)):
-        for t in range(len(root)):
-            leaves[t, i] = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X[i])
-    return leaves
+@plain
+def find_leaves(feature, threshold, child, missing, members, first_set, root, X, leaves):
+    """Write the leaf of every tree that each row falls into, shape (trees, rows)."""
+    for t in range(len(root)):
+        for i in range(len(X)):
+            leaves[t, i] = leaf_of(feature, threshold, child, missing, members, first_set, root[t], X, i)
 
 
 @jit

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from tinybayes._kernels.threads import for_blocks
 from tinybayes._kernels.tree_scores import find_leaves, round_leaves
 from tinybayes.compress.levels import optimal_levels
 from tinybayes.data.encode import encode_frame, encode_matrix
@@ -19,6 +20,7 @@ from tinybayes.infer.trees import tree_scores
 from tinybayes.model import Dataset, TreeEnsemble
 
 PASSES = 3
+BLOCK = 8  # trees a task
 POINTS = 20_000  # distinct numbers that levels are fitted to, at most
 
 
@@ -54,8 +56,13 @@ def tie_leaves(
     if data.weight is not None:
         weight *= data.weight[:, None]
     first_set = (np.cumsum(trees.is_set) - 1).astype(np.int32)
-    nodes = trees.feature, trees.threshold, trees.child, trees.missing, trees.members, first_set, trees.root
-    leaves = find_leaves(*nodes, data.X)
+    nodes = trees.feature, trees.threshold, trees.child, trees.missing, trees.members, first_set
+    leaves = np.empty((trees.count, len(data.X)), dtype=np.int32)
+
+    def find(first: int, last: int) -> None:
+        find_leaves(*nodes, trees.root[first:last], data.X, leaves[first:last])
+
+    for_blocks(find, trees.count, BLOCK)
     value = np.where(leaf, model.values[np.where(leaf, trees.threshold, 0), 0], 0).astype(np.float64)
     behind, wanted, mass = np.zeros(scores.T.shape), value.copy(), np.ones(len(value))
     for _ in range(passes):

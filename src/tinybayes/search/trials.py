@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,13 +35,18 @@ def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list
     began = time.perf_counter()
     results = family_of(settings[0]).train(views, settings, effort)
     each = (time.perf_counter() - began) / len(settings)
-    outcomes = []
+    outcomes: list[Outcome] = []
+    measured: dict[int, Outcome] = {}  # settings may share a model, where a budget cuts them to the same one
     for one in results:
+        if id(one.model) in measured:
+            outcomes.append(replace(measured[id(one.model)], setting=one.setting))
+            continue
         view = views.by_name[view_of(one.setting)]
         error, loss = quality(one.log_posteriors, view.seen.rows(views.valid))
         tested = quality(one.log_posteriors, view.test)[0] if effort.final else None
         price = price_of(one.model, one.cost, effort.core, rows=ENOUGH if effort.final else FEW)
         outcomes.append(Outcome(one.setting, one.model, error, loss, price, one.history, each, tested))
+        measured[id(one.model)] = outcomes[-1]
     return outcomes
 
 

@@ -51,12 +51,12 @@ class Layout:
     rows: np.ndarray  # different values that leaves point to, shape (rows, classes), or (rows, 1)
     trees: tuple[tuple[int, tuple[Tree, ...]], ...]  # the trees of each class, by class; -1 for all classes at once
 
-    @property
+    @cached_property
     def every(self) -> bool:
         """Whether a leaf has values for all classes."""
         return self.trees[0][0] < 0
 
-    @property
+    @cached_property
     def all_trees(self) -> list[Tree]:
         """The trees in the order of the classes."""
         return [tree for _, trees in self.trees for tree in trees]
@@ -66,12 +66,12 @@ class Layout:
         """The features that are tested."""
         return tuple(sorted({test.feature for test in self.tests}))
 
-    @property
+    @cached_property
     def thresholds(self) -> int:
         """The number of tests that are not tests of sets."""
         return sum(not test.members for test in self.tests)
 
-    @property
+    @cached_property
     def gaps_right(self) -> int:
         """The first of the thresholds where a missing value goes right; they are the last thresholds."""
         return sum(not test.members and test.missing for test in self.tests)

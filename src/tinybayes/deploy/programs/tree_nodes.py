@@ -51,14 +51,14 @@ class Nodes:
         visits = sum(0.8 * tree.depth for tree in self.layout.all_trees)  # a little less than the depth
         return Questions(self.plan, self.layout, self.dialect, visits)
 
-    @property
+    @cached_property
     def fits(self) -> bool:
         """Whether numbers and lengths can be bytes, or tests and values are in tables, which works in any case."""
         if not self.direct and not self.held:
             return True
         return not (self.direct and self.questions.sets) and self.short
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """The bytes of all tables."""
         arrays = (*self.arrays, *self.find_leaf.arrays)
@@ -66,18 +66,18 @@ class Nodes:
 
     # Numbers
 
-    @property
+    @cached_property
     def first_leaf(self) -> int:
         """The lowest number of a leaf: there are as many tests, or features, and these twice where gaps go right."""
         if not self.direct:
             return len(self.layout.tests)
         return self._slots * (2 if self._both_sides else 1)
 
-    @property
+    @cached_property
     def _slots(self) -> int:
         return len(self.layout.tested) if self.questions.converted else len(self.plan.variables)
 
-    @property
+    @cached_property
     def _both_sides(self) -> bool:
         """Whether missing values go right at some of the tests, and left at others."""
         return self.questions.some_right and self.layout.gaps_right > 0
@@ -86,6 +86,10 @@ class Nodes:
     def values(self) -> np.ndarray:
         """The values that leaves point to: rows of them where leaves have values for all classes."""
         return self.layout.rows if self.layout.every else self.layout.rows[:, 0]
+
+    @cached_property
+    def _narrow_values(self) -> np.ndarray:
+        return narrow(self.values, signed=True)
 
     @cached_property
     def lowest(self) -> int | None:
@@ -110,7 +114,7 @@ class Nodes:
         if self.plan.net.votes:
             return [self.first_leaf + int(self.layout.rows[row].argmax())]
         if self.held:
-            return [self.first_leaf, *narrow(self.values, signed=True)[row].tobytes()]
+            return [self.first_leaf, *self._narrow_values[row].tobytes()]
         return [self.first_leaf + (row if self.lowest is None else int(self.values[row]) - self.lowest)]
 
     def _test(self, number: int) -> list[int]:

@@ -29,25 +29,25 @@ class Questions:
     dialect: Dialect
     visits: float  # tests that a row is asked, about
 
-    @property
+    @cached_property
     def sets(self) -> bool:
         """Whether there are tests of sets."""
         return self.layout.thresholds < len(self.layout.tests)
 
-    @property
+    @cached_property
     def moved(self) -> bool:
         """Whether codes are moved up by one, to make room for missing values."""
         gaps_left = self.layout.gaps_right > 0
         return self.plan.given == "codes" and self.plan.features.gaps and (self.sets or gaps_left)
 
-    @property
+    @cached_property
     def converted(self) -> bool:
         """Whether all tested features are converted before the first test."""
         if self.plan.given == "float":
             return self.visits * VISIT > len(self.layout.tested) * FILL
         return self.moved
 
-    @property
+    @cached_property
     def some_right(self) -> bool:
         """Whether a missing value goes right at some threshold, and is the lowest value."""
         lowest = self.moved or self.plan.given != "codes"
@@ -59,7 +59,7 @@ class Questions:
         tests = self.layout.tests[: self.layout.thresholds]
         return np.array([self.plan.cut(test.feature, test.threshold) for test in tests], dtype=np.int64)
 
-    @property
+    @cached_property
     def short(self) -> bool:
         """Whether the upper half of all keys of floats is enough."""
         return self.plan.given == "float" and not (self._keys[self._keys <= INFINITE] & 0xFFFF).any()
@@ -88,7 +88,7 @@ class Questions:
         """The functions that tests call."""
         return (key_function(self.dialect, gaps=self.plan.features.gaps),) if self.plan.given == "float" else ()
 
-    @property
+    @cached_property
     def element(self) -> str:
         """The C type of a number that is compared."""
         if self.plan.given == "codes":

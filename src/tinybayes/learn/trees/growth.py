@@ -109,11 +109,14 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         self.used = np.zeros(int(self.begin[-1]), dtype=np.bool_)
+        self.node_bytes, self.largest = 0, 0  # of all trees as nodes, and the nodes of the largest one
 
     def add(self, output: int, tree: Tree, nodes: int) -> None:
         """Keep a copy of a grown tree, of so many nodes; what it uses is free from now on."""
         kept = Tree(*(array[:nodes].copy() for array in tree))
         self.trees.append((output, kept))
+        self.node_bytes += 3 * nodes // 2 + 1
+        self.largest = max(self.largest, nodes)
         inner = kept.feature >= 0
         self.prices.feature[kept.feature[inner]] = 0.0
         ordered = inner & (kept.threshold >= 0)
@@ -124,11 +127,11 @@ class Ensemble:
 
     def bytes(self, *, symmetric: bool) -> int:
         """Return the bytes of tests and nodes, roughly: those of levels for symmetric trees, see the price of trees."""
-        tests, sizes = 3 * int(self.used.sum()), [len(tree.feature) for _, tree in self.trees]
+        tests = 3 * int(self.used.sum())
         if not symmetric:
-            return tests + sum(3 * size // 2 + 1 for size in sizes)
-        depth = max(size.bit_length() - 1 for size in sizes)
-        return tests + len(sizes) * (depth + 2**depth // 2)
+            return tests + self.node_bytes
+        depth = self.largest.bit_length() - 1
+        return tests + len(self.trees) * (depth + 2**depth // 2)
 
     def model(self, data: Dataset, start: np.ndarray, count: int | None = None) -> TreeEnsemble:
         """Return the model of the first trees, or of all, in integers; equal values of leaves are stored once.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 TESTS = 240  # different tests, so that one byte tells tests and values apart
 MOST = 2**18  # bytes of trees without a budget
+Prices = dict[tuple[int, int], tuple[int, Price]]  # bytes of tables and prices, by rounds and levels
 SMALLEST = 8  # bytes of a program of one test, about
 
 
@@ -115,7 +116,8 @@ class Boosted(Sampled):
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
         while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
             boosting.round()
-        sizes = [_rounds_within(boosting, s, budget) for s in settings]
+        known: Prices = {}
+        sizes = [_rounds_within(boosting, s, budget, known) for s in settings]
         models = {
             (rounds, s["levels"]): tie_leaves(boosting.model(rounds), s["levels"], rows)
             for rounds, s in zip(sizes, settings, strict=True)
@@ -123,15 +125,16 @@ class Boosted(Sampled):
         return [learned(s, models[rounds, s["levels"]]) for rounds, s in zip(sizes, settings, strict=True)]
 
 
-def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget) -> int:
+def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget, known: Prices) -> int:
     """Return as many rounds as the setting wants and the budget allows, at least one.
 
-    The bytes of tables are counted for each number of rounds; the rest of a price hardly changes with them.
+    The bytes of tables are counted for each number of rounds; the rest of a price hardly changes with them. `known` has
+    what was priced already, and is added to.
     """
     high = min(setting["rounds"], boosting.rounds)
     if not budget.limited:
         return high
-    tables, price = _priced(boosting, high, setting, budget)
+    tables, price = _priced(boosting, high, setting, budget, known)
     while high > 1 and not budget.allows(price):
         low, over = 1, high
         while over - low > 1:
@@ -148,15 +151,18 @@ def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget) -> in
             )
             low, over = (middle, over) if budget.allows(guess) else (low, middle)
         high = low
-        tables, price = _priced(boosting, high, setting, budget)
+        tables, price = _priced(boosting, high, setting, budget, known)
     return high
 
 
-def _priced(boosting: "Boosting", rounds: int, setting: Setting, budget: Budget) -> tuple[int, Price]:
+def _priced(boosting: "Boosting", rounds: int, setting: Setting, budget: Budget, known: Prices) -> tuple[int, Price]:
     """Return the bytes of the tables, and the price, of so many rounds."""
-    model = _sized(boosting.model(rounds), setting)
-    cost = model_cost(model)
-    return cost.bytes, price_of(model, cost, budget.core, rows=4 if budget.microseconds else 0)
+    key = rounds, setting["levels"]
+    if key not in known:
+        model = _sized(boosting.model(rounds), setting)
+        cost = model_cost(model)
+        known[key] = cost.bytes, price_of(model, cost, budget.core, rows=4 if budget.microseconds else 0)
+    return known[key]
 
 
 def _sized(model: TreeEnsemble, setting: Setting) -> TreeEnsemble:
