@@ -243,7 +243,9 @@ class TableSweep(Sweep):
         Pairs (integer, fraction) of fixed-point formats, taken in turn; empty for floats.
     size_penalties
         Values of lambda_MS, taken in turn.
-    structure_noise, sharing, per_row
+    input_noise
+        Probabilities that a code moves, taken in turn.
+    structure_noise, sharing, per_row, noise_reach, noise_end
         As in `TableConfiguration`.
     acyclic_from
         When order-free TAN gets an ordering; see `train_tables`.
@@ -261,6 +263,9 @@ class TableSweep(Sweep):
     learning_rates: tuple[float, ...] = (3e-3, 3e-2)
     bits: tuple[tuple[int, int], ...] = ()
     size_penalties: tuple[float, ...] = (0.0,)
+    input_noise: tuple[float, ...] = (0.0,)
+    noise_reach: float = 0.0
+    noise_end: float = 1.0
     structure_noise: float = 0.0
     sharing: float = 0.0
     per_row: bool = False
@@ -289,6 +294,7 @@ class TableSweep(Sweep):
             "subset": index // (len(rates) * self.orderings) % self.subsets,
             "bits": bits[index // len(rates) % len(bits)] if bits else None,
             "size_penalty": penalties[index // len(rates) % len(penalties)],
+            "input_noise": self.input_noise[index // len(rates) % len(self.input_noise)],
         }
 
     def group(self, index: int) -> Hashable:
@@ -334,6 +340,9 @@ class TableSweep(Sweep):
             learning_rate=chosen["learning_rate"],
             size_penalty=chosen["size_penalty"],
             structure_noise=self.structure_noise,
+            input_noise=chosen["input_noise"],
+            noise_reach=self.noise_reach,
+            noise_end=self.noise_end,
             sharing=self.sharing,
             per_row=self.per_row,
             seed=self.seed + run,

@@ -71,7 +71,10 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
         values = state.theta.value, state.prior.value, state.logits.value
         wanted = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(*values)
         after = jax.jit(steps.TableSteps(False, per_row).step)(
-            state, steps.Tables(space, mask, h), rows, steps.Schedule(jnp.asarray(0.0), jnp.asarray(tau))
+            state,
+            steps.Tables(space, mask, h),
+            rows,
+            steps.Schedule(jnp.asarray(0.0), jnp.asarray(tau), jnp.asarray(0.0)),
         )
         for moments, gradient_ in zip((after.theta, after.prior, after.logits), wanted, strict=True):
             # The first moment of Adam after one step is a tenth of the gradient.

@@ -20,6 +20,7 @@ from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Cuts
 
+QUIET = jnp.asarray(0.0), jnp.asarray(0.0), jnp.asarray([-1])  # no noise, no mixed rows
 GENERATOR = np.random.default_rng(0)
 
 
@@ -93,7 +94,7 @@ def reference_logits(layers, moving, x, activation, batch_norm):
 def test_forward_pass_is_numpys(inputs, activation, batch_norm):
     spec = steps.NetSteps(inputs, (4, 6) if len(inputs) == 1 else (3, 2), 3, activation, batch_norm)
     hyper = steps.Hyper(
-        jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([float(u) for u in spec.hidden])
+        jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([float(u) for u in spec.hidden]), *QUIET
     )
     state = steps.initial_state(jax.random.key(1), spec, hyper)
     moving = tuple(
@@ -108,7 +109,7 @@ def test_forward_pass_is_numpys(inputs, activation, batch_norm):
 
 def test_steps_are_those_of_optax():
     spec = steps.NetSteps((4,), (5,), 3, "relu", True)
-    hyper = steps.Hyper(jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.1), jnp.asarray([5.0]))
+    hyper = steps.Hyper(jnp.asarray(0.0), jnp.asarray(0.1), jnp.asarray(0.1), jnp.asarray([5.0]), *QUIET)
     state = steps.initial_state(jax.random.key(0), spec, hyper)
     rows = Rows(
         jnp.asarray(GENERATOR.normal(size=(10, 4)), dtype=jnp.float32),
@@ -135,7 +136,7 @@ def test_steps_are_those_of_optax():
 
 def test_units_beyond_the_width_neither_count_nor_learn():
     spec = steps.NetSteps((4,), (8, 8), 3, "sign", True)
-    hyper = steps.Hyper(jnp.asarray(3.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([5.0, 2.0]))
+    hyper = steps.Hyper(jnp.asarray(3.0), jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray([5.0, 2.0]), *QUIET)
     state = steps.initial_state(jax.random.key(0), spec, hyper)
     rows = Rows(jnp.asarray(GENERATOR.normal(size=(10, 4))), jnp.zeros(10, int), jnp.ones(10))
     after = jax.jit(spec.step)(state, hyper, rows, jnp.asarray(0.5))

@@ -31,7 +31,7 @@ def steps(run, data):
     preference = np.zeros(found.parent.shape) if run.preference is None else run.preference
     start = start._replace(logits=start.logits._replace(value=jnp.asarray(preference, jnp.float32)))
     mask, h = jnp.asarray(found.allowed), hyper(structure_noise=run.structure_noise)
-    schedule = table_steps.Schedule(jnp.asarray(0.0), jnp.asarray(1.0))
+    schedule = table_steps.Schedule(jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(0.0))
 
     def one(key):
         state = start._replace(key=key)

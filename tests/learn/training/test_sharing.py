@@ -55,7 +55,10 @@ def test_steps_equal_those_of_the_two_parts_written_out(seed, k):
         state = steps.initial_state(jax.random.key(seed), space, largest, 3, spread=1.0, sharing=True)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask, rows, h = jnp.asarray(found.allowed), rows_of(data), hyper(sharing=0.5)
-        fixed, schedule = steps.Tables(space, mask, h), steps.Schedule(jnp.asarray(2.0), jnp.asarray(1.0))
+        fixed, schedule = (
+            steps.Tables(space, mask, h),
+            steps.Schedule(jnp.asarray(2.0), jnp.asarray(1.0), jnp.asarray(0.0)),
+        )
         take_step, after, choices = jax.jit(steps.TableSteps(False).step), state, []  # twice the learning rate of 0.01
         for _ in range(3):
             noise = jax.random.gumbel(jax.random.split(after.key, 3)[1], (1, *mask.shape))

@@ -48,6 +48,9 @@ class Hyper(NamedTuple):
     learning_rate: Array
     label_smoothing: Array
     width: Array
+    input_noise: Array
+    mixup: Array
+    nominal: Array  # of each input: the number of the feature that it indicates, -1 for a number
 
 
 class State(NamedTuple):
@@ -73,6 +76,8 @@ class NetSteps:
     classes: int
     activation: str
     batch_norm: bool
+    noisy: bool = False  # whether inputs have noise, or rows are mixed
+    shift: int = 0  # pixels by which images move
 
     def schedule(self, progress: Array) -> Array:
         """Return the factor of the learning rate."""
@@ -81,11 +86,19 @@ class NetSteps:
     def step(self, state: State, fixed: Hyper, rows: Rows, schedule: Array) -> State:
         """Take one step of Adam on one mini-batch."""
         key, noise = jax.random.split(state.key)
+        X, mixed = rows.X, None
+        if self.shift:
+            X = shifted(jax.random.fold_in(key, 1), X, self.shift)
+        if self.noisy:
+            X, mixed = disturbed(jax.random.fold_in(key, 2), X, jax.nn.one_hot(rows.y, self.classes), fixed)
 
         def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
-            scores, moving = logits((layers, state.moving), rows.X, fixed, self, (noise, state.step))
+            scores, moving = logits((layers, state.moving), X, fixed, self, (noise, state.step))
             log_p = jax.nn.log_softmax(scores)
-            of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
+            if mixed is None:
+                of_class = jnp.take_along_axis(log_p, rows.y[:, None], axis=1)[:, 0]
+            else:
+                of_class = (mixed * log_p).sum(axis=1)
             smooth = (1 - fixed.label_smoothing) * of_class + fixed.label_smoothing * log_p.mean(axis=1)
             return -(rows.weight * smooth).mean(), moving
 
@@ -99,6 +112,36 @@ class NetSteps:
     def scores(self, parameters: Parameters, fixed: Hyper, X: Array) -> Array:
         """Return the class scores of rows."""
         return logits(parameters, X, fixed, self, None)[0]
+
+
+def disturbed(key: Array, X: Array, label: Array, hyper: Hyper) -> tuple[Array, Array]:
+    """Add noise to inputs, and mix rows and labels with those of another row, up to half of `hyper.mixup`.
+
+    The indicators of a feature without an order are taken from another row with a quarter of the probability that the
+    deviation of the noise is: a draw from the marginal of the feature.
+    """
+    gauss, swap, other, share = jax.random.split(key, 4)
+    number = hyper.nominal < 0
+    drawn = jax.random.uniform(swap, (len(X), hyper.nominal.shape[0]))[:, jnp.maximum(hyper.nominal, 0)]
+    swapped = (drawn < hyper.input_noise / 4) & ~number
+    flat = X.reshape(len(X), -1)
+    noisy = jnp.where(swapped, jnp.roll(flat, 1, axis=0), flat)
+    noisy = noisy + hyper.input_noise * number * jax.random.normal(gauss, flat.shape)
+    others = jax.random.permutation(other, len(X))
+    part = hyper.mixup / 2 * jax.random.uniform(share, (len(X), 1))
+    mixed = (1 - part) * noisy + part * noisy[others]
+    return mixed.reshape(X.shape), (1 - part) * label + part * label[others]
+
+
+def shifted(key: Array, X: Array, most: int) -> Array:
+    """Move each image by up to so many pixels in both directions; zeros come in."""
+    padded = jnp.pad(X, ((0, 0), (most, most), (most, most), (0, 0)))
+    corner = jax.random.randint(key, (len(X), 2), 0, 2 * most + 1)
+
+    def cut(image: Array, at: Array) -> Array:
+        return jax.lax.dynamic_slice(image, (at[0], at[1], 0), X.shape[1:])
+
+    return jax.vmap(cut)(padded, corner)
 
 
 @partial(jax.jit, static_argnames="spec")

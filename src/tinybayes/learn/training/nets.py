@@ -94,8 +94,17 @@ class NetRun(engine.Run[TrainedNet]):
             raise error("one number a pixel", "indicators", where="inputs of a convolution", remedy="use 'shared'")
         self.image = image_of(first.image_shape, len(data.variables), len(first.hidden)) if conv else None
         entering = (*self.image, 1) if self.image else (len(self.columns.inputs),)
-        self.spec = NetSteps(entering, _widths(first), data.target.cardinality, first.activation, first.batch_norm)
-        fixed = _hyper(configurations)
+        self.spec = NetSteps(
+            entering,
+            _widths(first),
+            data.target.cardinality,
+            first.activation,
+            first.batch_norm,
+            _noisy(first),
+            first.image_shift if conv else 0,
+        )
+        state = self.columns.inputs.state
+        fixed = _hyper(configurations, np.where(state >= 0, self.columns.inputs.feature, -1))
         keys = jnp.stack([jax.random.key(c.seed) for c in configurations])
         states = jax.vmap(partial(initial_state, spec=self.spec))(keys, hyper=fixed)
         super().__init__(self.spec, states, fixed, options, data, validation, test)
@@ -129,16 +138,25 @@ class NetRun(engine.Run[TrainedNet]):
         return NeuralNet(self.data.variables, self.data.target, self.columns.inputs, layers, scale, self.image)
 
 
-def _hyper(configurations: Sequence[NetConfiguration]) -> Hyper:
+def _noisy(c: NetConfiguration) -> bool:
+    return c.input_noise > 0 or c.mixup > 0
+
+
+def _hyper(configurations: Sequence[NetConfiguration], nominal: np.ndarray) -> Hyper:
     """Turn what each configuration chooses into arrays with a leading axis of configurations."""
     levels = [0.0 if c.bits is None else 2.0**c.bits - 1 for c in configurations]
     rates, smoothing = [c.learning_rate for c in configurations], [c.label_smoothing for c in configurations]
     widths = np.array([c.hidden for c in configurations], dtype=np.float32).reshape(len(configurations), -1)
-    return Hyper(*(jnp.asarray(part, dtype=jnp.float32) for part in (levels, rates, smoothing, widths)))
+    noise, mixup = [c.input_noise for c in configurations], [c.mixup for c in configurations]
+    every = np.tile(nominal.astype(np.float32), (len(configurations), 1))
+    parts = (levels, rates, smoothing, widths, noise, mixup, every)
+    hyper = Hyper(*(jnp.asarray(part, dtype=jnp.float32) for part in parts))
+    return hyper._replace(nominal=hyper.nominal.astype(jnp.int32))
 
 
 def _shape(c: NetConfiguration) -> tuple[object, ...]:
-    return c.kind, _widths(c), c.activation, c.batch_norm, c.input_kind, c.image_shape
+    noise = _noisy(c), c.image_shift
+    return c.kind, _widths(c), c.activation, c.batch_norm, c.input_kind, c.image_shape, *noise
 
 
 def _widths(c: NetConfiguration) -> tuple[int, ...]:

@@ -65,6 +65,19 @@ class TableOptions(LossOptions):
         below=1,
         search=(0.0, 0.3),
     )
+    input_noise: float = option(
+        0.0,
+        "Probability that a code moves to a neighbouring bin in training; without an order, to any state.",
+        low=0,
+        below=1,
+        search=(0.0, 0.3),
+    )
+    noise_reach: float = option(
+        0.0, "Standard deviation of these moves in bins, by the distance of their middles; 0: to the next bin.", low=0
+    )
+    noise_end: float = option(
+        1.0, "Share of the input noise at the end of training; it changes evenly from the start.", low=0, high=1
+    )
     sharing: float = option(
         0.0,
         "Multiple of the learning rate at which the contexts of a feature learn together; 0: on their own.",
@@ -111,6 +124,16 @@ class NetOptions:
     label_smoothing: float = option(
         0.0, "Share of a label that is spread over all classes.", low=0, below=1, search=(0.0, 0.2)
     )
+    input_noise: float = option(
+        0.0,
+        "Standard deviation of Gaussian noise on inputs of deviation 1; indicators change with a quarter of it.",
+        low=0,
+        search=(0.0, 0.6),
+    )
+    mixup: float = option(
+        0.0, "Rows and labels are mixed with those of others, up to half of this.", low=0, high=1, search=(0.0, 0.6)
+    )
+    image_shift: int = option(0, "Pixels by which images of convolutions move in training, at most.", low=0, high=8)
     image_shape: tuple[int, int] | None = option(None, "Rows and columns of the image; a square by default.", low=1)
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from tinybayes.learn.training.engine import Rows
+from tinybayes.learn.training.input_noise import Moves, jitter
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
@@ -58,6 +59,8 @@ class Hyper(NamedTuple):
     structure_rate: Array
     size_penalty: Array  # lambda_MS
     structure_noise: Array  # probability that a feature loses its extra parent for one draw
+    input_noise: Array  # probability that a code moves to another state
+    noise_end: Array  # its share at the end of training
     sharing: Array  # learning rate of what the groups of a feature have in common, as a multiple of the other one
     scale: Array  # 2**fraction of the fixed-point format
     limit: Array  # largest magnitude it can represent
@@ -69,6 +72,7 @@ class Tables(NamedTuple):
     space: Space
     mask: Array
     hyper: Hyper
+    moves: Moves | None = None  # where codes move to, if there is input noise
 
 
 class Parameters(NamedTuple):
@@ -112,10 +116,11 @@ def initial_state(
 
 
 class Schedule(NamedTuple):
-    """Within an epoch: the factor of the learning rate, and the temperature of the structure's softmax."""
+    """Within an epoch: the factor of the learning rate, the temperature of the structure's softmax, the progress."""
 
     decay: Array
     tau: Array
+    progress: Array
 
 
 @dataclass(frozen=True)
@@ -131,16 +136,19 @@ class TableSteps:
 
     def schedule(self, progress: Array) -> Schedule:
         """Let the rate fall by a factor of 1000, the temperature from 10 to 0.1."""
-        return Schedule(decay(progress, 3.0), 10.0 ** (1.0 - 2.0 * progress))
+        return Schedule(decay(progress, 3.0), 10.0 ** (1.0 - 2.0 * progress), progress)
 
     def step(self, state: State, fixed: Tables, rows: Rows, schedule: Schedule) -> State:
         """Take one step on one mini-batch; with a single candidate there is no structure to search."""
-        (space, mask, hyper), quantized, per_row = fixed, self.quantized, self.per_row
+        (space, mask, hyper, moves), quantized, per_row = fixed, self.quantized, self.per_row
         rate, tau = hyper.learning_rate * schedule.decay, schedule.tau
         theta, prior, logits = state.parameters
         key, gumbel, loss = jax.random.split(state.key, 3)
-        entries = theta.reshape(-1, theta.shape[-1])
-        cell = cells(rows.X, space, theta.shape)
+        entries, X = theta.reshape(-1, theta.shape[-1]), rows.X
+        if moves is not None:
+            noise = hyper.input_noise * (1.0 - (1.0 - hyper.noise_end) * schedule.progress)
+            X = jitter(jax.random.fold_in(key, 1), X, noise, moves)
+        cell = cells(X, space, theta.shape)
         choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
         selected = cell[:, :, 0]
         search = mask.shape[1] > 1

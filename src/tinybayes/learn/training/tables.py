@@ -17,6 +17,7 @@ from tinybayes.learn.training import engine
 from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.learn.training.engine import Progress, Tell
+from tinybayes.learn.training.input_noise import Moves, move_kernels, moves
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
 from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
 from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
@@ -163,7 +164,7 @@ class TableRun(engine.Run[Trained]):
         liked = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
         logits = start.logits._replace(value=jnp.asarray(np.stack(liked), dtype=jnp.float32))
         steps = TableSteps(isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
-        fixed = Tables(space, mask, _hyper(configurations))
+        fixed = Tables(space, mask, _hyper(configurations), _moves(data, configurations))
         super().__init__(steps, start._replace(logits=logits), fixed, options, data, validation, test)
 
     def train(self, tell: Tell, interrupted: Event) -> bool:
@@ -225,7 +226,7 @@ def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
 
 def _shape(c: TableConfiguration) -> tuple[object, ...]:
     quantized = isinstance(c.number_format, Fixed)
-    return c.candidates.parent.shape[1], quantized, c.candidates.ordered, c.per_row, c.sharing > 0
+    return c.candidates.parent.shape[1], quantized, c.candidates.ordered, c.per_row, c.sharing > 0, c.input_noise > 0
 
 
 def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfiguration]) -> int:
@@ -249,6 +250,14 @@ def _hyper(configurations: Sequence[TableConfiguration]) -> Hyper:
     names = Hyper._fields[:-2]  # the scale and the limit of the number format come last
     columns = [[getattr(c, name) for c in configurations] for name in names]
     return Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
+
+
+def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> Moves | None:
+    """Return where codes move to, for each configuration, or None without input noise."""
+    if configurations[0].input_noise == 0:
+        return None
+    made = {reach: moves(move_kernels(data, reach)) for reach in {c.noise_reach for c in configurations}}
+    return Moves(jnp.stack([made[c.noise_reach].cumulative for c in configurations]))
 
 
 def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> Space:

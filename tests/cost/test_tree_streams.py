@@ -1,0 +1,384 @@
+"""The price of trees against streams that are written byte by byte, as the module of prices describes them.
+
+Trees are nested here: a leaf is a tuple of values, an inner node a triple of a test and the trees on both sides.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tinybayes.cost import model_cost
+from tinybayes.cost.tree_ensemble import find_tests, is_symmetric, level_bytes, node_bytes, smallest_form, table_bytes
+from tinybayes.deploy.programs.classifier import classifier_program
+from tinybayes.deploy.programs.plan import make_plan
+from tinybayes.deploy.programs.program import Dialect
+from tinybayes.model import TreeEnsemble, Trees, Variable
+
+
+class Question(NamedTuple):
+    """A question about a feature; `chosen` are the codes that go left, if it asks for a set."""
+
+    feature: int
+    threshold: int
+    missing: bool = True
+    chosen: tuple[bool, ...] = ()
+
+
+@dataclass
+class Case:
+    """Trees, the class of each one (-1 for all), the states of the features, and the first scores."""
+
+    roots: list
+    output: list
+    states: list
+    start: tuple = (0, 0)
+
+    @cached_property
+    def tests(self):
+        return sorted({test for root in self.roots for test in questions_of(root)})
+
+    @cached_property
+    def leaves(self):
+        return [leaf for root in self.roots for leaf in leaves_of(root)]
+
+    @cached_property
+    def every(self):
+        return self.output[0] < 0
+
+    @cached_property
+    def votes(self):
+        """Whether each leaf adds the same to one class."""
+        most = max(self.leaves[0])
+        alone = (*[0] * (len(self.start) - 1), most)
+        return self.every and most > 0 and all(tuple(sorted(leaf)) == alone for leaf in set(self.leaves))
+
+
+def is_leaf(tree):
+    return not isinstance(tree[0], Question)
+
+
+def questions_of(tree):
+    return [] if is_leaf(tree) else [tree[0], *questions_of(tree[1]), *questions_of(tree[2])]
+
+
+def leaves_of(tree):
+    return [tree] if is_leaf(tree) else leaves_of(tree[1]) + leaves_of(tree[2])
+
+
+@cache
+def variable(name, states):
+    return Variable(name, tuple(range(states)))
+
+
+def model_of(case):
+    """Return the ensemble; each leaf has its own row of values, and one row is used by none."""
+    nodes, roots, values, chosen = [], [], [], []
+    for root in case.roots:
+        roots.append(len(nodes))
+        waiting = [(root, len(nodes))]
+        nodes.append(None)
+        for tree, place in waiting:  # it grows
+            if is_leaf(tree):
+                nodes[place] = (-1, len(values), -1, False)
+                values.append(tree)
+                continue
+            nodes[place] = (tree[0].feature, tree[0].threshold, len(nodes), tree[0].missing)
+            waiting += [(tree[1], len(nodes)), (tree[2], len(nodes) + 1)]
+            chosen += [(place, tree[0].chosen)] if tree[0].chosen else []
+            nodes += [None, None]
+    members = np.zeros((len(chosen), max(case.states)), dtype=bool)
+    for row, (_, codes) in zip(members, sorted(chosen), strict=True):
+        row[: len(codes)] = codes
+    feature, threshold, child, missing = map(np.array, zip(*nodes, strict=True))
+    values.append((2**20,) * len(values[0]))
+    trees = Trees(feature, threshold, child, missing, members, np.array(roots), np.array(case.output))
+    variables = tuple(variable(f"x{i}", states) for i, states in enumerate(case.states))
+    target = variable("y", len(case.start))
+    return TreeEnsemble(variables, target, trees, np.array(values), np.array(case.start), 1.0)
+
+
+# The writer
+
+
+def width_of(highest):
+    return next(width for width in (1, 2, 4) if highest < 256**width)
+
+
+def written(numbers, width=None, *, signed=False):
+    """Return numbers as bytes: all in so many, or in as few as will do."""
+    for tried in (1, 2, 4) if width is None else (width,):
+        try:
+            return b"".join(int(number).to_bytes(tried, "little", signed=signed) for number in numbers)
+        except OverflowError:
+            continue
+    raise OverflowError
+
+
+def written_start(case):
+    return b"" if len(set(case.start)) == 1 else written(case.start, signed=True)
+
+
+def written_tests(case):
+    """Return the features, the cuts (the lowest codes that go right), and the sets, as bits."""
+    sets = [test for test in case.tests if test.chosen]
+    widest = max((case.states[test.feature] for test in sets), default=0)
+    bits = [[*test.chosen, *[False] * (widest - len(test.chosen))] for test in sets]
+    members = np.packbits(np.array(bits, dtype=bool).reshape(len(sets), widest), axis=1).tobytes()
+    cuts = [test.threshold + 1 for test in case.tests if not test.chosen]
+    return written([test.feature for test in case.tests]) + written(cuts) + members
+
+
+def written_nodes(case, *, direct, held):
+    """Return the bytes of the trees and of all tables; None where tests or values cannot be in the nodes."""
+    tests, values = case.tests, sorted(set(case.leaves))
+    if (direct and any(test.chosen for test in tests)) or (held and case.every):
+        return None
+    first = len(case.states) if direct else len(tests)
+    cut_width = width_of(max((test.threshold + 1 for test in tests), default=0))
+    value_width = len(written(np.ravel(values), signed=True)) // np.size(values)
+    number_of, tables, low = {test: i for i, test in enumerate(tests)}, b"", values[0][0]
+    leaf_number = {value: i for i, value in enumerate(values)}
+    if case.votes:
+        leaf_number = {value: int(np.argmax(value)) for value in values}
+        last = len(case.start) - 1
+    elif held:
+        leaf_number, last = dict.fromkeys(values, 0), 0
+    else:
+        last, reach = len(values) - 1, values[-1][0] - low
+        if not case.every and width_of(first + reach) <= width_of(first + last):
+            leaf_number, last = {value: value[0] - low for value in values}, reach
+        else:
+            tables = written(np.ravel(values), signed=True)
+    shared = tables + written_start(case) + (b"" if direct else written_tests(case))
+
+    def numbers(tree, *, short):
+        if is_leaf(tree):
+            own = written(tree, value_width, signed=True) if held else b""
+            return [first + leaf_number[tree], *own]
+        test, left, right = tree
+        left, right = numbers(left, short=short), numbers(right, short=short)
+        length = [len(left)] if not short or len(left) < 255 else [255, *written([len(left)], 2)]
+        asked = [test.feature, *written([test.threshold + 1], cut_width)] if direct else [number_of[test]]
+        return [*asked, *length, *left, *right]
+
+    if first + last < 256:
+        try:
+            trees = [numbers(root, short=True) for root in case.roots]
+            head = 1 if max(map(len, trees)) + 1 <= 255 else 2
+            return joined(case, [written([len(tree) + head], head) + bytes(tree) for tree in trees], head), shared
+        except OverflowError:
+            pass
+    if direct or held:
+        return None
+    trees = [numbers(root, short=False) for root in case.roots]
+    width = width_of(max(first + last, max(map(len, trees)) + 1))
+    return joined(case, [written([len(tree) + 1, *tree], width) for tree in trees], width), shared
+
+
+def joined(case, trees, head):
+    """Return trees that begin with their sizes: those of a class behind each other, then a zero; one without both."""
+    if len(trees) == 1:
+        return trees[0][head:]
+    if case.every:
+        return b"".join(trees)
+    groups = [[tree for tree, own in zip(trees, case.output, strict=True) if own == c] for c in range(len(case.start))]
+    return b"".join(b"".join(group) + bytes(head) for group in groups)
+
+
+def written_levels(case):
+    """Return the bytes of the trees and of all tables; None where trees are not symmetric."""
+    trees = [levels_of(root) for root in case.roots]
+    if case.every or None in trees:
+        return None
+    tests, values = case.tests, sorted(set(case.leaves))
+    depth = max(len(asked) for asked, _ in trees)
+    listed, rows = written(np.ravel(values), signed=True), []
+    small = len(listed) == len(values)
+    for asked, leaves in trees:
+        more = depth - len(asked)
+        leaves = [leaf for leaf in leaves for _ in range(2**more)]
+        numbers = [values.index(leaf) for leaf in leaves]
+        if len(values) <= 16:
+            numbers = [sum(number << 4 * i for i, number in enumerate(numbers[k : k + 2])) for k in range(0, 2**depth, 2)]
+        elif small:
+            numbers = [leaf[0] % 256 for leaf in leaves]
+        rows += [*(tests.index(test) for test in asked), *[0] * more, *numbers]
+    if len(values) > 16 and small:
+        listed = b""
+    counts = [case.output.count(c) for c in range(len(case.start))]
+    shared = listed + written_tests(case)
+    if len(counts) > 3 or len(set(case.output)) > 1:  # else the scores of all classes are in the code
+        shared += written_start(case) + (b"" if len(set(counts)) == 1 else written(counts))
+    last = max(len(tests) - 1, len(values) - 1 if len(values) > 256 else 0)
+    return written(rows, width_of(last)), shared
+
+
+def levels_of(tree):
+    """Return the tests of the levels and the leaves; None where the two sides of a node differ."""
+    if is_leaf(tree):
+        return [], [tree]
+    left, right = levels_of(tree[1]), levels_of(tree[2])
+    if left is None or right is None or left[0] != right[0]:
+        return None
+    return [tree[0], *left[0]], left[1] + right[1]
+
+
+def sizes_of(written_form):
+    return tuple(map(len, written_form))
+
+
+def check(case):
+    """Compare all prices of bytes."""
+    model, sides = model_of(case), (True, False)
+    forms = [written_nodes(case, direct=direct, held=held) for direct in sides for held in sides]
+    nodes = [sizes_of(form) for form in forms if form is not None]
+    levels = written_levels(case)
+    assert node_bytes(model) == min(map(sum, nodes))
+    assert level_bytes(model) == (None if levels is None else sum(sizes_of(levels)))
+    assert is_symmetric(model.trees) == all(levels_of(root) is not None for root in case.roots)
+    every = nodes + ([] if levels is None else [sizes_of(levels)])
+    smallest = {form for form in every if sum(form) == min(map(sum, every))}
+    assert smallest_form(model) in smallest
+    assert table_bytes(model) in {shared for _, shared in smallest}
+    assert model_cost(model).bits == 8 * min(map(sum, every))
+    return model
+
+
+# Trees
+
+
+def grown(tests, values):
+    """Return a tree of balanced sides that asks these tests and ends in values that are taken one after another."""
+    tests, values = list(tests), iter(values)
+
+    def grow(first, last):
+        if first == last:
+            value = next(values)
+            return value if isinstance(value, tuple) else (value,)
+        middle = (first + last) // 2
+        return (tests[middle], grow(first, middle), grow(middle + 1, last))
+
+    return grow(0, len(tests))
+
+
+def levels(tests, values):
+    """Return a symmetric tree."""
+    values = iter(values)
+
+    def grow(depth):
+        return (next(values),) if depth == len(tests) else (tests[depth], grow(depth + 1), grow(depth + 1))
+
+    return grow(0)
+
+
+def thresholds(number, features=4):
+    """Return so many different tests."""
+    return [Question(i % features, i // features) for i in range(number)]
+
+
+NUMBERS = {
+    "few": [0, 1],
+    "one": [7],
+    "a byte": [-128, 127],
+    "above a byte": [-127, 128, 5],
+    "below a byte": [-129, 126, 5],
+    "two bytes": [-(2**15), 2**15 - 1, 0],
+    "above two bytes": [2**15, 0, 1],
+    "below two bytes": [-(2**15) - 1, 0, 1],
+    "far from zero": [1000, 1003, 1001],
+    "far below zero": [-70_000, -70_003, -70_001],
+    "a span of a byte": range(300, 556),
+    "a span of two bytes": [-1, 2**16 - 2, 3],
+    "a larger span": [-1, 2**16 - 1, 3],
+}
+
+
+@pytest.mark.parametrize("trees", [1, 2, 5])
+@pytest.mark.parametrize("key", NUMBERS)
+def test_values_of_leaves(key, trees):
+    for tests in (0, 1, 12, 60):
+        for asked in (thresholds(tests), thresholds(tests, features=1), [Question(0, 3)] * tests):
+            case = Case([grown(asked, cycle(NUMBERS[key])) for _ in range(trees)], [0, 1, 0, 0, 1][:trees], [300] * 4)
+            check(case)
+
+
+@pytest.mark.parametrize("features", [1, 4, 254, 255, 256, 257])
+@pytest.mark.parametrize("tests", [1, 127, 253, 254, 255, 256, 257, 300])
+def test_numbers_of_tests_and_features(tests, features):
+    states, asked = [400] * features, thresholds(tests, features)
+    for numbers in ([0, 1], [0, 2**20], range(tests + 1), range(0, 2**10 * (tests + 1), 2**10), range(300)):
+        check(Case([grown(asked, cycle(numbers))], [0], states))
+        check(Case([grown(asked, cycle(numbers)), grown(asked[::-1], cycle(numbers))], [1, 0], states))
+
+
+@pytest.mark.parametrize("features", [250, 255, 256])
+def test_tests_and_values_in_the_nodes(features):
+    for tests in (*range(30, 70), 100):
+        for step in (1, 300, 2**17):
+            numbers = range(-step * tests, step * tests, step)
+            one = grown(thresholds(tests, features), numbers)
+            check(Case([one], [0], [99] * features))
+            check(Case([one, one], [0, 0], [99] * features, (1, 2, 3)))
+
+
+@pytest.mark.parametrize("lowest", [-1, 0, 251, 252, 253, 254, 255])
+def test_lowest_codes_that_go_right(lowest):
+    asked = [Question(i % 2, max(0, lowest + i // 2 - 5)) for i in range(12)]
+    for numbers in ([0, 1], range(100)):
+        check(Case([grown(asked, cycle(numbers))], [0], [300, 300]))
+        check(Case([grown(asked * 4, cycle(numbers)), grown(asked, cycle(numbers))], [0, 1], [300, 300]))
+
+
+def subset(feature, states, number, missing=True):
+    """Return a test of a set: the bits of a number."""
+    return Question(feature, -1, missing, tuple(bool(number >> code & 1) for code in range(states)))
+
+
+@pytest.mark.parametrize("states", [2, 8, 9, 16, 17, 300])
+def test_sets_of_codes(states):
+    sets = [subset(0, states, number) for number in (1, 2, 3)] + [subset(0, states, 2, missing=False)]
+    others = [Question(2, 254), Question(1, 0), Question(1, 0, missing=False), subset(1, 3, 5), Question(2, 254)]
+    for asked in (sets, sets + others, sets * 5 + others * 7, others, others[:3] * 9):
+        for features in (3, 300):
+            cards = [states, 3, 300] + [2] * (features - 3)
+            check(Case([grown(asked, cycle([5, -9, 1]))], [0], cards))
+            check(Case([grown(asked, cycle([5, -9, 1])), grown(asked, range(99))], [1, 0], cards, (1, -1)))
+
+
+@pytest.mark.parametrize("trees", [1, 2, 7])
+@pytest.mark.parametrize("classes", [1, 2, 3, 200, 300])
+def test_votes_and_values_of_all_classes(classes, trees):
+    eye = [tuple(row) for row in (3 * np.eye(classes, dtype=int)).tolist()]
+    rows = [tuple(range(k, k + classes)) for k in range(60)]
+    wide = [tuple(range(-500 * k, classes - 500 * k)) for k in range(60)]
+    for values in (eye, rows, wide):
+        for tests in (0, 1, 55, 56, 57, 84, 85, 120):
+            roots = [grown(thresholds(tests), cycle(values)) for _ in range(trees)]
+            check(Case(roots, [-1] * trees, [99] * 4, tuple(range(classes))))
+            check(Case(roots, [-1] * trees, [99] * 4, (9,) * classes))
+
+
+@pytest.mark.parametrize("start", [(0, 0, 0), (5, 5, 5), (0, 0, 127), (-129, 0, 0), (0, 2**15, 1), (0, 1, 0, 0)])
+def test_first_scores_and_classes_without_trees(start):
+    one, two = grown(thresholds(5), range(9)), grown(thresholds(9), cycle([-3, 1]))
+    for output in ([0], [1, 1], [2, 0], [0, 1, 2], [0, 0, 0, 1]):
+        check(Case([one, two, one, two][: len(output)], output, [30] * 4, start))
+
+
+@pytest.mark.parametrize("inner", range(58, 90))
+def test_long_branches(inner):
+    """Branches of 255 numbers and more have lengths of three bytes, and sizes of trees then take two."""
+    for features, step in ((1, 1), (4, 1), (200, 2), (200, 300), (250, 2**17)):
+        one = grown(thresholds(inner, features), range(0, 10**9, step))
+        tree = (Question(0, 200), one, (5,))
+        for values in ([5], [5, 6]):
+            shared = grown([Question(0, 7)] * inner, cycle(values))
+            check(Case([shared, shared], [0, 1], [999] * features))
+            check(Case([(Question(0, 7), shared, shared)], [0], [999] * features))
+        check(Case([tree], [0], [999] * features))
+        check(Case([one, one], [0, 1], [999] * features))
+        check(Case([(Question(0, 201), (5,), tree), one], [0, 0], [999] * features))
