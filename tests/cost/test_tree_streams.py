@@ -5,7 +5,7 @@ Trees are nested here: a leaf is a tuple of values, an inner node a triple of a 
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import cycle
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -203,7 +203,9 @@ def written_levels(case):
         leaves = [leaf for leaf in leaves for _ in range(2**more)]
         numbers = [values.index(leaf) for leaf in leaves]
         if len(values) <= 16:
-            numbers = [sum(number << 4 * i for i, number in enumerate(numbers[k : k + 2])) for k in range(0, 2**depth, 2)]
+            numbers = [
+                sum(number << 4 * i for i, number in enumerate(numbers[k : k + 2])) for k in range(0, 2**depth, 2)
+            ]
         elif small:
             numbers = [leaf[0] % 256 for leaf in leaves]
         rows += [*(tests.index(test) for test in asked), *[0] * more, *numbers]
@@ -316,13 +318,12 @@ def test_numbers_of_tests_and_features(tests, features):
 
 
 @pytest.mark.parametrize("features", [250, 255, 256])
-def test_tests_and_values_in_the_nodes(features):
-    for tests in (*range(30, 70), 100):
-        for step in (1, 300, 2**17):
-            numbers = range(-step * tests, step * tests, step)
-            one = grown(thresholds(tests, features), numbers)
-            check(Case([one], [0], [99] * features))
-            check(Case([one, one], [0, 0], [99] * features, (1, 2, 3)))
+@pytest.mark.parametrize("step", [1, 300, 2**17])
+def test_tests_and_values_in_the_nodes(features, step):
+    for tests in (31, 32, 41, 42, 43, 50, 51, 52, 63, 64):
+        one = grown(thresholds(tests, features), range(-step * tests, step * tests, step))
+        check(Case([one], [0], [99] * features))
+        check(Case([one, one], [0, 0], [99] * features, (1, 2, 3)))
 
 
 @pytest.mark.parametrize("lowest", [-1, 0, 251, 252, 253, 254, 255])
@@ -350,16 +351,24 @@ def test_sets_of_codes(states):
 
 
 @pytest.mark.parametrize("trees", [1, 2, 7])
-@pytest.mark.parametrize("classes", [1, 2, 3, 200, 300])
-def test_votes_and_values_of_all_classes(classes, trees):
-    eye = [tuple(row) for row in (3 * np.eye(classes, dtype=int)).tolist()]
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_values_of_all_classes(classes, trees):
     rows = [tuple(range(k, k + classes)) for k in range(60)]
     wide = [tuple(range(-500 * k, classes - 500 * k)) for k in range(60)]
-    for values in (eye, rows, wide):
-        for tests in (0, 1, 55, 56, 57, 84, 85, 120):
+    for values in (rows, wide):
+        for tests in (0, 1, 30, 84, 85):
             roots = [grown(thresholds(tests), cycle(values)) for _ in range(trees)]
             check(Case(roots, [-1] * trees, [99] * 4, tuple(range(classes))))
             check(Case(roots, [-1] * trees, [99] * 4, (9,) * classes))
+
+
+@pytest.mark.parametrize("classes", [1, 2, 200])
+def test_votes(classes):
+    values = [tuple(row) for row in (3 * np.eye(classes, dtype=int)).tolist()]
+    for tests in (0, 1, 55, 56, 57, 84, 85):
+        one = grown(thresholds(tests), cycle(values))
+        for trees in (1, 3):
+            check(Case([one] * trees, [-1] * trees, [99] * 4, tuple(range(classes))))
 
 
 @pytest.mark.parametrize("start", [(0, 0, 0), (5, 5, 5), (0, 0, 127), (-129, 0, 0), (0, 2**15, 1), (0, 1, 0, 0)])
@@ -369,16 +378,149 @@ def test_first_scores_and_classes_without_trees(start):
         check(Case([one, two, one, two][: len(output)], output, [30] * 4, start))
 
 
-@pytest.mark.parametrize("inner", range(58, 90))
+@pytest.mark.parametrize("inner", [*range(34, 44), 50, 51, 62, 63, 64, 83, 84, 85])
 def test_long_branches(inner):
-    """Branches of 255 numbers and more have lengths of three bytes, and sizes of trees then take two."""
-    for features, step in ((1, 1), (4, 1), (200, 2), (200, 300), (250, 2**17)):
+    """Branches of 255 numbers and more have lengths of three bytes; so do their trees, whose sizes take two."""
+    for features, step in ((1, 1), (200, 2), (200, 300), (250, 2**17)):
+        states = [999] * features
         one = grown(thresholds(inner, features), range(0, 10**9, step))
         tree = (Question(0, 200), one, (5,))
-        for values in ([5], [5, 6]):
-            shared = grown([Question(0, 7)] * inner, cycle(values))
-            check(Case([shared, shared], [0, 1], [999] * features))
-            check(Case([(Question(0, 7), shared, shared)], [0], [999] * features))
-        check(Case([tree], [0], [999] * features))
-        check(Case([one, one], [0, 1], [999] * features))
-        check(Case([(Question(0, 201), (5,), tree), one], [0, 0], [999] * features))
+        check(Case([tree], [0], states))
+        check(Case([one, (Question(0, 201), (5,), one)], [0, 0], states))
+        shared = grown([Question(0, 7)] * inner, cycle([5, 6]))
+        check(Case([(Question(0, 7), shared, shared), one], [0, 1], states))
+
+
+@pytest.mark.parametrize("numbers", [65_530, 65_533, 65_534, 65_536, 65_537, 65_539])
+@pytest.mark.parametrize("trees", [1, 2])
+@pytest.mark.parametrize("tests", [3, 300])
+def test_trees_of_more_than_two_bytes(tests, trees, numbers):
+    """A tree of bytes has up to 65,533 numbers, because the two of its size count as well."""
+    asked = thresholds(tests)
+    inner, more = divmod(numbers - 1, 3)
+    if tests == 3:  # numbers are bytes: some lengths take two more
+        inner, more = next((i, twice // 2) for i in range(inner, 0, -1) if (twice := numbers - 1 - 3 * i) % 2 == 0)
+    tree = grown(list(islice(cycle(asked), inner)), cycle([0, 1]))
+    check(Case([tree, (7,)][:trees], [0, 1][:trees], [999] * 4))
+
+
+LEVELS = {
+    "one value": [3],
+    "16 values": range(16),
+    "16 wide values": range(0, 16_000, 1000),
+    "17 values": range(17),
+    "17 wide values": range(0, 17_000, 1000),
+    "256 values": range(-128, 128),
+    "256 wide values": range(-127, 129),
+    "256 values of two bytes": range(-129, 127),
+    "256 values of four bytes": range(0, 256 * 2**10, 2**10),
+}
+
+
+@pytest.mark.parametrize("key", LEVELS)
+def test_levels(key):
+    values = LEVELS[key]
+    for depth, trees in ((0, 3), (1, 1), (2, 9), (3, 4), (5, 9)):
+        for tests in (depth, 3 * depth):
+            asked = cycle(thresholds(tests))
+            roots = [levels(list(islice(asked, depth)), islice(cycle(values), t, None)) for t in range(trees)]
+            for output in ([0] * trees, [t % 2 for t in range(trees)], [t % 3 for t in range(trees)]):
+                check(Case(roots, output, [30] * 4, (1, 2, 3)))
+
+
+@pytest.mark.parametrize("tests", [255, 256, 257, 300])
+@pytest.mark.parametrize("values", [range(2), range(20), range(0, 20_000, 1000)])
+def test_levels_of_many_tests(tests, values):
+    asked = thresholds(tests)
+    roots = [levels(asked[i : i + 3], islice(cycle(values), i, None)) for i in range(0, tests, 3)]
+    check(Case(roots, [0] * len(roots), [300] * 4))
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 4])
+def test_trees_of_levels_in_each_class(classes):
+    """All trees in one of up to three classes need no table of scores and of numbers of trees."""
+    one, two = levels(thresholds(2), cycle([-3, 1, 5])), levels([Question(3, 1)], [1, 2])
+    start = tuple(range(classes))
+    for output in ([0], [classes - 1] * 3, [0, classes - 1], [*range(classes)], [0] * 255, [0] * 256, [0] * 257):
+        roots = list(islice(cycle([one, two, (4,)]), len(output)))
+        check(Case(roots, output, [30] * 4, start))
+        check(Case([*roots, one], [*output, classes - 1], [30] * 4, start))
+
+
+def test_trees_with_other_questions_in_a_level_are_not_symmetric():
+    first, second, other = thresholds(3)
+    same = levels([first, second], range(4))
+    for tree in (
+        (first, (second, (0,), (1,)), (other, (0,), (1,))),
+        (first, (second, (0,), (1,)), (second._replace(missing=False), (0,), (1,))),
+        (first, (2,), (second, (0,), (1,))),
+        (first, (second, (0,), (1,)), (2,)),
+    ):
+        assert not is_symmetric(check(Case([tree], [0], [30] * 4)).trees)
+        assert not is_symmetric(check(Case([same, tree, same], [0, 1, 0], [30] * 4)).trees)
+        assert not is_symmetric(check(Case([tree, same], [0, 1], [30] * 4)).trees)
+    assert is_symmetric(check(Case([same, (2,), (other, (0,), (1,)), same], [0, 1, 0, 1], [30] * 4)).trees)
+
+
+@pytest.mark.xfail(reason="the price counts the leaves twice", strict=True)
+def test_levels_of_more_than_256_values():
+    roots = [levels(thresholds(5), range(t * 10**4, 10**9, 300)) for t in range(9)]
+    check(Case(roots, [0] * 9, [30] * 4))
+
+
+def test_tests_are_numbered_by_feature_threshold_missing_values_and_set():
+    asked = [Question(f, t, missing) for f in (2, 0) for t in (1, 0) for missing in (True, False)]
+    asked += [subset(f, 3, number, missing) for f in (1, 0) for number in (6, 1, 3) for missing in (False, True)]
+    model = model_of(Case([grown(asked, cycle([1, 2])), grown(asked[::-1], cycle([1, 2]))], [0, 1], [3] * 3))
+    trees, tests = model.trees, find_tests(model.trees)
+    sets = dict(zip(np.flatnonzero(trees.is_set).tolist(), map(tuple, trees.members.tolist()), strict=True))
+    inner = np.flatnonzero(~trees.is_leaf).tolist()
+    question = {
+        node: (trees.feature[node], trees.threshold[node], not trees.missing[node], sets.get(node, ()))
+        for node in inner
+    }
+    ordered = sorted(set(question.values()))
+    assert [question[node] for node in tests.node.tolist()] == ordered
+    assert [question[node] for node in inner] == [ordered[number] for number in tests.number[inner].tolist()]
+    assert tests.node.tolist() == [inner[list(question.values()).index(test)] for test in ordered]  # the first ones
+
+
+@pytest.mark.parametrize("trees", [1, 2, 4])
+def test_parameters_and_operations(trees):
+    """A test has two parameters; a row takes a value of each tree and class, and as many tests as trees are deep."""
+    tree = (Question(0, 3), (1,), (Question(1, 3), (2,), (3,)))
+    cost = model_cost(model_of(Case([tree] * trees, [0] * trees, [9] * 2)))
+    assert (cost.parameters, cost.lookups) == ((4 + 3) * trees, trees)
+    assert (cost.additions, cost.comparisons) == (0 if trees == 1 else trees, 2 * trees + 1)
+    tree = (Question(0, 3), (1, 5, 2), (Question(1, 3), (2, 0, 0), (3, 1, 1)))
+    cost = model_cost(model_of(Case([tree] * trees, [-1] * trees, [9] * 2, (0, 0, 0))))
+    assert (cost.parameters, cost.lookups) == ((4 + 3 * 3) * trees, 3 * trees)
+    assert (cost.additions, cost.comparisons) == (0 if trees == 1 else 3 * trees, 2 * trees + 2)
+    tree = (Question(0, 3), (0, 0, 5), (Question(1, 3), (5, 0, 0), (0, 5, 0)))
+    cost = model_cost(model_of(Case([tree] * trees, [-1] * trees, [9] * 2, (0, 0, 0))))
+    assert (cost.parameters, cost.lookups) == ((4 + 3) * trees, trees)
+
+
+def exported(case, form):
+    """Return the bytes of the tables of a C program."""
+    program = classifier_program(make_plan(model_of(case), form=form), Dialect("net", "net_"), "")
+    return sum(array.values.nbytes for array in program.arrays)
+
+
+@pytest.mark.parametrize("step", [1, 300, 2**17])
+@pytest.mark.parametrize("inner", [12, 42, 200])
+def test_programs_have_tables_of_this_size(inner, step):
+    """Here every test decides, because each one asks for a feature of its own."""
+    for features in (inner, 250, 260):
+        asked = [Question(i, 250) for i in range(inner)]
+        tree = grown(asked, range(0, 10**9, step))
+        for case in (
+            Case([(Question(inner - 1, 3), (2,), (1,)), tree, tree], [0, 1, 0], [300] * max(features, inner)),
+            Case([tree, tree], [1, 1], [300] * max(features, inner), (5, 700, 7)),
+        ):
+            check(case)
+            assert exported(case, "nodes") == sum(smallest_form(model_of(case)))
+    roots = [levels(asked[t : t + 3], range(t * step, 10**9, step)) for t in range(0, inner, 3)]
+    case = Case(roots, [t % 2 for t in range(len(roots))], [300] * 250)
+    if len(set(case.leaves)) <= 256:
+        assert exported(case, "levels") == level_bytes(model_of(case))
