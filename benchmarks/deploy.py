@@ -41,6 +41,9 @@ PILOT = 32  # rows that tell how slow it is
 def main(
     data: Annotated[list[str] | None, typer.Option(help="Data sets; by default all of them.")] = None,
     only: Annotated[str | None, typer.Option(help="ours or peers: the other points of the last run stay.")] = None,
+    library: Annotated[
+        list[str] | None, typer.Option(help="Of the peers only these generators of code; the other points stay.")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Of each of our searches.")] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
     jobs: Annotated[int, typer.Option(help="Boards emulated at a time.")] = os.cpu_count() or 1,
@@ -63,7 +66,7 @@ def main(
                 started = ours(name, table, kept, 5.0 if quick else seconds, pool, quick)
                 measure_all(file, name, table, "ours", started, {"seconds": seconds})
             if only != "ours":
-                measure_all(file, name, table, "peers", peers(table, quick, pool), {})
+                measure_all(file, name, table, "peers", peers(table, quick, pool, library), {}, library)
     result = json.loads(file.read_text())
     for line in findings(result):
         print(line)
@@ -73,7 +76,13 @@ def main(
 
 
 def measure_all(
-    file: Path, name: str, table: Table, side: str, started: Iterator[Callable[[], Figures]], more: Figures
+    file: Path,
+    name: str,
+    table: Table,
+    side: str,
+    started: Iterator[Callable[[], Figures]],
+    more: Figures,
+    library: list[str] | None = None,
 ) -> None:
     """Measure our models or the peers' on one data set, and replace their points in the file."""
     began, about = time.monotonic(), provenance(PACKAGES) | more
@@ -82,21 +91,32 @@ def measure_all(
     result = json.loads(file.read_text()) if file.exists() else {"data": {}, "runs": []}
     known = result["data"].get(name, {})
     result["data"][name] = {**known, **table.about(), side: about}
-    result["runs"] = [r for r in result["runs"] if r["data"] != name or r["side"] != side] + runs
+    old = [r for r in result["runs"] if r["data"] == name and r["side"] == side]
+    result["runs"] = [r for r in result["runs"] if r not in old or not _of_library(r, library)] + runs
     file.write_text(json.dumps(result, indent=1) + "\n")
     print(f"{name}: {len(runs)} models, {side}, {about['minutes']} minutes", flush=True)
 
 
-def peers(table: Table, quick: bool, pool: Executor) -> Iterator[Callable[[], Figures]]:
+def _of_library(run: Figures, library: list[str] | None) -> bool:
+    return not library or run["model"].split(":")[0] in library
+
+
+def peers(
+    table: Table, quick: bool, pool: Executor, library: list[str] | None = None
+) -> Iterator[Callable[[], Figures]]:
     """Fit and export the peers' models and start the measurements; yield functions that wait for the figures."""
     data = Encoded(table)
     fitter, y = Fitter(data), table.codes(table.test)
-    for library, (export, names) in EXPORTERS.items():
-        for name in names[:: 4 if quick else 1]:
-            element = element_of(library, name, data)
+    for generator, (export, names) in EXPORTERS.items():
+        for name in names[:: 4 if quick else 1] if not library or generator in library else ():
+            element = element_of(generator, name, data)
             rows = data.rows(name, table.test, element)
             model = fitter.model(name, element)
-            about = {"model": f"{library}: {name}", "ours": library == OWN, "validation_error": fitter.choose(name)[1]}
+            about = {
+                "model": f"{generator}: {name}",
+                "ours": generator in OWN,
+                "validation_error": fitter.choose(name)[1],
+            }
             about["error with gaps filled"] = error(model.predict(data.rows(name, table.with_gaps(), element)), y)
             try:
                 code = export(model, element, rows.shape[1], len(np.unique(y)))
@@ -106,7 +126,7 @@ def peers(table: Table, quick: bool, pool: Executor) -> Iterator[Callable[[], Fi
             limited = name not in TREES
             started = {b: pool.submit(weigh, code, rows, KNOWN[b], limited) for b in BOARDS}
             python = model.predict(rows)
-            yield lambda about=about, s=started, python=python: about | finish_peer(s, python, y)
+            yield lambda about=about, s=started, python=python: about | finish_peer(s, python, y, about["ours"])
 
 
 def public(problem: Exception) -> str:
@@ -134,8 +154,8 @@ def weigh(code: Exported, rows: np.ndarray, board: Board, limited: bool) -> Meas
     return run(rows[: max(200, int(MOST / (2 * found.instructions)))], board) if limited else found
 
 
-def finish_peer(started: dict[str, Future[Measurement]], python: np.ndarray, y: np.ndarray) -> Figures:
-    """Compare the answers of the boards with Python's, and write down what was measured."""
+def finish_peer(started: dict[str, Future[Measurement]], python: np.ndarray, y: np.ndarray, ours: bool) -> Figures:
+    """Compare the answers of the boards with Python's, and write down what was measured; ours has no gap code."""
     figures: Figures = {"rows": 0}
     for board, future in started.items():
         try:
@@ -147,7 +167,7 @@ def finish_peer(started: dict[str, Future[Measurement]], python: np.ndarray, y: 
             mismatches = int((found.labels != python[:rows]).sum())
             figures |= {"rows": rows, "error": error(found.labels, y[:rows]), "mismatches": mismatches}
         figures[board] = cost(found)
-    return figures
+    return {"no gap code": figures} if ours else figures
 
 
 if __name__ == "__main__":

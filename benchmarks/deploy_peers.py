@@ -53,7 +53,7 @@ MODELS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "logistic regression": (LogisticRegression(max_iter=300), "C", (0.03, 1.0, 30.0)),
 }
 TREES = tuple(MODELS)[:6]
-OWN = "tinybayes of scikit-learn's"  # the same trees, written by us
+OWN = ("tinybayes of scikit-learn's", "tinybayes of scikit-learn's, nested")  # the same trees, written by us
 SCALED = ("MLP of 32", "logistic regression")
 
 
@@ -217,11 +217,15 @@ def m2cgen(model: Any, element: str, features: int, classes: int) -> Exported:
     return Exported(files, Probe("peer.h", "peer_call", "double", features, "int32_t"))
 
 
-def tinybayes(model: Any, element: str, features: int, classes: int) -> Exported:
-    """Return our code of a peer's tree or forest, in the form of nodes unless it is a single tree."""
-    files = to_c(from_sklearn(model), name="own", raw="float", gaps=False, extras=False)
+def tinybayes(model: Any, element: str, features: int, classes: int, form: str | None = None) -> Exported:
+    """Return our code of a peer's tree or forest: the smallest form, or nested comparisons."""
+    files = to_c(from_sklearn(model), name="own", raw="float", gaps=False, extras=False, form=form)
     label = "uint8_t" if classes <= 256 else "uint16_t"
     return Exported(files, Probe("own.h", "own_predict_raw", "float", features, label))
+
+
+def tinybayes_nested(model: Any, element: str, features: int, classes: int) -> Exported:
+    return tinybayes(model, element, features, classes, "nested")
 
 
 Export = Callable[[Any, str, int, int], Exported]
@@ -230,7 +234,8 @@ EXPORTERS: dict[str, tuple[Export, tuple[str, ...]]] = {
     "emlearn": (emlearn_loadable, (*TREES, "MLP of 32", "Gaussian NB")),
     "micromlgen": (micromlgen, (*TREES[:-1], "Gaussian NB", "logistic regression")),
     "m2cgen": (m2cgen, (*TREES[:4], "logistic regression")),
-    OWN: (tinybayes, TREES),
+    OWN[0]: (tinybayes, TREES),
+    OWN[1]: (tinybayes_nested, TREES[3:]),
 }
 
 

@@ -36,8 +36,9 @@ class BayesNetClassifier(ScoredClassifier):
         A column with more distinct states is refused.
     random_state : int, RandomState or None, default=None
         For everything drawn at random.
-    n_candidates, bits, size_penalty, structure_noise, sharing, structure_rate, lam, gamma, eta, conditional, epochs, \
-learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image_shape, ordering, device
+    n_candidates, bits, size_penalty, structure_noise, input_noise, noise_reach, noise_end, sharing, structure_rate, \
+lam, gamma, eta, conditional, epochs, learning_rate, batch_size, n_configs, early_stopping, validation_fraction, \
+image_shape, ordering, device
         Of "hybrid"; see `HybridOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
@@ -77,6 +78,9 @@ learning_rate, batch_size, n_configs, early_stopping, validation_fraction, image
         bits: int | tuple[int, int] | None = None,
         size_penalty: float = 0.0,
         structure_noise: float = 0.0,
+        input_noise: float = 0.0,
+        noise_reach: float = 0.0,
+        noise_end: float = 1.0,
         sharing: float = 0.0,
         structure_rate: float = 1e-3,
         lam: float = 30.0,

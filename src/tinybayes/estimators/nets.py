@@ -43,7 +43,7 @@ class QuantizedNetClassifier(ScoredClassifier):
         indicators of bins.
     epochs : int or None, default=None
         Passes over the data; by default as many as make 6,000 mini-batches.
-    learning_rate, batch_size, label_smoothing
+    learning_rate, batch_size, label_smoothing, input_noise, mixup, image_shift
         Of the optimiser.
     image_shape : tuple of int or None, default=None
         Rows and columns of "conv"; by default a square.
@@ -98,6 +98,9 @@ class QuantizedNetClassifier(ScoredClassifier):
         learning_rate: float = 1e-2,
         batch_size: int = 50,
         label_smoothing: float = 0.0,
+        input_noise: float = 0.0,
+        mixup: float = 0.0,
+        image_shift: int = 0,
         image_shape: tuple[int, int] | None = None,
         discretizer: Discretizer = "grid",
         n_bins: int = 128,

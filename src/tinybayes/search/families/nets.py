@@ -46,7 +46,7 @@ class Nets(Trained):
         return {
             **distributions(NetOptions, "bits"),
             "share": FloatDistribution(0.3, 1.0),
-            **distributions(NetOptions, "learning_rate", "label_smoothing"),
+            **distributions(NetOptions, "learning_rate", "label_smoothing", "input_noise", "mixup"),
             "size": IntDistribution(0, self.sizes),
             **distributions(NetOptions, "activation"),
             "layers": IntDistribution(*self.depths(views)),
@@ -57,6 +57,7 @@ class Nets(Trained):
         least, most = self.depths(views)
         layers = min(least + 1, most)
         guess = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "label_smoothing": 0.05}
+        guess |= {"input_noise": 0.15, "mixup": 0.1}
         for size in (3, 2, 1, 0):
             hidden = [self.narrowest * 2**size * (layer + 1) for layer in range(layers)]
             if self.allowed(guess, hidden, views, budget):

@@ -37,21 +37,22 @@ class Tables(Trained):
         return len(views.by_name["mdlp"].seen.variables) >= self.least
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
-        """Draw the number format, the loss, the learning rate and the encoding of the table."""
+        """Draw the number format, the loss, the learning rate, the noise and the encoding of the table."""
         from optuna.distributions import CategoricalDistribution, IntDistribution
 
         choices = {"view": ["mdlp", "coarse"], **self.choices(len(views.by_name["mdlp"].seen.variables))}
         return {
             "bits": IntDistribution(1, 8),
             "integer": IntDistribution(1, 6),
-            **distributions(TableOptions, "lam", "gamma", "learning_rate"),
+            **distributions(TableOptions, "lam", "gamma", "learning_rate", "input_noise"),
             **{name: CategoricalDistribution(values) for name, values in choices.items()},
             **distributions(TableOptions, *self.more),
         }
 
     def first_guess(self, views: Views, budget: Budget) -> Setting:
         """Begin with 4 bits."""
-        return {"view": "mdlp", "bits": 4, "integer": 3, "lam": 50.0, "gamma": 10.0, "learning_rate": 0.02}
+        loss = {"lam": 50.0, "gamma": 10.0, "learning_rate": 0.02, "input_noise": 0.1}
+        return {"view": "mdlp", "bits": 4, "integer": 3, **loss}
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Take fewer bits."""
