@@ -397,6 +397,23 @@ def test_long_branches(inner):
         check(Case([(Question(0, 7), shared, shared), one], [0, 1], states))
 
 
+@pytest.mark.parametrize(("inner", "lowest", "step"), [(42, 300, 1), (42, 0, 300), (36, 300, 300), (63, 0, 1)])
+def test_sizes_of_trees(inner, lowest, step):
+    """A size of 255 takes a byte, one of 256 two. There are too many tests for a table of them."""
+    asked = [Question(i % 255, lowest + i // 255) for i in range(8 * inner)]
+    roots = [grown(asked[k * inner : (k + 1) * inner], range(0, 10**9, step)) for k in range(8)]
+    check(Case(roots, [0] * 8, [400] * 255))
+    held = [grown([Question(0, k) for k in range(8)] * 9, cycle(range(-128, 128))) for _ in range(3)]
+    check(Case(held, [0] * 3, [30] * 255))
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_values_are_the_numbers_of_leaves_up_to_two_bytes(more):
+    """300 tests and values that are at most 65,235 apart have 65,536 numbers."""
+    values = [*range(290), *range(65_225 + more, 65_236 + more)]
+    check(Case([grown(thresholds(300), values)], [0], [99] * 4))
+
+
 LEVELS = {
     "one value": [3],
     "16 values": range(16),
@@ -515,11 +532,11 @@ def test_programs_have_tables_of_this_size(inner, features, step):
     assert exported(case, "levels") == level_bytes(model_of(case))
 
 
-@pytest.mark.parametrize("inner", [21_758, 21_759])
-def test_a_tree_of_bytes_has_65533_numbers_at_most(inner):
-    """With the two bytes of the size, two bytes can say its size. These have 65,531 and 65,534 numbers."""
-    tree = grown(list(islice(cycle(thresholds(3)), inner)), cycle([0, 1]), lambda number: number // 3)
-    check(Case([tree, (7,)], [0, 1], [99] * 4))
+@pytest.mark.parametrize(("inner", "sides"), [(21_668, (2, 3)), (21_759, (1, 3))])
+def test_a_tree_of_bytes_has_65533_numbers_at_most(inner, sides):
+    """Two bytes can say its size, with these two. The trees have 65,533 and 65,534 numbers."""
+    asked = list(islice(cycle(thresholds(3)), inner))
+    check(Case([grown(asked, cycle([0, 1]), lambda n: n * sides[0] // sides[1]), (7,)], [0, 1], [99] * 4))
 
 
 @pytest.mark.parametrize("inner", [21_844, 21_845])

@@ -42,8 +42,8 @@ def test_leaves_may_have_a_value_for_each_class():
     values = np.array([[1, 2], [3, 4], [5, 6]])
     model = ensemble(trees=trees(output=[-1, -1]), values=values, start=np.array([1, 0]))
     np.testing.assert_array_equal(tree_scores(model, np.array([[0, 0]])), [[1 + 1 + 3, 0 + 2 + 4]])
-    assert not model.votes
-    assert not ensemble().votes
+    assert model.votes is False
+    assert ensemble().votes is False
     assert model.reach == 1 + 6 + 4
 
 
@@ -66,6 +66,8 @@ def test_depth_and_kinds_of_nodes():
     assert found.depth.tolist() == [0, 1, 1, 2, 2, 0]
     assert np.flatnonzero(found.is_set).tolist() == [2]
     assert np.flatnonzero(found.is_leaf).tolist() == [1, 3, 4, 5]
+    first = trees(threshold=[-1, 0, 2, 1, 2, 1])  # a set of codes of the first feature
+    assert np.flatnonzero(first.is_set).tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_depth_and_kinds_of_nodes():
         ({"child": [1, -1, 2, -1, -1, -1]}, "behind their node"),
         ({"child": [1, -1, 4, -1, -1, -1]}, "in its tree"),
         ({"child": [1, 3, 3, -1, -1, -1]}, "none of leaves"),
-        ({"child": [2, -1, 3, -1, -1, -1]}, "below one other"),
+        ({"child": [2, -1, 3, -1, -1, -1]}, "below one other, got 0 above node 1"),
         ({"root": [1, 5]}, "from node 0 on"),
         ({"root": [0, 6]}, "from node 0 on"),
         ({"output": [0]}, "2 entries"),
@@ -95,9 +97,11 @@ def test_nodes_that_are_no_trees_are_refused(changes, said):
         ({"trees": trees(feature=[7, -1, 1, -1, -1, -1])}, "features below 2"),
         ({"trees": trees(threshold=[3, 0, -1, 1, 2, 1])}, "number of states"),
         ({"trees": trees(threshold=[0, 9, -1, 1, 2, 1])}, "values below 3"),
+        ({"trees": trees(threshold=[0, -1, -1, 1, 2, 1])}, "values below 3"),
         ({"trees": trees(members=[[True, False]])}, "sets of 3 codes"),
         ({"trees": trees(output=[0, 2])}, "a class a tree"),
         ({"trees": trees(output=[0, -1])}, "a class a tree"),
+        ({"trees": trees(output=[0, -1]), "values": np.ones((3, 2), dtype=int)}, "a class a tree"),
         ({"trees": trees(output=[-1, -1])}, "all classes"),
         ({"values": np.array([1])}, "2 axes"),
         ({"values": np.array([[0.5]] * 3)}, "integers"),

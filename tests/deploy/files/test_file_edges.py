@@ -9,7 +9,7 @@ import zoo
 from networks import classifier
 from tinybayes.deploy import load, measure, save
 from tinybayes.deploy._boards import monitor
-from tinybayes.deploy.files import uai
+from tinybayes.deploy.files import network_text, uai
 from tinybayes.deploy.files.ac import read_ac
 from tinybayes.deploy.files.bif import read_bif, write_bif
 from tinybayes.deploy.files.clauses import parse_clauses
@@ -127,3 +127,38 @@ def test_timings_have_enough_calls():
             fewer = (found - 1) * block < monitor.CALLS or (found - 1) * rows < 16 * monitor.CALLS
             assert enough
             assert fewer
+
+
+def test_messages_show_40_characters_of_a_text():
+    assert network_text.shorten("a" * 40) == repr("a" * 40)
+    assert network_text.shorten("a" * 41) == repr("a" * 37 + "...")
+
+
+def test_messages_show_the_beginning_of_files_and_scopes(tmp_path):
+    with pytest.raises(FileError, match=r"got '[a-z]{30}'$"):
+        read_ac(put(tmp_path / "a.ac", "abcdefghijklmnopqrstuvwxyzabcdefghijklmn"))
+    scope = " ".join(map(str, [*range(11), 0]))
+    with pytest.raises(FileError, match=r"got 0 1 2 3 4 5 6 7 8 9$"):
+        read_uai_factors(put(tmp_path / "a.uai", f"MARKOV\n12\n{'2 ' * 12}\n1\n12 {scope}\n"))
+
+
+def test_the_line_of_a_wrong_number_behind_other_numbers():
+    tokens = network_text.Tokens(network_text.Source("a.txt", "1 2\n3\nx 4"))
+    assert tokens.numbers(2, "numbers")[0].tolist() == [1, 2]
+    with pytest.raises(FileError, match=r"a\.txt:3: expected a number, got 'x'"):
+        tokens.numbers(3, "numbers")
+
+
+def test_tables_may_have_as_many_probabilities_as_allowed(monkeypatch):
+    monkeypatch.setattr(network_text, "MAX_ENTRIES", 8)
+    builder = network_text.NetworkBuilder(network_text.Source("a.txt", "").error, ["a", "b"], [2, 4])
+    assert builder.shape(1, [0], 0) == (2, 4)
+    with pytest.raises(FileError, match="at most 8 probabilities"):
+        builder.shape(0, [], 0)
+
+
+def test_decimals_of_small_probabilities_have_12_digits_if_these_will_do():
+    random = np.random.default_rng(0)
+    texts = [f"{digits}e-311" for digits in random.integers(10**11, 10**12, 3000)]
+    written = network_text.decimals(np.log(np.array(texts, dtype=np.float64)))
+    assert max(len(text.split("e")[0].replace(".", "")) for text in written) <= 12

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from tinybayes import export, load, model_cost, predict_codes, save
 from tinybayes.compress.trees import tie_leaves
 from tinybayes.data.encode import encode_frame
+from tinybayes.deploy.imports.ensemble import make_ensemble
+from tinybayes.deploy.imports.foreign import ForeignTree
 from tinybayes.deploy.imports.lightgbm import read_lightgbm
 from tinybayes.deploy.imports.xgboost import read_xgboost
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.infer import class_scores
-from tinybayes.model import Categories, TreeEnsemble
+from tinybayes.infer.trees import tree_scores
+from tinybayes.model import Categories, TreeEnsemble, Variable
 
 MODELS = Path(__file__).parent / "models"
 FILES = sorted(path for path in MODELS.iterdir() if path.suffix in (".txt", ".json") and ".rows" not in path.name)
@@ -86,6 +89,36 @@ def test_files_are_read_only_and_saved_as_native_ones(tmp_path):
     assert "model.c" in export(model)
 
 
+def test_trees_without_tests_are_part_of_the_first_scores():
+    """Values of nodes that have a test count for nothing, wherever that test is."""
+    leaf = ForeignTree(*map(np.array, ([-1], [0.0], [-1], [-1], [False], [[0.5]])), output=1)
+    parts = [0, -1, -1], [2.0, 0, 0], [1, -1, -1], [2, -1, -1], [True, False, False], [[9.0], [0.25], [-0.5]]
+    tree = ForeignTree(*map(np.array, parts), output=0)
+    target = Variable("y", ("a", "b"))
+    model = make_ensemble([leaf, tree], [("x", None)], target, np.array([0.125, 0.0]), bits=10)
+    assert model.trees.count == 1
+    scores = model.scale * tree_scores(model, np.array([[0], [1]]))
+    np.testing.assert_allclose(scores, [[0.375, 0.5], [-0.375, 0.5]], atol=0.001)
+
+
+def test_a_feature_of_categories_that_no_tree_tests(tmp_path):
+    content = json.loads((MODELS / "xgboost_categories.json").read_text())
+    learner = content["learner"]
+    learner["learner_model_param"]["num_feature"] = "5"
+    learner["feature_names"].append("unused")
+    learner["feature_types"].append("c")
+    path = tmp_path / "unused.json"
+    path.write_text(json.dumps(content))
+    assert load(path).variables[-1].states == (0,)
+
+
+def test_names_of_categories_end_with_their_line(tmp_path):
+    text = (MODELS / "lightgbm_text.txt").read_text()
+    path = tmp_path / "more.txt"
+    path.write_text(f"{text.rstrip()}\nanother line\n")
+    assert [v.states for v in load(path).variables] == [v.states for v in load(MODELS / "lightgbm_text.txt").variables]
+
+
 def test_files_that_name_too_many_categories(tmp_path):
     text = (MODELS / "lightgbm_binary.txt").read_text()
     names = " ".join([*"abcd", *(f"n{i}" for i in range(100))])
@@ -110,14 +143,17 @@ LIGHTGBM_DAMAGE = [
     (r"end of trees.*", "", "text model of LightGBM"),
     (r"objective=[^\n]*", "objective=regression", "classifier"),
     (r"objective=[^\n]*", "", "objective"),
+    (r"objective=[^\n]*", f"objective={'x' * 60}", "multiclassova, got x{40}$"),
     (r"sigmoid:1", "sigmoid:x", "a number"),
     (r"num_tree_per_iteration=1", "num_tree_per_iteration=0", "1 to"),
+    (r"num_tree_per_iteration=1", "num_tree_per_iteration=65537", "1 to 65536"),
     (r"max_feature_idx=3", "max_feature_idx=7", "8 names"),
     (r"num_leaves=6", "num_leaves=5", "decision_type"),
     (r"num_leaves=6", "num_leaves=999999999", "num_leaves"),
     (r"left_child=\d+", "left_child=77", "children among"),
     (r"left_child=\d+", "left_child=0", "below"),
     (r"left_child=\S+ [^\n]*", "left_child=0 0 0 0 0", "below"),
+    (r"left_child=2 4", "left_child=2 0", "below"),
     (r"left_child=\d+", "left_child=x", "integers"),
     (r"split_feature=\d+", "split_feature=9", "features below"),
     (r"threshold=\S+", "threshold=nan", "numbers"),
@@ -127,6 +163,7 @@ LIGHTGBM_DAMAGE = [
     (r"cat_threshold=\S+", "cat_threshold=-4", "categories"),
     (r"cat_threshold=\S+", "cat_threshold=99999999999", "categories"),
     (r"cat_boundaries=0 2", "cat_boundaries=0 90000", "categories|90000"),
+    (r"cat_boundaries=0 2", "cat_boundaries=0 16777216", "16777216 integers"),
     (r"cat_boundaries=0 2", "cat_boundaries=2 0", "boundaries"),
     (r"num_cat=1", "num_cat=0", "sets"),
     (r"decision_type=(\S+ \S+) 9", r"decision_type=\1 8", "threshold"),
@@ -161,6 +198,7 @@ XGBOOST_DAMAGE = [
     (r'"split_conditions":\[[^,]*,', '"split_conditions":[1e999,', "JSON"),
     (r'"size_leaf_vector":"1"', '"size_leaf_vector":"3"', "one value"),
     (r'"categories":\[0', '"categories":[99999999', "categories below"),
+    (r'"categories":\[0', '"categories":[65536', "categories below"),
     (r'"categories_nodes":\[\d+', '"categories_nodes":[14', "a set for each"),
     (r'"split_type":\[0,', '"split_type":[1,', "a set for each"),
 ]
