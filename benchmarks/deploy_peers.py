@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from tinybayes.data.encode import encode_matrix
 from tinybayes.deploy._boards.monitor import Probe
 from tinybayes.deploy.imports.scikit_learn import from_sklearn
 from tinybayes.deploy.programs.c import to_c
+from tinybayes.infer import predict_codes
 
 DECLARED = '#include <stdint.h>\n#ifdef __cplusplus\nextern "C"\n#endif\nint32_t peer_call(const {element} *x);\n'
 CPP = ("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
@@ -53,7 +55,7 @@ MODELS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "logistic regression": (LogisticRegression(max_iter=300), "C", (0.03, 1.0, 30.0)),
 }
 TREES = tuple(MODELS)[:6]
-OWN = ("tinybayes of scikit-learn's", "tinybayes of scikit-learn's, nested")  # the same trees, written by us
+OWN = tuple(f"tinybayes of scikit-learn's{how}" for how in ("", ", nested", ", votes", ", votes, nested"))  # by us
 SCALED = ("MLP of 32", "logistic regression")
 
 
@@ -64,6 +66,7 @@ class Exported:
     files: dict[str, str]
     probe: Probe
     flags: tuple[str, ...] = ()
+    labels: Callable[[np.ndarray], np.ndarray] | None = None  # what the code should say, if not what the model says
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,15 +220,18 @@ def m2cgen(model: Any, element: str, features: int, classes: int) -> Exported:
     return Exported(files, Probe("peer.h", "peer_call", "double", features, "int32_t"))
 
 
-def tinybayes(model: Any, element: str, features: int, classes: int, form: str | None = None) -> Exported:
-    """Return our code of a peer's tree or forest: the smallest form, or nested comparisons."""
-    files = to_c(from_sklearn(model), name="own", raw="float", gaps=False, extras=False, form=form)
-    label = "uint8_t" if classes <= 256 else "uint16_t"
-    return Exported(files, Probe("own.h", "own_predict_raw", "float", features, label))
+def tinybayes(
+    model: Any, element: str, features: int, classes: int, form: str | None = None, votes: bool = False
+) -> Exported:
+    """Return our code of a peer's tree or forest: the smallest form, or nested comparisons; shares, or votes."""
+    trees = from_sklearn(model, votes=votes)
+    files = to_c(trees, name="own", raw="float", gaps=False, extras=False, form=form)
+    probe = Probe("own.h", "own_predict_raw", "float", features, "uint8_t" if classes <= 256 else "uint16_t")
 
+    def labels(rows: np.ndarray) -> np.ndarray:
+        return predict_codes(trees, encode_matrix(rows, trees.variables))
 
-def tinybayes_nested(model: Any, element: str, features: int, classes: int) -> Exported:
-    return tinybayes(model, element, features, classes, "nested")
+    return Exported(files, probe, labels=labels if votes else None)
 
 
 Export = Callable[[Any, str, int, int], Exported]
@@ -235,7 +241,9 @@ EXPORTERS: dict[str, tuple[Export, tuple[str, ...]]] = {
     "micromlgen": (micromlgen, (*TREES[:-1], "Gaussian NB", "logistic regression")),
     "m2cgen": (m2cgen, (*TREES[:4], "logistic regression")),
     OWN[0]: (tinybayes, TREES),
-    OWN[1]: (tinybayes_nested, TREES[3:]),
+    OWN[1]: (partial(tinybayes, form="nested"), TREES[3:]),
+    OWN[2]: (partial(tinybayes, votes=True), TREES[3:]),
+    OWN[3]: (partial(tinybayes, form="nested", votes=True), TREES[3:]),
 }
 
 

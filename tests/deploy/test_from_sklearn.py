@@ -167,6 +167,19 @@ def test_names_of_features_and_classes():
         from_sklearn(tree, class_names=["a"])
 
 
+def test_the_trees_of_a_forest_may_vote():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(7, max_depth=2, random_state=0).fit(X[::2], y[::2])
+    model = from_sklearn(forest, votes=True)
+    assert model.votes
+    cast = np.stack([tree.predict(X).astype(int) for tree in forest.estimators_])
+    counts = np.stack([(cast == c).sum(axis=0) for c in range(3)], axis=1)
+    np.testing.assert_array_equal(predict_codes(model, encode_matrix(X, model.variables)), counts.argmax(axis=1))
+    assert model_cost(model).bytes < model_cost(from_sklearn(forest)).bytes
+    with pytest.raises(TinybayesError, match="votes: expected a forest, got DecisionTreeClassifier"):
+        from_sklearn(DecisionTreeClassifier().fit(X, y), votes=True)
+
+
 def test_a_constant_tree_is_its_prior():
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(max_depth=1, min_samples_leaf=100).fit(X[:120], y[:120])

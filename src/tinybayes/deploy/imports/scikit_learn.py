@@ -21,6 +21,7 @@ def from_sklearn(
     class_names: Sequence[State] | None = None,
     *,
     bits: int = BITS,
+    votes: bool = False,
 ) -> TreeEnsemble:
     """Turn a fitted tree model of scikit-learn into a `TreeEnsemble`, to be priced, exported and explained.
 
@@ -40,6 +41,9 @@ def from_sklearn(
         By default the classes of the model.
     bits
         Of the largest value of a leaf, with its sign.
+    votes
+        Of a forest: each tree votes for the most frequent class of its leaf, as in other generators of code, instead of
+        adding shares. A program takes half of the flash or less, but some labels are not those of scikit-learn.
 
     Examples
     --------
@@ -61,7 +65,9 @@ def from_sklearn(
     states = np.asarray(model.classes_).tolist() if class_names is None else list(class_names)
     if len(states) != len(model.classes_) or len(states) < 2:
         raise error(f"2 classes or more, and {len(model.classes_)} names", len(states), where="class_names")
-    trees, start, factor = readers[kind](model)
+    if votes and kind not in FORESTS:
+        raise error("a forest", kind, where="votes", remedy="leave votes out")
+    trees, start, factor = _forest(model, votes=True) if votes else readers[kind](model)
     return make_ensemble(
         trees, _features(model, feature_names), Variable("class", tuple(states)), start, factor=factor, bits=bits
     )
@@ -117,10 +123,13 @@ def _tree(model: Any) -> tuple[list[ForeignTree], np.ndarray, float]:
     return [_foreign(model.tree_, value)], np.zeros(len(model.classes_)), 1.0
 
 
-def _forest(model: Any) -> tuple[list[ForeignTree], np.ndarray, float]:
+def _forest(model: Any, *, votes: bool = False) -> tuple[list[ForeignTree], np.ndarray, float]:
     """Add up shares; near equal shares, the logarithms of their mean change by the number of classes times theirs."""
-    trees = [_foreign(one.tree_, _shares(one.tree_)) for one in model.estimators_]
     classes = len(model.classes_)
+    shares = [_shares(one.tree_) for one in model.estimators_]
+    if votes:
+        shares = [np.eye(classes)[share.argmax(axis=1)] for share in shares]
+    trees = [_foreign(one.tree_, share) for one, share in zip(model.estimators_, shares, strict=True)]
     return trees, np.zeros(classes), classes / len(trees)
 
 
