@@ -60,6 +60,52 @@ known:
 """
 
 
+def test_a_missing_emulator_is_said_before_anything_is_built(monkeypatch):
+    monkeypatch.setattr(boards.shutil, "which", {boards.COMPILER: "somewhere"}.get)
+    monkeypatch.setattr(measuring, "weigh", lambda *_: pytest.fail("it was built"))
+    net = classifier("naive", Fixed(3, 1))
+    with pytest.raises(TinybayesError, match="expected the program qemu-system-arm, got none on the path"):
+        measure(to_c(net, name="net"), "net", every_state(net))
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"), [("qemu:  Lockup:\n bad state \n", "got qemu: Lockup: bad state;"), ("", "got exit code 3;")]
+)
+def test_a_failed_run_says_what_the_emulator_said(monkeypatch, tmp_path, stderr, words):
+    done = subprocess.CompletedProcess([], 3, stdout="", stderr=stderr)
+    monkeypatch.setattr(boards, "_run", lambda *_: done)
+    with pytest.raises(TinybayesError, match=f"expected a run without faults, {words}"):
+        boards.emulate(tmp_path / "board.elf", find_board("m0+"), 1.0)
+
+
+def test_figures_of_a_board_are_worked_by_hand(monkeypatch):
+    def emulated_by_hand(image, board, seconds):
+        figures = np.array([2, 48], dtype="<u4").tobytes() + np.array([7000, 5400], dtype="<u8").tobytes()
+        (image.parent / "figures.bin").write_bytes(figures)  # rows, stack, ticks of calls and of empty calls
+        answers = np.array([(1, (5, -6)), (0, (9, 8))], dtype=[("label", "<u4"), ("scores", "<i4", 2)])
+        (image.parent / "answers.bin").write_bytes(answers.tobytes())
+
+    monkeypatch.setattr(measuring, "need_tools", lambda: None)
+    monkeypatch.setattr(measuring, "weigh", lambda *_: (320, 4))
+    monkeypatch.setattr(measuring, "build", lambda directory, *_: directory / "board.elf")
+    monkeypatch.setattr(measuring, "emulate", emulated_by_hand)
+    probe = Probe("net.h", "net_predict", "uint8_t", 3, "uint8_t", "net_scores", "int32_t", 2)
+    found = measure_program({}, probe, np.zeros((2, 3)), find_board("m0+"), repeat=8)
+    assert found.instructions == 1600 * 62.5 / 16 + 1  # a tick of 16 MHz is 62.5 ns; 16 calls
+    assert (found.flash, found.ram, found.stack) == (320, 4, 48)
+    assert found.labels.tolist() == [1, 0]
+    assert found.scores.tolist() == [[5, -6], [9, 8]]
+
+
+def test_a_program_that_compares_raw_values_has_scores_of_raw_values():
+    trees = tree_ensemble(3, sets=0, states=[9, 9, 9], leaves=9)
+    cuts = [Variable.from_encoding(f"v{i}", Cuts(np.arange(8) / 3)) for i in range(3)]
+    texts = to_c(replace(trees, variables=tuple(cuts)), name="net", raw="float", form="nested")
+    files, probe = measuring._raw_probe(texts, "net")
+    assert files == texts
+    assert probe == Probe("net.h", "net_predict_raw", "float", 3, "uint8_t", "net_scores", "int32_t", 3)
+
+
 def float_scores(net, X):
     """Add 32-bit floats in the order of the generated code."""
     plan = make_plan(net, gaps=True)
@@ -259,52 +305,6 @@ def test_missing_tools_are_named(monkeypatch):
     net = classifier("naive", Fixed(3, 1))
     with pytest.raises(TinybayesError, match=r"expected the program arm-none-eabi-gcc.*gcc-arm-none-eabi"):
         measure(to_c(net, name="net"), "net", every_state(net))
-
-
-def test_a_missing_emulator_is_said_before_anything_is_built(monkeypatch):
-    monkeypatch.setattr(boards.shutil, "which", {boards.COMPILER: "somewhere"}.get)
-    monkeypatch.setattr(measuring, "weigh", lambda *_: pytest.fail("it was built"))
-    net = classifier("naive", Fixed(3, 1))
-    with pytest.raises(TinybayesError, match="expected the program qemu-system-arm, got none on the path"):
-        measure(to_c(net, name="net"), "net", every_state(net))
-
-
-@pytest.mark.parametrize(
-    ("stderr", "words"), [("qemu:  Lockup:\n bad state \n", "got qemu: Lockup: bad state;"), ("", "got exit code 3;")]
-)
-def test_a_failed_run_says_what_the_emulator_said(monkeypatch, tmp_path, stderr, words):
-    done = subprocess.CompletedProcess([], 3, stdout="", stderr=stderr)
-    monkeypatch.setattr(boards, "_run", lambda *_: done)
-    with pytest.raises(TinybayesError, match=f"expected a run without faults, {words}"):
-        boards.emulate(tmp_path / "board.elf", find_board("m0+"), 1.0)
-
-
-def test_figures_of_a_board_are_worked_by_hand(monkeypatch):
-    def emulated_by_hand(image, board, seconds):
-        figures = np.array([2, 48], dtype="<u4").tobytes() + np.array([7000, 5400], dtype="<u8").tobytes()
-        (image.parent / "figures.bin").write_bytes(figures)  # rows, stack, ticks of calls and of empty calls
-        answers = np.array([(1, (5, -6)), (0, (9, 8))], dtype=[("label", "<u4"), ("scores", "<i4", 2)])
-        (image.parent / "answers.bin").write_bytes(answers.tobytes())
-
-    monkeypatch.setattr(measuring, "need_tools", lambda: None)
-    monkeypatch.setattr(measuring, "weigh", lambda *_: (320, 4))
-    monkeypatch.setattr(measuring, "build", lambda directory, *_: directory / "board.elf")
-    monkeypatch.setattr(measuring, "emulate", emulated_by_hand)
-    probe = Probe("net.h", "net_predict", "uint8_t", 3, "uint8_t", "net_scores", "int32_t", 2)
-    found = measure_program({}, probe, np.zeros((2, 3)), find_board("m0+"), repeat=8)
-    assert found.instructions == 1600 * 62.5 / 16 + 1  # a tick of 16 MHz is 62.5 ns; 16 calls
-    assert (found.flash, found.ram, found.stack) == (320, 4, 48)
-    assert found.labels.tolist() == [1, 0]
-    assert found.scores.tolist() == [[5, -6], [9, 8]]
-
-
-def test_a_program_that_compares_raw_values_has_scores_of_raw_values():
-    trees = tree_ensemble(3, sets=0, states=[9, 9, 9], leaves=9)
-    cuts = [Variable.from_encoding(f"v{i}", Cuts(np.arange(8) / 3)) for i in range(3)]
-    texts = to_c(replace(trees, variables=tuple(cuts)), name="net", raw="float", form="nested")
-    files, probe = measuring._raw_probe(texts, "net")
-    assert files == texts
-    assert probe == Probe("net.h", "net_predict_raw", "float", 3, "uint8_t", "net_scores", "int32_t", 3)
 
 
 @pytest.mark.parametrize(

@@ -110,17 +110,6 @@ def test_a_hand_worked_program():
     assert counts.arrays >= 4 + 2 * 4  # codes and sums
 
 
-def test_the_library_of_the_compiler_is_linked_once_and_called_at_the_end_of_the_deepest_calls():
-    counts = count_program(make_plan(zoo.naive_bayes(), "float"), most=0)
-    linked = {kind: count for kind, count in counts.written.items() if kind.startswith("library")}
-    assert linked == {"library_float_add": 1.0, "library_float_compare": 1.0}
-    assert counts.written["float_add"] == 4
-    assert counts.frames["library"] == 1
-    integers = count_program(make_plan(classifier("naive", Fixed(3, 1)), "none"), most=0)
-    assert "library" not in integers.frames
-    assert not [kind for kind in integers.written if kind.startswith("library")]
-
-
 def test_larger_models_cost_more():
     def cost(states=4, features=8, classes=5, form=Fixed(3, 1)):  # noqa: B008
         return program_cost(classifier("naive", form, states=[states] * features, classes=classes))

@@ -151,10 +151,3 @@ def test_rows_and_what_is_not_run():
     assert program_cost(circuit, raw="none").flash < cost.flash - 100
     with pytest.raises(TinybayesError, match="rows: expected rows of 5 codes"):
         program_cost(circuit, rows=np.zeros((3, 2)))
-
-
-@pytest.mark.parametrize(("features", "wide"), [(4, 8), (8, 16), (9, 16)])
-def test_the_codes_of_a_row_are_on_the_stack_where_raw_values_are_taken(features, wide):
-    circuit = compile_circuit(classifier("naive", Fixed(3, 1), features=features, classes=3))  # and the class
-    assert count_circuit(make_circuit_plan(circuit, "float"), most=0).arrays == wide
-    assert count_circuit(make_circuit_plan(circuit, "none"), most=0).arrays == 0
