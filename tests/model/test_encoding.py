@@ -121,3 +121,11 @@ def test_states_choose_their_encoding():
 def test_what_no_encoding_can_be(make, message):
     with pytest.raises(TinybayesError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 2**24 - 1, True), (-(2**24) + 1, 5, True), (2**24 - 3, 2**24, False), (-(2**24), 5 - 2**24, False)],
+)
+def test_integers_are_single_where_float32_tells_neighbours_apart(low, high, expected):
+    assert Integers(low, high).is_single is expected

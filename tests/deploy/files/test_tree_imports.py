@@ -91,14 +91,14 @@ def test_files_are_read_only_and_saved_as_native_ones(tmp_path):
 
 def test_trees_without_tests_are_part_of_the_first_scores():
     """Values of nodes that have a test count for nothing, wherever that test is."""
-    leaf = ForeignTree(*map(np.array, ([-1], [0.0], [-1], [-1], [False], [[0.5]])), output=1)
+    leaf = ForeignTree(*map(np.array, ([-1], [0.0], [-1], [-1], [False], [[0.5]])), output=0)
     parts = [0, -1, -1], [2.0, 0, 0], [1, -1, -1], [2, -1, -1], [True, False, False], [[9.0], [0.25], [-0.5]]
-    tree = ForeignTree(*map(np.array, parts), output=0)
+    tree = ForeignTree(*map(np.array, parts), output=1)
     target = Variable("y", ("a", "b"))
-    model = make_ensemble([leaf, tree], [("x", None)], target, np.array([0.125, 0.0]), bits=10)
+    model = make_ensemble([leaf, tree], [("x", None)], target, np.array([0.0, 0.125]), bits=10)
     assert model.trees.count == 1
     scores = model.scale * tree_scores(model, np.array([[0], [1]]))
-    np.testing.assert_allclose(scores, [[0.375, 0.5], [-0.375, 0.5]], atol=0.001)
+    np.testing.assert_allclose(scores, [[0.5, 0.375], [0.5, -0.375]], atol=0.001)
 
 
 def test_a_feature_of_categories_that_no_tree_tests(tmp_path):
