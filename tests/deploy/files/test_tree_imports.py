@@ -101,6 +101,13 @@ def test_trees_without_tests_are_part_of_the_first_scores():
     np.testing.assert_allclose(scores, [[0.5, 0.375], [0.5, -0.375]], atol=0.001)
 
 
+def test_one_tree_without_a_test():
+    leaf = ForeignTree(*map(np.array, ([-1], [0.0], [-1], [-1], [False], [[0.5]])), output=1)
+    model = make_ensemble([leaf], [("x", None)], Variable("y", ("a", "b")), np.zeros(2))
+    assert model.trees.output.tolist() == [1]
+    np.testing.assert_allclose(model.scale * tree_scores(model, np.array([[0]])), [[0, 0.5]])
+
+
 def test_a_feature_of_categories_that_no_tree_tests(tmp_path):
     content = json.loads((MODELS / "xgboost_categories.json").read_text())
     learner = content["learner"]
