@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.differentiable_tan import page as differentiable_tan
+from experiments.input_noise import page as input_noise
 from experiments.learning_arithmetic_circuits import page as circuits
 from experiments.markdown import line, missing, wrapped
 from experiments.parameter_tying import page as tying
@@ -61,11 +62,13 @@ def classifiers(experiments: Path, docs: Path) -> str:
     """Return the page on the two papers about classifiers, and draw its pictures."""
     tan, small = experiments / "differentiable_tan", experiments / "resource_efficient"
     files = (tan / "table1.toml", tan / "figure3.toml", small / "figure5.toml", small / "figure6.toml")
+    files += (experiments / "input_noise" / "tables.toml",)
     run = [Experiment(file) for file in files]
     sections = [
         HEAD,
         *differentiable_tan.sections(tan, docs),
         *resource_efficient.sections(small, run[0], docs),
+        input_noise.section(experiments),
         defaults(experiments / "defaults.json"),
         what_was_run(run),
     ]

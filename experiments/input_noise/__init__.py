@@ -1,0 +1,1 @@
+"""Experiments on noise in the inputs of training, which is not in the papers."""

@@ -471,7 +471,6 @@ def test_trees_with_other_questions_in_a_level_are_not_symmetric():
     assert is_symmetric(check(Case([same, (2,), (other, (0,), (1,)), same], [0, 1, 0, 1], [30] * 4)).trees)
 
 
-@pytest.mark.xfail(reason="the price counts the leaves twice", strict=True)
 def test_levels_of_more_than_256_values():
     roots = [levels(thresholds(5), range(t * 10**4, 10**9, 300)) for t in range(9)]
     check(Case(roots, [0] * 9, [30] * 4))

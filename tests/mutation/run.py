@@ -56,7 +56,12 @@ PARTS = {
     "cost": Part(1.0, ["tests/model", "tests/cost", "tests/infer/test_neural_net.py"], ("cost/",)),
     "deploy: files": Part(
         1 / 19,
-        ["tests/deploy/files", "tests/deploy/programs/test_edges.py", "tests/fuzz/test_findings.py"],
+        [
+            "tests/deploy/files",
+            "tests/deploy/test_from_sklearn.py",
+            "tests/deploy/programs/test_edges.py",
+            "tests/fuzz/test_findings.py",
+        ],
         ("deploy/",),
         BOARDS + CODE + PRICE,
     ),

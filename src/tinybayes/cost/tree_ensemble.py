@@ -167,8 +167,7 @@ def _levels(model: TreeEnsemble) -> TreeBytes | None:
     if len(values) <= 16:
         leaves = -(-(2**depth) // 2)
     else:
-        held = _signed_bytes(values) == 1
-        leaves, listed = 2**depth * _bytes(1 if held else len(values)), 0 if held else listed
+        leaves, listed = 2**depth, 0 if _signed_bytes(values) == 1 else listed
     each = _bytes(max(tests, len(values))) if len(values) > 2**8 else _bytes(tests)
     size = trees.count * (depth + leaves) * each if each > 1 else trees.count * (depth + leaves)
     counts = np.bincount(trees.output, minlength=len(model.start))
