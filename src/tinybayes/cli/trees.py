@@ -1,12 +1,13 @@
 """The command that learns decision trees."""
 
 from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tinybayes import __version__
-from tinybayes.cli._console import check_output, print_json, say, suggest
+from tinybayes.cli._console import check_output, print_json, say, suggest, watched_live
 from tinybayes.cli._options import Drop, Json, ModelOutput, Seed, TableFile, Target, Weight, given, options_from
 from tinybayes.cli.learning import discretization_options, read_rows
 from tinybayes.errors import error
@@ -56,6 +57,7 @@ def learn_trees(
     from tinybayes.infer import evaluate
     from tinybayes.learn.trees.by_kind import learn_trees as learn
     from tinybayes.model import Dataset
+    from tinybayes.report.progress import rounds_progress
     from tinybayes.search.budget import parse_bytes
 
     check_output(output)
@@ -65,9 +67,10 @@ def learn_trees(
         raise error("boosted trees", f"a {kind}", where="--levels", remedy="leave it out")
     rows = read_rows(table, target, weight, drop or [], replace(discretization, seed=seed), in_memory=True)
     assert isinstance(rows, Dataset)
-    model = learn(rows, kind, budget=size, **chosen, seed=seed)
-    if levels is not None:
-        model = tie_leaves(model, levels, rows)
+    shrink = None if levels is None else partial(tie_leaves, levels=levels, data=rows)
+    with rounds_progress(watched_live() and kind == "boosted") as draw:
+        report = None if draw is None else lambda done, total: draw((done, total))
+        model = learn(rows, kind, budget=size, shrink=shrink, report=report, **chosen, seed=seed)
     trained: dict[str, Any] = {"rows": len(rows), "kind": kind, **chosen, "seed": seed}
     trained |= {"discretizer": discretization.discretizer or "none", "training_error": evaluate(model, rows).error}
     save(model, output, metadata={"trained": trained, "tinybayes": __version__})

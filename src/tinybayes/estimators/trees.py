@@ -1,5 +1,6 @@
 """Decision trees, forests and boosted trees for scikit-learn."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
 from tinybayes.learn.trees.by_kind import learn_trees, options_of_kind
-from tinybayes.model import TreeEnsemble
+from tinybayes.model import Dataset, TreeEnsemble
 
 
 class TreeEnsembleClassifier(ScoredClassifier):
@@ -122,9 +123,12 @@ default="histogram"
         # An argument that is None has the default of its kind.
         options = {name: getattr(self, name) for name in names if getattr(self, name, None) is not None}
         options["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.model_ = learn_trees(data, self.kind, budget=self.budget, **options)
-        if self.levels is not None:
-            from tinybayes.compress.trees import tie_leaves
-
-            self.model_ = tie_leaves(self.model_, self.levels, data)
+        shrink = None if self.levels is None else partial(_tied, levels=self.levels, data=data)
+        self.model_ = learn_trees(data, self.kind, budget=self.budget, shrink=shrink, **options)
         return self
+
+
+def _tied(model: TreeEnsemble, levels: int, data: Dataset) -> TreeEnsemble:
+    from tinybayes.compress.trees import tie_leaves
+
+    return tie_leaves(model, levels, data)

@@ -49,6 +49,11 @@ def training_progress(show: bool) -> "Reporter[Progress]":
     return drawn(show, "training", text, bar=True)
 
 
+def rounds_progress(show: bool) -> "Reporter[tuple[int, int]]":
+    """Draw the rounds of boosting: done, and all."""
+    return drawn(show, "boosting", lambda state: (*state, f"{state[0]:,}/{state[1]:,} rounds"), bar=True)
+
+
 def growth_progress(show: bool) -> "Reporter[Growth]":
     """Draw splits, edges, score, log-likelihood and time; the number of splits is not known in advance."""
     return drawn(show, "growing", lambda state: (0, None, growth_text(state)), bar=False)

@@ -10,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from tinybayes.compress.trees import tie_leaves
+from tinybayes.cost import model_cost
 from tinybayes.cost.tree_ensemble import find_tests, is_symmetric, node_bytes, tree_depths
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, predict_codes
@@ -17,6 +18,7 @@ from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
 from tinybayes.learn.trees import boosting
 from tinybayes.learn.trees.boosting import learn_boosted_trees
+from tinybayes.learn.trees.by_kind import learn_trees
 from tinybayes.learn.trees.forest import learn_forest
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.model import Categories, Dataset, Variable
@@ -314,3 +316,18 @@ def test_trees_of_a_forest_know_the_tests_of_those_before():
     ]
     assert sizes[1] <= 10 < sizes[0]  # the limit is looked at after each tree
     assert sizes[2] < sizes[0]
+
+
+def test_a_budget_is_that_of_what_is_left_after_shrinking():
+    data = table(500, (12, 9, 7), 3)
+    options = BoostingOptions(rounds=60, leaves=6, leaf_rows=5)
+    plain = learn_boosted_trees(data, options, budget=700)
+    tied = learn_boosted_trees(data, options, budget=700, shrink=lambda model: tie_leaves(model, 4, data))
+    assert len(tied.values) <= 4
+    assert tied.trees.count > plain.trees.count
+    assert 600 < model_cost(tied).bytes <= 700
+    assert 600 < model_cost(plain).bytes <= 700
+    one = learn_boosted_trees(data, options, budget=1)
+    assert one.trees.count == 3  # at least one round
+    with pytest.raises(TinybayesError, match="shrink: expected boosted trees, got a forest"):
+        learn_trees(data, "forest", shrink=lambda model: model)

@@ -49,6 +49,7 @@ def learn_boosted_trees(
     options: BoostingOptions | None = None,
     *,
     budget: int | None = None,
+    shrink: Callable[[TreeEnsemble], TreeEnsemble] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> TreeEnsemble:
     """Learn boosted trees from rows with a class; missing values go to the side that gains more.
@@ -63,6 +64,8 @@ def learn_boosted_trees(
     budget
         Bytes of the trees, as `tinybayes.cost.model_cost` counts them, at most: learning stops with the last round that
         fits, and at least one.
+    shrink
+        What is done to the trees in the end, such as tying their leaves; the budget is that of its result.
     report
         Called after every round with its number and the number of rounds.
     """
@@ -74,10 +77,19 @@ def learn_boosted_trees(
             report(boosting.rounds, options.rounds)
         if budget is not None and boosting.bytes > budget:
             break
-    rounds, model = boosting.rounds, boosting.model()
-    while budget is not None and rounds > 1 and model_cost(model).bytes > budget:  # what was counted before is rough
-        rounds -= 1
-        model = boosting.model(rounds)
+    make = shrink or (lambda model: model)
+    model = make(boosting.model())
+    if budget is None or model_cost(model).bytes <= budget:
+        return model
+    low, high = 1, boosting.rounds  # the bytes of a round were rough: find the last one that fits
+    model = make(boosting.model(1))
+    while high - low > 1:
+        middle = (low + high) // 2
+        smaller = make(boosting.model(middle))
+        if model_cost(smaller).bytes <= budget:
+            low, model = middle, smaller
+        else:
+            high = middle
     return model
 
 

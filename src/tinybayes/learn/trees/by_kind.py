@@ -29,6 +29,7 @@ def learn_trees(
     kind: str = "boosted",
     *,
     budget: int | None = None,
+    shrink: Callable[[TreeEnsemble], TreeEnsemble] | None = None,
     report: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> TreeEnsemble:
@@ -42,6 +43,8 @@ def learn_trees(
         ``"boosted"``, ``"forest"`` or ``"tree"``.
     budget
         Of ``"boosted"``: bytes of the trees, at most.
+    shrink
+        Of ``"boosted"``: what is done to the trees in the end; the budget is that of its result.
     report
         Of ``"boosted"``: called after every round with its number and the number of rounds.
     options
@@ -57,9 +60,10 @@ def learn_trees(
 
         small = {"leaf_rows": min(20, max(1, len(data) // 10))}  # a small table has small leaves
         made = BoostingOptions(**small | DEFAULTS[kind] | options)
-        return learn_boosted_trees(data, made, budget=budget, report=report)
-    if budget is not None:
-        raise error("boosted trees", f"a {kind}", where="budget", remedy="leave budget out")
+        return learn_boosted_trees(data, made, budget=budget, shrink=shrink, report=report)
+    for name, asked in (("budget", budget), ("shrink", shrink)):
+        if asked is not None:
+            raise error("boosted trees", f"a {kind}", where=name, remedy=f"leave {name} out")
     from tinybayes.learn.trees.forest import learn_forest
 
     few = {"feature_share": max(1, len(data.variables)) ** -0.5} if kind == "forest" else {}
