@@ -46,6 +46,11 @@ BODIES = {
     "least integer": "return (uint32_t)(INT32_MIN < 0);",
     "number of 31 bits": "return (uint32_t)(-1 < 0x7fffffff);",
     "number of 32 bits": "return (uint32_t)(-1 < 0x80000000);",
+    "endless": "unsigned i = 0; for (;;) { if (++i > 5U) { break; } a += i; } return a;",
+    "a shift keeps the sign": "return (uint32_t)((int32_t)a >> (w[0] & 7U)) + (uint32_t)(x[0] << 3U);",
+    "a small type is shifted as an integer": "return (uint32_t)((x[0] << 8) >> 4) + (uint32_t)(-x[1] >> 1);",
+    "signed beside unsigned": "return (uint32_t)(a < (uint32_t)-1) + (uint32_t)(a > -2) * 2U + a / -1;",
+    "small types side by side": "return (uint32_t)((int8_t)x[0] < (int16_t)w[2]) + (uint32_t)((int8_t)x[0] * w[1]);",
     "logic": "return (uint32_t)(a && x[0] || !w[0]);",
     "a chain of conditions": "return a > 100U ? 3U : a > 10U ? 2U : 1U;",
     "shifts of a signed number": "return (uint32_t)(((int32_t)a >> 3) + ((int32_t)(a & 7U) << 2));",
@@ -94,6 +99,80 @@ def test_statements_answer_as_compiled_ones_do(tmp_path):
             assert [label, *bytes_of[:2]] == list(map(int, next(lines).split())), (name, a)
 
 
+# Functions, and what they take: kinds of operations with their numbers.
+TALLIED = {
+    "return a;": "local 1",
+    "return !a;": "compare 1 local 1",
+    "return -a + ~b;": "alu 3 local 2",
+    "return a * 0U;": "mul 1 constant 1 local 2",
+    "return a * 3U + b * 8U;": "mul 1 alu 2 constant 1 local 3",  # one of them is a shift
+    "return a / 3U + b / 4U + a % 10U;": "div 2 alu 3 constant 2 local 4",
+    "return (a & 255U) + (b & 65535U) + (a & 0xF0FU);": "alu 5 constant 1 local 3",
+    "return a + 255U;": "alu 1 local 1",
+    "return a + 256U;": "alu 1 constant 1 local 2",
+    "return (a << 3) + (b >> 2);": "alu 1 shift 2 local 2",
+    "return a << b;": "alu 1 local 2",
+    "return (uint32_t)(w < w + a);": "compare 1 alu 1 scale 1 local 2",
+    "return w[a] + w[1] + w[a];": "load16 2 alu 2 scale 1 local 2",  # w[a] is in a register
+    "s[a] = (int8_t)b; return 0;": "store8 1 local 3",
+    "return (uint32_t)s[a];": "load_signed 1 local 2",
+    "return start[a - 1U] + step[1][b];": "load16 1 load8 1 base 2 address 1 alu 1 scale 1 local 4",
+    "g[0] = g[1] * g[2] + 1.0F; return g[0] > g[1];": (
+        "float_add 1 float_mul 1 float_compare 1 load32 4 store32 1 local 1"
+    ),
+    "return (uint32_t)g[0];": "float_convert 1 load32 1 local 1",
+    "return a < b ? a : 7U;": "compare 1 branch 1 move 1 local 2",
+    "return a && b || w[0];": "branch 2 local 3",  # the last one is not read
+    "uint32_t i; for (i = 0; i < a; ++i) { b += w[i]; } return b;": (
+        "alu 6 compare 3 branch 3 load16 3 scale 3 loop 1 move 1 local 4"
+    ),
+    "uint32_t i = 0; do { b += i; } while (++i < a); return b;": "alu 6 compare 3 branch 3 loop 1 move 1 local 3",
+    "uint32_t i; for (i = 6U; i < 8U; ++i) { b += w[i - 6U]; } return b;": "alu 2 load16 2 local 2",
+    "uint16_t t[5]; t[0] = 3; t[0] += 2; ++t[0]; return t[0];": "frame 1 alu 2 load16 3 store16 3 move 1 local 1",
+    "uint8_t c = (uint8_t)a; return c;": "narrow 1 local 2",
+    "return twice(a) + twice(5U);": "call 2 argument 2 alu 3 function 2 local 7",
+    "return once(a);": "alu 1 local 2",
+    "return once(5U) + once(5U);": "call 2 argument 2 alu 3 function 2 local 6",
+}
+HELPERS = {"twice": "v += v; return v;", "once": "v += v; return v;"}
+GIVEN = ("uint32_t a", "uint32_t b", "const uint16_t *w", "int8_t *s", "float *g")
+
+
+def run_whole(body, prices=""):
+    """Return the answer of a function and the operations that ran, by kind."""
+    used = [Function(name, "uint32_t", ("uint32_t v",), (text,)) for name, text in HELPERS.items() if name in body]
+    made = Function("f", "uint32_t", GIVEN, (body,), prices=prices)
+    machine = Machine(Program((), (*used, made), (), (), tables=TABLES), DIALECT)
+    found = machine.call("f", [3, 2, ([5, 6, 7, 8], 0), ([-1, 2, 3, 4], 0), ([1.5, 2.5, -1.0], 0)])
+    total = Counter()
+    for tally, hits in zip(machine.tallies, machine.hits, strict=True):
+        for kind, count in tally.items():
+            total[kind] += count * hits
+    return found, +total
+
+
+@pytest.mark.parametrize("body", TALLIED)
+def test_all_operations_of_a_function(body):
+    words = TALLIED[body].split()
+    wanted = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+    assert run_whole(body)[1] == Counter(wanted) + Counter(function=1)
+
+
+def test_a_parameter_that_is_always_the_same_may_still_be_changed():
+    assert run_whole("return once(5U) + once(5U);")[0] == 20
+    assert run_whole("return twice(a) + twice(5U);")[0] == 16
+
+
+@pytest.mark.parametrize("prices", ["walk", "nested"])
+def test_functions_with_prices_of_their_own_count_returns_and_wide_constants(prices):
+    found = run_whole("if (a > 5U) { return 1U; } return 1000U + b;", prices)[1]
+    wanted = {"alu": 1, "branch": 1, "compare": 1, "constant": 1, "function": 1, "local": 3, "return": 1, "wide": 1}
+    assert found == {f"{prices}_{kind}": count for kind, count in wanted.items()}
+    found = run_whole("while (a) { --a; b += 300U; } return b;", prices)[1]
+    wanted = {"alu": 6, "branch": 4, "constant": 1, "function": 1, "local": 3, "loop": 1, "return": 1, "wide": 3}
+    assert found == {f"{prices}_{kind}": count for kind, count in wanted.items()}
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "count"),
     [
@@ -129,9 +208,9 @@ def test_the_test_of_a_while_loop_runs_once_more_than_its_body():
 
 def test_a_variable_that_is_only_written_takes_a_register():
     parameters = ("const uint16_t *w", "uint32_t *out")
-    body = "uint32_t p, q; p = w[0]; q = w[1]; out[0] = p; return 0;"
+    body = "uint32_t p, q, r = 3; p = w[0]; q = w[1]; out[0] = p; ++r; return 0;"
     names = machine_of(body, parameters).code("f").names
-    assert {name.split("@")[0] for name in names} == {"w", "out", "p", "q"}
+    assert {name.split("@")[0] for name in names} == {"w", "out", "p", "q", "r"}
 
 
 def test_names_beyond_the_registers_are_spilled_inside_the_loop_that_has_them():
