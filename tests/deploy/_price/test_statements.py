@@ -47,9 +47,10 @@ BODIES = {
     "number of 31 bits": "return (uint32_t)(-1 < 0x7fffffff);",
     "number of 32 bits": "return (uint32_t)(-1 < 0x80000000);",
     "endless": "unsigned i = 0; for (;;) { if (++i > 5U) { break; } a += i; } return a;",
-    "a shift keeps the sign": "return (uint32_t)((int32_t)a >> (w[0] & 7U)) + (uint32_t)(x[0] << 3U);",
+    "a shift keeps the sign": "uint32_t n = w[0] & 7U; return (uint32_t)((int32_t)a >> n) + (uint32_t)(x[0] << n);",
     "a small type is shifted as an integer": "return (uint32_t)((x[0] << 8) >> 4) + (uint32_t)(-x[1] >> 1);",
     "signed beside unsigned": "return (uint32_t)(a < (uint32_t)-1) + (uint32_t)(a > -2) * 2U + a / -1;",
+    "a small type beside a large one": "return (uint32_t)(w[0] - a > 0) + (uint32_t)(x[0] - w[0] > 0) * 2U;",
     "small types side by side": "return (uint32_t)((int8_t)x[0] < (int16_t)w[2]) + (uint32_t)((int8_t)x[0] * w[1]);",
     "logic": "return (uint32_t)(a && x[0] || !w[0]);",
     "a chain of conditions": "return a > 100U ? 3U : a > 10U ? 2U : 1U;",
@@ -134,7 +135,7 @@ TALLIED = {
     "return once(a);": "alu 1 local 2",
     "return once(5U) + once(5U);": "call 2 argument 2 alu 3 function 2 local 6",
 }
-HELPERS = {"twice": "v += v; return v;", "once": "v += v; return v;"}
+HELPERS = {"twice": "v += v; return v;", "once": "v += 3U; return v;"}
 GIVEN = ("uint32_t a", "uint32_t b", "const uint16_t *w", "int8_t *s", "float *g")
 
 
@@ -159,7 +160,7 @@ def test_all_operations_of_a_function(body):
 
 
 def test_a_parameter_that_is_always_the_same_may_still_be_changed():
-    assert run_whole("return once(5U) + once(5U);")[0] == 20
+    assert run_whole("return once(5U) + once(5U);")[0] == 16
     assert run_whole("return twice(a) + twice(5U);")[0] == 16
 
 
