@@ -91,9 +91,11 @@ class Encoded:
         }
 
     def rows(self, name: str, frame: pd.DataFrame, element: str = "float") -> np.ndarray:
-        """Return rows for a model by name, as float32 or, for trees, as 16-bit integers that are doubled."""
+        """Return rows for a model by name, as float32 or, for trees, as integers, those of 16 bits doubled."""
         encoder = self.encoders["ordinal" if name in TREES else "one-hot"]
         rows = np.asarray(encoder.transform(frame), dtype=np.float32)
+        if element == "int32_t":
+            return np.rint(rows).astype(np.int32)
         return (
             rows if element == "float" else (2 * np.rint(rows * self.steps)).clip(-(2**15), 2**15 - 1).astype(np.int16)
         )
@@ -225,8 +227,9 @@ def tinybayes(
 ) -> Exported:
     """Return our code of a peer's tree or forest: the smallest form, or nested comparisons; shares, or votes."""
     trees = from_sklearn(model, votes=votes)
-    files = to_c(trees, name="own", raw="float", gaps=False, extras=False, form=form)
-    probe = Probe("own.h", "own_predict_raw", "float", features, "uint8_t" if classes <= 256 else "uint16_t")
+    raw = "float" if element == "float" else "int"
+    files = to_c(trees, name="own", raw=raw, gaps=False, extras=False, form=form)
+    probe = Probe("own.h", "own_predict_raw", element, features, "uint8_t" if classes <= 256 else "uint16_t")
 
     def labels(rows: np.ndarray) -> np.ndarray:
         return predict_codes(trees, encode_matrix(rows, trees.variables))
@@ -248,7 +251,12 @@ EXPORTERS: dict[str, tuple[Export, tuple[str, ...]]] = {
 
 
 def element_of(library: str, name: str, data: Encoded) -> str:
-    """Return the type of the numbers that emlearn's trees take: 16 bits, but floats inline where these lose digits."""
+    """Return the type of the numbers that trees take.
+
+    For emlearn's, 16 bits, but floats inline where these lose digits; for ours, integers where all values are integers.
+    """
+    if library in OWN:
+        return "int32_t" if data.small else "float"
     if name not in TREES or not library.startswith("emlearn"):
         return "float"
     return "int16_t" if library == "emlearn" or data.small else "float"

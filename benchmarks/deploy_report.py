@@ -230,7 +230,8 @@ def origin(result: Figures) -> Iterator[str]:
         runs = [about[side] for about in result["data"].values() if side in about]
         commits = ", ".join(dict.fromkeys(str(run["commit"]) for run in runs))
         seconds = {run["seconds"] for run in runs if "seconds" in run}
-        search = f"searches of {min(seconds):g} to {max(seconds):g} s, seed 0, " if seconds else ""
+        lengths = " to ".join(dict.fromkeys(f"{f(seconds):g}" for f in (min, max))) if seconds else ""
+        search = f"searches of {lengths} s, seed 0, " if seconds else ""
         yield (
             f"{words}: `python benchmarks/deploy.py --only {side}`, {search}{max(run['date'] for run in runs)[:10]}, "
             f"commit {commits}, {runs[0]['cores']} cores of {runs[0]['cpu']}, load up to "
