@@ -28,6 +28,8 @@ BODIES = {
     "continue in two turns": "unsigned i; for (i = 0; i < 2U; ++i) { if (a & 1U) { continue; } a += w[i]; } return a;",
     "from a later number": "unsigned i; for (i = 2U; i < 4U; ++i) { a += w[i - 2U]; } return a * 10U + i;",
     "no turn": "unsigned i; for (i = 3U; i < 3U; ++i) { a += 5U; } return a;",
+    "an entry stepped down below zero": "x[1] = 0; a = x[1]--; return a * 1000U + x[1];",
+    "an entry stepped up beyond its type": "x[1] = 255; a = x[1]++; return a * 1000U + x[1];",
     "an entry stepped up": "x[1] = 7; a = ++x[1]; x[0] = x[1]++; return a * 1000U + x[0];",
     "an entry stepped down": "x[1] = 7; a = --x[1]; x[0] = x[1]--; return a * 1000U + x[0];",
     "bytes wrap": "x[0] = 250; x[0] += 10; x[1] -= 200; return (uint32_t)x[0] * 1000U + x[1];",

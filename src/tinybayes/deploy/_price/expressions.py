@@ -169,8 +169,9 @@ class Expressions:
     def step_memory(self, node: Node, change: int) -> Value:
         one = Node("number", "1")
         value = self.assign(Node("assign", "+" if change > 0 else "-", (node.parts[0], one)))
-        back = 0 if node.kind == "before" else change
-        return Value(value.kind, lambda f: value.run(f) - back)
+        if node.kind == "before":
+            return value
+        return Value(value.kind, wrap(lambda f: value.run(f) - change, "i64", value.kind))
 
     def _slot(self, node: Node) -> tuple[int, str]:
         known = self.find(node.text) if node.kind == "variable" else None

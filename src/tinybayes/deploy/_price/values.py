@@ -22,6 +22,15 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """Divide; integers are rounded towards zero."""
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    return a // b if (a < 0) == (b < 0) else -(-a // b)
+
+
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -31,18 +40,9 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "^": operator.xor,
     "<<": operator.lshift,
     ">>": operator.rshift,
-    "/": lambda a, b: (
-        int(a / b) if isinstance(a, int) and (a < 0 or b < 0) else a // b if isinstance(a, int) else a / b
-    ),
-    "%": lambda a, b: a - b * int(a / b) if a < 0 or b < 0 else a % b,
+    "/": _quotient,
+    "%": lambda a, b: a - b * _quotient(a, b),
 }
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    """Divide; integers are rounded towards zero."""
-    if isinstance(a, float) or isinstance(b, float):
-        return a / b
-    return a // b if (a < 0) == (b < 0) else -(-a // b)
 
 
 class Value(NamedTuple):
