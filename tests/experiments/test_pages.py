@@ -130,7 +130,7 @@ def test_a_page_from_made_up_results(tmp_path):
 def test_a_page_without_results(tmp_path):
     page.write(copy_of_experiments(tmp_path / "experiments", results=False), tmp_path / "docs")
     text = (tmp_path / "docs" / "results.md").read_text()
-    assert text.count("Not run yet") == 9
+    assert text.count("Not run yet") == 10
     assert "![" not in text
     assert not (tmp_path / "docs" / "figures").exists()
 
