@@ -20,6 +20,7 @@ from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
 MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and the constant added to a variance
+SHIFTS, NOISE = 100, 101  # numbers of random streams, beyond those that a key is split into
 DECAY = 4.0  # the learning rate falls by this many powers of ten over a run
 
 
@@ -88,9 +89,9 @@ class NetSteps:
         key, noise = jax.random.split(state.key)
         X, mixed = rows.X, None
         if self.shift:
-            X = shifted(jax.random.fold_in(key, 1), X, self.shift)
+            X = shifted(jax.random.fold_in(key, SHIFTS), X, self.shift)
         if self.noisy:
-            X, mixed = disturbed(jax.random.fold_in(key, 2), X, jax.nn.one_hot(rows.y, self.classes), fixed)
+            X, mixed = disturbed(jax.random.fold_in(key, NOISE), X, jax.nn.one_hot(rows.y, self.classes), fixed)
 
         def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
             scores, moving = logits((layers, state.moving), X, fixed, self, (noise, state.step))

@@ -31,6 +31,7 @@ from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
 PAD = -1e30  # log-probability of a state that does not exist
+MOVES = 100  # number of the random stream of input noise, beyond those that a key is split into
 
 
 class Space(NamedTuple):
@@ -147,7 +148,7 @@ class TableSteps:
         entries, X = theta.reshape(-1, theta.shape[-1]), rows.X
         if moves is not None:
             noise = hyper.input_noise * (1.0 - (1.0 - hyper.noise_end) * schedule.progress)
-            X = jitter(jax.random.fold_in(key, 1), X, noise, moves)
+            X = jitter(jax.random.fold_in(key, MOVES), X, noise, moves)
         cell = cells(X, space, theta.shape)
         choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
         selected = cell[:, :, 0]
