@@ -49,6 +49,9 @@ def test_every_option_reaches_the_training(place, given):
         bits=(3, -1),
         size_penalty=0.5,
         structure_noise=0.25,
+        input_noise=0.25,
+        noise_reach=1.5,
+        noise_end=0.5,
         sharing=0.5,
         structure_rate=0.125,
         lam=2.0,
@@ -68,6 +71,7 @@ def test_every_option_reaches_the_training(place, given):
     assert all(getattr(wanted, f.name) != f.default for f in fields(wanted))
     options = (
         "--n-candidates 3 --bits 3,-1 --size-penalty 0.5 --structure-noise 0.25 --sharing 0.5"
+        " --input-noise 0.25 --noise-reach 1.5 --noise-end 0.5"
         " --structure-rate 0.125 --lam 2 --gamma 3 --eta 4 --conditional 0.75 --epochs 5"
     )
     options += " --learning-rate 0.25 --batch-size 7 --n-configs 2 --early-stopping --validation-fraction 0.25"
