@@ -139,8 +139,8 @@ def page() -> str:
         f"(coverage.py {coverage['coverage']}, {coverage['date']}).",
         rooms="\n".join(rows),
         mutation="\n".join([*rooms, _mutation_row("all", mutation["all"])]),
-        fresh=f"In another sample, drawn afterwards with seed {new['seed']}, they kill {parts}; weighted by size "
-        f"(`cost` as above), {_weighted(new):.0f} % of all possible mutants. Its equivalent ones were not identified.",
+        fresh=f"In another sample, drawn afterwards with seed {new['seed']} ({new['date'][:10]}), they killed {parts}; "
+        f"weighted by size, {_weighted(new):.0f} % of all possible mutants. Its equivalent ones were not identified.",
         weighted=f"{_weighted(mutation):.0f}",
         about=f"Of the killed mutants, {mutation['timeouts']} were killed by a test that did not end. The run took "
         f"{minutes:.0f} minutes on two shared cores (Python {mutation['python']}, {mutation['date'][:10]}).",
