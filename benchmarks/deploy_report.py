@@ -32,10 +32,10 @@ Axes = tuple[float, float, float]
 
 def axes(run: Figures, core: str, program: str = "no gap code") -> Axes:
     """Return error, flash and instructions of a point; `program` is one of ours, and may not have been measured."""
-    place = run.get(program) if run["ours"] else run
-    if place is None:
+    measured = run.get(program) if run["ours"] else run
+    if measured is None:
         return math.inf, math.inf, math.inf
-    return place["error"], place[core]["flash"], place[core]["instructions"]
+    return measured["error"], measured[core]["flash"], measured[core]["instructions"]
 
 
 def dominates(one: Axes, other: Axes) -> bool:

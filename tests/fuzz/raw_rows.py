@@ -241,12 +241,12 @@ def try_number(options: argparse.Namespace, number: int) -> tuple[Counter[str], 
     with tempfile.TemporaryDirectory() as place:
         try:
             built = build(program, Path(place), options.compiler)
-            found = try_program(built, options.seed, number, options.rows, first=options.first)
+            count = try_program(built, options.seed, number, options.rows, first=options.first)
         except ReportError as report:
             say(f"program {number}: {report}")
             return Counter(), False, str(report)
-    say(f"{number:3} {program.name}: {found['mismatches']} mismatches, {time.monotonic() - start:.1f} s")
-    return found, built.plan.features.gaps, ""
+    say(f"{number:3} {program.name}: {count['mismatches']} mismatches, {time.monotonic() - start:.1f} s")
+    return count, built.plan.features.gaps, ""
 
 
 def main() -> int:
@@ -262,8 +262,8 @@ def main() -> int:
     began, total, said, gaps = time.monotonic(), Counter[str](), 0, 0
     chosen = options.program or range(len(list(programs())))
     with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
-        for found, takes_gaps, report in pool.map(partial(try_number, options), chosen):
-            total += found
+        for count, takes_gaps, report in pool.map(partial(try_number, options), chosen):
+            total += count
             gaps += takes_gaps
             said += bool(report)
     seconds = round(time.monotonic() - began, 1)

@@ -11,7 +11,7 @@ import pytest
 from tinybayes.errors import TinybayesError
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.training import candidates, net_steps
-from tinybayes.learn.training.input_noise import jitter, move_kernels, moves, smoothed
+from tinybayes.learn.training.input_noise import cumulated, jitter, move_kernels, smoothed
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
@@ -67,14 +67,14 @@ def test_moves_have_the_probabilities_of_the_kernel(reach):
         np.testing.assert_allclose(kernel.sum(axis=1), 1)
         for code in range(len(kernel)):
             X = jnp.zeros((20_000, 3), jnp.int32).at[:, f].set(code)
-            moved = np.asarray(jitter(jax.random.key(f), X, jnp.asarray(P), moves(kernels)))[:, f]
+            moved = np.asarray(jitter(jax.random.key(f), X, jnp.asarray(P), cumulated(kernels)))[:, f]
             share = np.bincount(moved, minlength=len(kernel)) / len(moved)
             np.testing.assert_allclose(share, mixed(kernel)[code], atol=0.015)
 
 
 def test_missing_values_stay_missing_and_no_noise_changes_nothing():
     data = table()
-    X, where = jnp.asarray(np.where(data.X == 1, -1, data.X), jnp.int32), moves(move_kernels(data))
+    X, where = jnp.asarray(np.where(data.X == 1, -1, data.X), jnp.int32), cumulated(move_kernels(data))
     noisy = np.asarray(jitter(jax.random.key(0), X, jnp.asarray(0.9), where))
     np.testing.assert_array_equal(noisy < 0, np.asarray(X) < 0)
     np.testing.assert_array_equal(jitter(jax.random.key(0), X, jnp.asarray(0.0), where), X)
@@ -108,11 +108,11 @@ def test_training_without_a_margin_finds_the_tables_of_smoothed_counts():
         np.add.at(counts, (*(data.X[:, a] for a in axes), data.y), 1)
         smooth = np.moveaxis(smoothed(counts, [*(kernels[a] for a in axes), None], P), -1, -2)
         exact = (smooth / smooth.sum(axis=-1, keepdims=True)).reshape(-1, data.variables[f].cardinality)
-        found = np.exp(cpd.format.decode(cpd.table))
-        np.testing.assert_allclose(found, exact, atol=0.06)
+        learned = np.exp(cpd.format.decode(cpd.table))
+        np.testing.assert_allclose(learned, exact, atol=0.06)
         plain = np.moveaxis(counts, -1, -2) + 1e-9
         plain = (plain / plain.sum(axis=-1, keepdims=True)).reshape(exact.shape)
-        assert np.abs(found - exact).mean() < 0.5 * np.abs(found - plain).mean()
+        assert np.abs(learned - exact).mean() < 0.5 * np.abs(learned - plain).mean()
 
 
 def test_noise_falls_to_its_end():
@@ -134,6 +134,8 @@ def test_noise_outside_of_its_bounds_is_refused():
         TableConfiguration(candidates=fixed, input_noise=1.0)
     with pytest.raises(TinybayesError, match="mixup: expected 0 to 1"):
         NetConfiguration(mixup=1.5)
+    with pytest.raises(TinybayesError, match="image_shift: expected convolutions, got a dense network"):
+        NetConfiguration(image_shift=1)
 
 
 def hyper(noise=0.0, mixup=0.0, nominal=(-1, -1, 2, 2)):
@@ -187,6 +189,6 @@ def test_nets_are_trained_with_noise_mixed_rows_and_shifts():
     )
     plain = NetConfiguration(kind="conv", hidden=(4,), image_shape=(4, 4))
     runs = [plain, replace(plain, input_noise=0.3), replace(plain, mixup=0.4), replace(plain, image_shift=1)]
-    nets = [found.net for found in train_nets(data, runs, TrainingOptions(epochs=3, batch_size=40))]
+    nets = [result.net for result in train_nets(data, runs, TrainingOptions(epochs=3, batch_size=40))]
     for net in nets[1:]:
         assert any((a.codes != b.codes).any() for a, b in zip(net.layers, nets[0].layers, strict=True))

@@ -1,6 +1,6 @@
-"""Noise in the inputs of training: codes that move to other bins, numbers with Gaussian noise, mixed rows.
+"""Noise in the codes that tables are trained on; that of neural networks is in `net_steps.py`.
 
-*Codes.* With probability p an entry of a mini-batch moves, to a state drawn from a kernel ``Q[state, other]``: for
+With probability p an entry of a mini-batch moves, to a state drawn from a kernel ``Q[state, other]``: for
 codes with an order the neighbours, half each (at the ends half of the moves stay), or all states by their distance; for
 codes without an order the marginal of the training rows. Nothing changes at prediction. A missing value stays missing.
 
@@ -10,8 +10,6 @@ form): a prior that neighbouring bins are alike. The margin loss is convex in th
 the loss of the expected scores, by an amount that grows with the variance of the scores under the noise: tables whose
 neighbouring entries differ pay for it.
 """
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -88,25 +86,19 @@ def smoothed(counts: np.ndarray, kernels: list[np.ndarray | None], noise: float)
     return counts
 
 
-class Moves(NamedTuple):
-    """Where codes move to: cumulative probabilities, shape (features, most states, most states)."""
-
-    cumulative: Array
-
-
-def moves(kernels: list[np.ndarray]) -> Moves:
-    """Put kernels on the device, padded by probabilities that no number reaches."""
+def cumulated(kernels: list[np.ndarray]) -> Array:
+    """Return cumulative probabilities, shape (features, most states, most states), padded by what no number reaches."""
     most = max((len(kernel) for kernel in kernels), default=1)
     cumulative = np.full((len(kernels), most, most), 2.0, dtype=np.float32)
     for own, kernel in zip(cumulative, kernels, strict=True):
         states = len(kernel)
         own[:states, : states - 1] = np.cumsum(kernel, axis=1)[:, :-1]
-    return Moves(jnp.asarray(cumulative))
+    return jnp.asarray(cumulative)
 
 
-def jitter(key: Array, X: Array, noise: Array, where: Moves) -> Array:
+def jitter(key: Array, X: Array, noise: Array, cumulative: Array) -> Array:
     """Move each code with probability `noise`; those below zero are missing and stay."""
-    moving, place = jax.random.uniform(key, (2, *X.shape))
-    rows = where.cumulative[jnp.arange(X.shape[1]), jnp.maximum(X, 0)]  # (batch, features, states)
-    other = (place[:, :, None] >= rows).sum(axis=2).astype(X.dtype)
+    moving, level = jax.random.uniform(key, (2, *X.shape))
+    rows = cumulative[jnp.arange(X.shape[1]), jnp.maximum(X, 0)]  # (batch, features, states)
+    other = (level[:, :, None] >= rows).sum(axis=2).astype(X.dtype)
     return jnp.where((moving < noise) & (X >= 0), other, X)

@@ -101,7 +101,7 @@ class NetRun(engine.Run[TrainedNet]):
             first.activation,
             first.batch_norm,
             _noisy(first),
-            first.image_shift if conv else 0,
+            first.image_shift,
         )
         state = self.columns.inputs.state
         fixed = _hyper(configurations, np.where(state >= 0, self.columns.inputs.feature, -1))

@@ -140,6 +140,8 @@ class NetOptions:
         check_options(self)
         if self.kind == "conv" and len(self.hidden) not in (1, 2):
             raise error("one or two convolutions", self.hidden, where="hidden")
+        if self.kind == "dense" and self.image_shift:
+            raise error("convolutions", "a dense network", where="image_shift", remedy="leave image_shift out")
 
     @property
     def input_kind(self) -> str:

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from tinybayes.learn.training.engine import Rows
-from tinybayes.learn.training.input_noise import Moves, jitter
+from tinybayes.learn.training.input_noise import jitter
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
@@ -73,7 +73,7 @@ class Tables(NamedTuple):
     space: Space
     mask: Array
     hyper: Hyper
-    moves: Moves | None = None  # where codes move to, if there is input noise
+    moves: Array | None = None  # with input noise: where codes move to, see `input_noise.cumulated`
 
 
 class Parameters(NamedTuple):

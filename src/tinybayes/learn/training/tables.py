@@ -17,7 +17,7 @@ from tinybayes.learn.training import engine
 from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.learn.training.engine import Progress, Tell
-from tinybayes.learn.training.input_noise import Moves, move_kernels, moves
+from tinybayes.learn.training.input_noise import cumulated, move_kernels
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
 from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
 from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
@@ -252,12 +252,12 @@ def _hyper(configurations: Sequence[TableConfiguration]) -> Hyper:
     return Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
 
 
-def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> Moves | None:
+def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> jax.Array | None:
     """Return where codes move to, for each configuration, or None without input noise."""
     if configurations[0].input_noise == 0:
         return None
-    made = {reach: moves(move_kernels(data, reach)) for reach in {c.noise_reach for c in configurations}}
-    return Moves(jnp.stack([made[c.noise_reach].cumulative for c in configurations]))
+    made = {reach: cumulated(move_kernels(data, reach)) for reach in {c.noise_reach for c in configurations}}
+    return jnp.stack([made[c.noise_reach] for c in configurations])
 
 
 def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> Space:
