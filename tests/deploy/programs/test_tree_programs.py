@@ -31,24 +31,31 @@ from tinybayes.learn.trees.boosting import learn_boosted_trees
 from tinybayes.learn.trees.forest import learn_forest
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.model import Cuts, Dataset, Fixed, Grid, Integers
-from tree_ensembles import kinds, tree_ensemble
+from tree_ensembles import kinds as every_kind
+from tree_ensembles import tree_ensemble
 from tree_host import TreeCase, run_trees
 
-KINDS = kinds()
+KINDS = every_kind()
 MISSING = [tool for tool in PACKAGES if shutil.which(tool) is None]
 emulated = pytest.mark.skipif(bool(MISSING), reason=f"not on this machine: {', '.join(MISSING)}")
 FORMS = ("nested", "nodes", "levels")
 
 
-def encoded(model, raw, *, numbers, short=False):
-    """Give the features encodings: cuts and grids alone, or every kind in turn."""
+NUMBERS, EVERY_KIND, STATES_IN_SETS = "numbers", "every kind", "states in sets"
+
+
+def encoded(model, raw, *, kinds, short=False):
+    """Give the features encodings: cuts and grids alone, or every kind in turn; of sets of states only, if told so."""
     integer, variables = raw == "int", []
+    in_sets = set(model.trees.feature[model.trees.is_set].tolist()) if kinds == STATES_IN_SETS else set()
     for i, v in enumerate(model.variables):
         k = v.cardinality
         step = 3 if integer else 0.5 if short else 0.7
         cuts = Cuts((np.arange(k - 1) - k // 2) * step, integer=integer)
         grid = Grid(-8, 4, k, integer=True) if integer else Grid(-1, 0.25, k)
-        variables.append(variable_of(f"v{i}", [cuts, grid, Integers(-2, k - 3), k][i % (2 if numbers else 4)]))
+        every = [cuts, grid, Integers(-2, k - 3), k]
+        chosen = every[2 + i % 2] if i in in_sets else every[i % (2 if kinds == NUMBERS else 4)]
+        variables.append(variable_of(f"v{i}", chosen))
     return replace(model, variables=tuple(variables))
 
 
@@ -145,9 +152,10 @@ def raw_cases(form, raw, *, every):
         chosen["one tree"] = tree_ensemble(1, sets=0, states=[9, 9, 9], leaves=30, seed=6, kind="votes", start=False)
     cases = []
     for i, model in enumerate(chosen.values()):
-        for numbers in (True, False) if every else (bool(i % 4),):
+        some = (NUMBERS if i % 4 else EVERY_KIND, STATES_IN_SETS)
+        for kinds in (NUMBERS, EVERY_KIND, STATES_IN_SETS) if every else some:
             for gaps in (True, False) if every else (i % 3 > 0,):
-                coded = encoded(model, raw, numbers=numbers, short=i % 2 == 0)
+                coded = encoded(model, raw, kinds=kinds, short=i % 2 == 0)
                 cases.append(raw_case(f"m{len(cases)}", coded, raw, gaps=gaps, form=form))
     return cases
 
@@ -176,7 +184,7 @@ def test_other_languages_say_the_same(tmp_path, target):
         model = SYMMETRIC["few values"] if form == "levels" else KINDS["class 7 trees"]
         cases.append(code_case(f"m{len(cases)}", model, form=form, extras=True))
         for raw in ("float", "int"):
-            given = encoded(tree_ensemble(3, sets=0, states=[9] * 3, symmetric=True, leaves=8), raw, numbers=True)
+            given = encoded(tree_ensemble(3, sets=0, states=[9] * 3, symmetric=True, leaves=8), raw, kinds=NUMBERS)
             cases.append(raw_case(f"m{len(cases)}", given, raw, form=form, extras=True))
     check(tmp_path, cases, target)
 
@@ -203,7 +211,9 @@ def any_case(draw):
     options |= {"seed": draw(st.integers(0, 99)), "extras": draw(st.booleans())}
     if raw == "none":
         return code_case("m", model, **options)
-    model = encoded(model, raw, numbers=draw(st.booleans()), short=draw(st.booleans()))
+    model = encoded(
+        model, raw, kinds=draw(st.sampled_from([NUMBERS, EVERY_KIND, STATES_IN_SETS])), short=draw(st.booleans())
+    )
     return raw_case("m", model, raw, rows=60, **options)
 
 
@@ -215,12 +225,22 @@ def test_any_trees(cases):
 
 
 def test_raw_values_need_no_encoder_where_numbers_are_cut():
-    model = encoded(KINDS["no sets"], "float", numbers=True)
+    model = encoded(KINDS["no sets"], "float", kinds=NUMBERS)
     header = export(model, "c", raw="float")["model.h"]
     assert "model_encode" not in header
     assert "MODEL_MISSING" not in header
     assert "model_scores(const float value[6], int32_t scores[3])" in header
-    assert "model_encode" in export(encoded(KINDS["sets"], "float", numbers=True), "c", raw="float")["model.h"]
+
+
+@pytest.mark.parametrize("raw", ["float", "int"])
+@pytest.mark.parametrize("form", ["nested", "nodes"])
+def test_raw_values_need_no_encoder_where_states_are_in_sets(form, raw):
+    model = encoded(KINDS["sets"], raw, kinds=STATES_IN_SETS)
+    assert model.trees.is_set.any()
+    texts = export(model, "c", raw=raw, form=form)
+    assert "encode" not in texts["model.h"]
+    assert ("whole(" in texts["model.c"]) == (raw == "float")
+    assert "model_encode" in export(encoded(model, raw, kinds=NUMBERS), "c", raw=raw, form=form)["model.h"]
 
 
 def test_one_tree_of_votes_returns_the_class_without_sums():

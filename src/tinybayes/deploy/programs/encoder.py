@@ -12,6 +12,15 @@ DOC = "The codes of a row of raw values."
 SIGN = "bits >> 31 ? -(int32_t){0} : (int32_t){0}"
 KEY = "Integers in the order of floats: the bits of the magnitude, with the sign."
 STEPS = "A float in steps of 2**shift, rounded down; beyond 31 bits the largest integer."
+WHOLE = "The integer that a float is; the lowest one for all other floats."
+WHOLE_BODY = """const uint32_t m = (bits & 0x7FFFFFU) | 0x800000U;
+const unsigned down = 150U - (unsigned)(size >> 23);
+if (size == 0U) {
+    return 0;
+}
+if (down > 23U || m & (((uint32_t)1 << down) - 1U)) {
+    return INT32_MIN;
+}"""
 SHIFT = """uint32_t m = size & 0x7FFFFFU;
 int down = 150 + shift - (int)(size >> 23);
 if (size >> 23) {
@@ -57,7 +66,9 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     functions = []
     if features.has_keys:
         functions.append(key_function(dialect, gaps=features.gaps))
-    if features.of_kind(Integers, Categories) or any(features.gaps or grid.count > 1 for _, grid in features.grids()):
+    if features.of_kind(Integers, Categories):
+        functions.append(whole_function(dialect))
+    if any(features.gaps or grid.count > 1 for _, grid in features.grids()):
         body = (*_magnitude(dialect, gaps=features.gaps), *SHIFT.splitlines(), f"return {SIGN.format('m')};")
         functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
     return functions
@@ -67,6 +78,12 @@ def key_function(dialect: Dialect, *, gaps: bool) -> Function:
     """Make the function of the keys of floats; with `gaps` the lowest integer is that of any NaN."""
     body = (*_magnitude(dialect, gaps=gaps), f"return {SIGN.format('size')};")
     return Function("key", "int32_t", ("float value",), body, KEY)
+
+
+def whole_function(dialect: Dialect) -> Function:
+    """Make the function of the integers that floats are, within 2**24."""
+    body = (*_magnitude(dialect, gaps=False), *WHOLE_BODY.splitlines(), f"return {SIGN.format('(m >> down)')};")
+    return Function("whole", "int32_t", ("float value",), body, WHOLE)
 
 
 def _magnitude(dialect: Dialect, *, gaps: bool) -> list[str]:
@@ -155,13 +172,10 @@ def _states(features: Features, indices: list[int]) -> tuple[list[str], list[Arr
     low, arrays = _number("state_low", [features.lowest(i) for i in indices], signed=True)
     top, last = _number("state_last", [features.variables[i].cardinality - 1 for i in indices])
     unknown = f"({features.state}){features.missing}U" if features.gaps else "0"
-    value, exact = ["const int32_t q = value[i];"], ""
-    if features.raw == "float":
-        value, exact = ["const int32_t q = steps(value[i], 0);"], " && steps(-value[i], 0) == -q"
+    value = "whole(value[i])" if features.raw == "float" else "value[i]"
     lines = [
-        *value,
-        f"const uint32_t s = (uint32_t)q - (uint32_t){low};",
-        f"x[i] = s {'== 0U' if top == '0U' else f'<= {top}'}{exact} ? ({features.state})s : {unknown};",
+        f"const uint32_t s = (uint32_t){value} - (uint32_t){low};",
+        f"x[i] = s {'== 0U' if top == '0U' else f'<= {top}'} ? ({features.state})s : {unknown};",
     ]
     return lines, [*arrays, *last]
 

@@ -23,9 +23,9 @@ _Rows = list[dict[str, Any]]  # the attributes of nodes or leaves
 def takes_raw(plan: TreePlan) -> bool:
     """Tell whether trees compare raw values as they are: those of intervals, with cuts that floats tell apart."""
     trees = plan.net.trees
-    if not plan.compares_raw or trees.is_set.any():
-        return False
     inner = ~trees.is_leaf
+    if trees.is_set.any() or any(plan.is_state(f) for f in np.unique(trees.feature[inner]).tolist()):
+        return False
     cuts = [_cut(plan, f, t) for f, t in zip(trees.feature[inner], trees.threshold[inner], strict=True)]
     return plan.features.raw == "float" or all(-EXACT < cut < EXACT or np.isinf(cut) for cut in cuts)
 

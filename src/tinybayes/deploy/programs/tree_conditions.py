@@ -1,12 +1,14 @@
 """Tests of decision trees as conditions in C: a row as it is, compared with constants.
 
 The bits of a float are compared as integers: those of positive numbers are in the order of the numbers, those of
-negative ones, as unsigned integers, in the opposite order. A missing value is the lowest integer, any NaN, or a code
-that is not a state; most often one comparison of unsigned integers, which wrap around, tells it apart, too.
+negative ones, as unsigned integers, in the opposite order. The raw value of a state becomes its code in the test. A
+missing value is the lowest integer, any NaN, or a code that is not a state; most often one comparison of unsigned
+integers, which wrap around, tells it apart, too.
 """
 
 import numpy as np
 
+from tinybayes.deploy.programs.encoder import whole_function
 from tinybayes.deploy.programs.program import Array, Dialect, Function
 from tinybayes.deploy.programs.tree_layout import Test
 from tinybayes.deploy.programs.tree_plan import TreePlan
@@ -23,15 +25,22 @@ class Conditions:
     def __init__(self, plan: TreePlan, dialect: Dialect, table: str = "member") -> None:
         self.plan, self.dialect, self.gaps, self.table = plan, dialect, plan.features.gaps, table
         self.members: list[int] = []  # of sets that no constant holds
-        self.reads_bits = False
+        self.reads_bits = self.reads_wholes = False
+        self.holds_code = False  # whether a variable ``u`` is needed
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """The functions that the conditions so far call."""
-        if not self.reads_bits:
-            return ()
-        body = (*self.dialect.float_bits, "return bits;")
-        return (Function("bits_of", "uint32_t", ("float value",), body, BITS, small=True),)
+        functions = [whole_function(self.dialect)] if self.reads_wholes else []
+        if self.reads_bits:
+            body = (*self.dialect.float_bits, "return bits;")
+            functions.append(Function("bits_of", "uint32_t", ("float value",), body, BITS, small=True))
+        return tuple(functions)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The declarations that the conditions so far need."""
+        return ("uint32_t u;",) if self.holds_code else ()
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -40,14 +49,31 @@ class Conditions:
 
     def left(self, test: Test) -> str:
         """Write the condition of rows that go left."""
+        if self.plan.is_state(test.feature):
+            return self._state(test)
         if test.members:
             return self._set(test)
         write = {"codes": self._code, "int": self._integer, "float": self._float}
         return write[self.plan.given](test)
 
-    def _code(self, test: Test) -> str:
-        code = f"x[{test.feature}]"
-        if not self.gaps or not test.missing:
+    def _state(self, test: Test) -> str:
+        """Test the code of a raw value; what is no state is missing or, where rows are complete, the first state."""
+        low = self.plan.features.lowest(test.feature)
+        value = f"value[{test.feature}]"
+        if self.plan.given == "float":
+            self.reads_wholes = True
+            value = f"whole({value})"
+        code = f"(uint32_t){value}" + (f" {'-' if low > 0 else '+'} {abs(low)}U" if low else "")
+        if not test.members:
+            return self._code(test, code)
+        self.holds_code = True
+        missing = test.missing if self.gaps else test.members[0]
+        return self._set(test._replace(missing=missing), f"(u = {code})", "u")
+
+    def _code(self, test: Test, read: str = "") -> str:
+        """Test the code of a row, or the one that is read."""
+        code = read or f"x[{test.feature}]"
+        if not test.missing or not (self.gaps or read):
             return f"{code} <= {test.threshold}" if test.threshold else f"{code} == 0"
         states = self.plan.variables[test.feature].cardinality
         above = test.threshold + 1
@@ -77,8 +103,9 @@ class Conditions:
             return f"{bits} > {_word(cut)} || (int32_t){bits} > {_word(INFINITE, signed=True)}"
         return f"{bits} - {_word(cut + 1)} < {_word(INFINITE + SIGN - cut)}"
 
-    def _set(self, test: Test) -> str:
-        code, states = f"x[{test.feature}]", len(test.members)
+    def _set(self, test: Test, read: str = "", code: str = "") -> str:
+        """Test the code of a row, or `code` after it was read."""
+        states, code = len(test.members), code or f"x[{test.feature}]"
         if states <= WORD:
             mask = sum(1 << i for i, member in enumerate(test.members) if member)
             holds = f"(({_word(mask)} >> {code}) & 1U)"
@@ -88,9 +115,10 @@ class Conditions:
             self.members += packed
             at = f"{first}U + ({code} >> 3)" if first else f"{code} >> 3"
             holds = f"(({self.table}[{at}] >> ({code} & 7)) & 1)"
-        if not self.gaps:
+        if not (self.gaps or read):
             return holds
-        return f"{code} >= {states}U || {holds}" if test.missing else f"{code} < {states}U && {holds}"
+        side = f">= {states}U ||" if test.missing else f"< {states}U &&"
+        return f"{read or code} {side} {holds}"
 
 
 def _word(number: int, *, signed: bool = False) -> str:

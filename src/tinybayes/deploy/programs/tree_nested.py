@@ -33,7 +33,8 @@ def nested_sums(plan: TreePlan, layout: Layout, dialect: Dialect) -> Sums:
     unused = [f"(void){plan.row_name};"] if not layout.tests else []
     parameters = (f"const {plan.row} *{plan.row_name}", "int32_t *sum")
     arrays += conditions.arrays
-    add_up = Function("add_up", "void", parameters, (*body, *unused), ADD_UP, tuple(arrays), prices="nested")
+    body = [*conditions.variables, *body, *unused]
+    add_up = Function("add_up", "void", parameters, tuple(body), ADD_UP, tuple(arrays), prices="nested")
     return Sums((*conditions.functions, *functions, add_up), "int32_t")
 
 
@@ -93,7 +94,8 @@ def _find(plan: TreePlan, tree: Tree, layout: Layout, conditions: Conditions) ->
     unused = [f"(void){plan.row_name};"] if isinstance(tree, Leaf) else []
     parameters = (f"const {plan.row} *{plan.row_name}",)
     doc = "The row of values of a leaf."
-    return Function("find_row", "unsigned", parameters, (*unused, *body), doc, conditions.arrays, prices="nested")
+    body = [*conditions.variables, *unused, *body]
+    return Function("find_row", "unsigned", parameters, tuple(body), doc, conditions.arrays, prices="nested")
 
 
 class _Writer:

@@ -1,10 +1,10 @@
 """The plan of decision trees: tests of raw values, and nodes that point to them.
 
-A program that takes raw values compares them as they are: the threshold of a test is an integer in the order of the raw
-values, such as the key of a float, and no encoder is needed.
+A program that takes raw values compares numbers as they are: the threshold of a test is an integer in the order of the
+raw values, such as the key of a float. Only states become codes, and only those that are tested, without an encoder.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from tinybayes.deploy.programs.encoding import float_keys, make_features
 from tinybayes.deploy.programs.names import plain
 from tinybayes.deploy.programs.program import Array, block, loop, narrow
 from tinybayes.errors import error
-from tinybayes.model import Cuts, TreeEnsemble, Variable
+from tinybayes.model import TreeEnsemble
 from tinybayes.model.encoding import Intervals
 
 FORMS = ("nested", "nodes", "levels")
@@ -36,22 +36,19 @@ class TreePlan(ClassifierPlan):
         return find_tests(self.net.trees)
 
     @cached_property
-    def compares_raw(self) -> bool:
-        """Whether raw values are compared as they are: all tests are thresholds of numbers cut into intervals."""
-        trees = self.net.trees
-        tested = np.unique(trees.feature[~trees.is_leaf]).tolist()
-        numbers = all(isinstance(self.variables[f].encoding, Intervals) for f in tested)
-        return self.features.raw != "none" and numbers and not trees.is_set.any()
-
-    @property
     def encodes(self) -> bool:
-        """Whether raw values become codes before anything else."""
-        return bool(self.features.value) and not self.compares_raw
+        """Whether raw values become codes before anything else: where intervals of numbers are tested as a set."""
+        sets = np.unique(self.net.trees.feature[self.net.trees.is_set]).tolist()
+        return bool(self.features.value) and any(isinstance(self.variables[f].encoding, Intervals) for f in sets)
 
     @property
     def given(self) -> str:
         """What the trees of the program test: "codes", or raw values, "int" or "float"."""
         return self.features.raw if self.takes_raw else "codes"
+
+    def is_state(self, feature: int) -> bool:
+        """Tell whether the raw value of a feature is that of a state, whose code is tested; others are numbers."""
+        return self.takes_raw and not isinstance(self.variables[feature].encoding, Intervals)
 
     def cut(self, feature: int, threshold: int) -> int:
         """Return the lowest raw value above a code: an integer, or the key of a float.
@@ -117,22 +114,4 @@ def make_tree_plan(
     check_states((*model.variables, model.target))
     if form is not None and form not in FORMS:
         raise error(f"one of {', '.join(FORMS)}", repr(form), where="form")
-    plan = TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model, form)
-    if not plan.encodes:
-        return plan
-    few = with_tested_cuts(model)
-    return TreePlan(model, model.target, make_features(few.variables, raw, gaps=gaps), few, form)
-
-
-def with_tested_cuts(model: TreeEnsemble) -> TreeEnsemble:
-    """Return trees over features that have no cut points but those of the tests: an encoder needs no others."""
-    trees, variables = model.trees, list(model.variables)
-    threshold = trees.threshold.copy()
-    for f, variable in enumerate(variables):
-        encoding = variable.encoding
-        if isinstance(encoding, Intervals) and not trees.is_set[trees.feature == f].any():
-            nodes = trees.feature == f
-            used = np.unique(threshold[nodes & (trees.threshold < len(encoding.cuts))])
-            variables[f] = Variable.from_encoding(variable.name, Cuts(encoding.cuts[used].tolist(), encoding.integer))
-            threshold[nodes] = np.searchsorted(used, threshold[nodes])  # above the last cut stays above it
-    return replace(model, variables=tuple(variables), trees=replace(trees, threshold=threshold))
+    return TreePlan(model, model.target, make_features(model.variables, raw, gaps=gaps), model, form)

@@ -2,7 +2,8 @@
 
 A value goes left if it is below the cut. Missing values are the lowest ones, and go left at no expense; where one goes
 right, one is subtracted before, and the lowest value becomes the highest. So codes are moved up by one where values may
-be missing, and floats become keys: where many nodes are visited, before the first one.
+be missing, and floats become keys: where many nodes are visited, before the first one. So do the raw values of states
+that are tested, and then all tested features: keys, integers and codes stand in one array.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tinybayes.deploy.programs.encoder import key_function
+from tinybayes.deploy.programs.encoder import key_function, whole_function
 from tinybayes.deploy.programs.encoding import KEYS
 from tinybayes.deploy.programs.program import Array, Dialect, Function, loop, narrow, narrowest
 from tinybayes.deploy.programs.tree_layout import Layout
@@ -35,17 +36,29 @@ class Questions:
         return self.layout.thresholds < len(self.layout.tests)
 
     @cached_property
+    def states(self) -> list[int]:
+        """The tested features whose raw values are those of states."""
+        return [feature for feature in self.layout.tested if self.plan.is_state(feature)]
+
+    @cached_property
     def moved(self) -> bool:
         """Whether codes are moved up by one, to make room for missing values."""
-        gaps_left = self.layout.gaps_right > 0
-        return self.plan.given == "codes" and self.plan.features.gaps and (self.sets or gaps_left)
+        gaps = self.plan.features.gaps
+        if self.plan.given != "codes":
+            return bool(self.states) and gaps
+        return gaps and (self.sets or self.layout.gaps_right > 0)
 
     @cached_property
     def converted(self) -> bool:
         """Whether all tested features are converted before the first test."""
-        if self.plan.given == "float":
+        if self.plan.given == "float" and not self.states:
             return self.visits * VISIT > len(self.layout.tested) * FILL
-        return self.moved
+        return self.moved or bool(self.states)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The tested features in the order of their conversion: those with states last."""
+        return tuple(sorted(self.layout.tested, key=lambda feature: (feature in self.states, feature)))
 
     @cached_property
     def some_right(self) -> bool:
@@ -54,15 +67,24 @@ class Questions:
         return self.plan.features.gaps and lowest and self.layout.gaps_right < self.layout.thresholds
 
     @cached_property
-    def _keys(self) -> np.ndarray:
-        """The cuts of raw values, as the plan has them."""
+    def _codes(self) -> np.ndarray:
+        """Whether each threshold is one of codes."""
         tests = self.layout.tests[: self.layout.thresholds]
-        return np.array([self.plan.cut(test.feature, test.threshold) for test in tests], dtype=np.int64)
+        return np.array([self.plan.given == "codes" or test.feature in self.states for test in tests], dtype=np.bool_)
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """The lowest values that go right if one is not subtracted: codes, or raw values as the plan has them."""
+        tests = zip(self.layout.tests, self._codes.tolist(), strict=False)
+        cuts = [t.threshold + 1 + self.moved if codes else self.plan.cut(t.feature, t.threshold) for t, codes in tests]
+        return np.array(cuts, dtype=np.int64)
 
     @cached_property
     def short(self) -> bool:
-        """Whether the upper half of all keys of floats is enough."""
-        return self.plan.given == "float" and not (self._keys[self._keys <= INFINITE] & 0xFFFF).any()
+        """Whether the upper half of all keys of floats is enough, and codes fit in 16 bits."""
+        keys = self._keys[~self._codes]
+        few = all(self.plan.variables[feature].cardinality < 2**15 for feature in self.states)
+        return self.plan.given == "float" and few and not (keys[keys <= INFINITE] & 0xFFFF).any()
 
     @cached_property
     def cuts(self) -> np.ndarray:
@@ -70,23 +92,28 @@ class Questions:
         tests = self.layout.tests[: self.layout.thresholds]
         less = np.array([self.some_right and not test.missing for test in tests], dtype=np.int64)
         if self.plan.given == "codes":
-            return narrow([test.threshold + 1 + self.moved for test in tests] - less)
-        cuts = self._keys - less
+            return narrow(self._keys - less)
+        cuts = self._keys
         if self.short:
-            cuts = np.where(self._keys > INFINITE, 2**15 - 1, self._keys // 2**16 - less)
+            cuts = np.where(self._codes, cuts, np.where(cuts > INFINITE, 2**15 - 1 + less, cuts // 2**16))
+        cuts = cuts - less
         return cuts.astype(narrowest(int(cuts.min(initial=0)), int(cuts.max(initial=0)), KEYS))
 
     @cached_property
     def features(self) -> np.ndarray:
         """The feature of each test: its number, or among the converted ones."""
-        tested = self.layout.tested if self.converted else range(len(self.plan.variables))
+        tested = self.order if self.converted else range(len(self.plan.variables))
         number = {feature: i for i, feature in enumerate(tested)}
         return narrow([number[test.feature] for test in self.layout.tests])
 
     @property
     def functions(self) -> tuple[Function, ...]:
         """The functions that tests call."""
-        return (key_function(self.dialect, gaps=self.plan.features.gaps),) if self.plan.given == "float" else ()
+        if self.plan.given != "float":
+            return ()
+        keys = len(self.states) < len(self.layout.tested)
+        functions = [key_function(self.dialect, gaps=self.plan.features.gaps)] if keys else []
+        return (*functions, *([whole_function(self.dialect)] if self.states else []))
 
     @cached_property
     def element(self) -> str:
@@ -133,21 +160,42 @@ class Questions:
     def _before(self) -> tuple[list[str], list[Array]]:
         if not self.converted:
             return [], []
-        tested, arrays = self.layout.tested, []
+        lines, arrays = [f"{self.element} at[{len(self.order)}];"], []
+        numbers = len(self.order) - len(self.states) if self.plan.given != "codes" else 0
         index = "i"
-        if tested != tuple(range(len(tested))):
-            arrays.append(Array("tested", narrow(tested)))
+        if self.order != tuple(range(len(self.order))):
+            arrays.append(Array("tested", narrow(self.order)))
             index = "tested[i]"
-        if self.plan.given == "float":
-            key = f"key(value[{index}])"
-            lines = [f"at[i] = {f'(int16_t)({key} >> 16)' if self.short else key};"]
-        else:
-            states = [self.plan.variables[feature].cardinality for feature in tested]
-            same = len(set(states)) == 1
-            arrays += [] if same else [Array("states", narrow(states))]
-            known = f"v < {f'{states[0]}U' if same else 'states[i]'} ? v + 1U : 0U"
-            lines = [f"const unsigned v = x[{index}];", f"at[i] = ({self.element})({known});"]
-        return [f"{self.element} at[{len(tested)}];", *loop("i", len(tested), lines)], arrays
+        if numbers:
+            key = f"key(value[{index}])" if self.plan.given == "float" else f"value[{index}]"
+            lines += loop("i", numbers, [f"at[i] = {f'(int16_t)({key} >> 16)' if self.short else key};"])
+        if numbers < len(self.order):
+            write, own = self._code_of(index, numbers)
+            lines += loop("i", len(self.order), write, start=numbers)
+            arrays += own
+        return lines, arrays
+
+    def _code_of(self, index: str, first: int) -> tuple[list[str], list[Array]]:
+        """Write lines that set feature ``i`` from `first` on to its code, and name the tables that they read."""
+        plan, features = self.plan, self.order[first:]
+        name = f"[i - {first}U]" if first else "[i]"
+        states = [plan.variables[feature].cardinality for feature in features]
+        same = len(set(states)) == 1
+        arrays = [] if same else [Array("states", narrow(states))]
+        count = f"{states[0]}U" if same else f"states{name}"
+        if plan.given == "codes":
+            known = f"v < {count} ? v + 1U : 0U"
+            return [f"const unsigned v = x[{index}];", f"at[i] = ({self.element})({known});"], arrays
+        lowest = [plan.features.lowest(feature) for feature in features]
+        value, less = f"value[{index}]", f"(uint32_t){lowest[0]}"
+        value = f"whole({value})" if plan.given == "float" else value
+        if len(set(lowest)) > 1:
+            arrays.append(Array("state_low", narrow(lowest, signed=True)))
+            less = f"(uint32_t)state_low{name}"
+        value = f"(uint32_t){value}" + ("" if less == "(uint32_t)0" else f" - {less}")
+        code = f"({self.element})v" if not self.moved else f"({self.element})(v + 1U)"
+        missing = f"INT{16 if self.short else 32}_MIN" if self.moved else "0"
+        return [f"const uint32_t v = {value};", f"at[i] = v < {count} ? {code} : {missing};"], arrays
 
     @property
     def row(self) -> tuple[str, str]:
@@ -165,7 +213,10 @@ class Questions:
         """Write the condition of rows that go right at test number `k`."""
         pairs = self.tables[0].name == "test"
         feature = f"test[{k}].feature" if pairs else f"test_feature[{k}]"
-        outside = self._outside(k, f"{self.row[1]}[{feature}]") if self.sets else ""
+        code = f"{self.row[1]}[{feature}]"
+        if self.states:  # a missing value is the lowest integer, and the first bit of a set
+            code = f"((unsigned){code} & 0x7FFFU)" if self.short else f"((uint32_t){code} & 0x7FFFFFFFU)"
+        outside = self._outside(k, code) if self.sets else ""
         sets, first = self.layout.thresholds, self.layout.gaps_right
         if not sets:
             return outside

@@ -67,7 +67,7 @@ class Boosted(Sampled):
         return {
             "symmetric": CategoricalDistribution([True, False]),
             "depth": IntDistribution(1, 6),
-            **distributions(BoostingOptions, "learning_rate", "rounds"),
+            **distributions(BoostingOptions, "learning_rate", "rounds", "leaf_rows"),
             "ridge": FloatDistribution(0.1, 10.0, log=True),
             "threshold_price": FloatDistribution(0.1, 20.0, log=True),
             "row_share": FloatDistribution(0.5, 1.0),
@@ -81,6 +81,7 @@ class Boosted(Sampled):
             "threshold_price": 1.0,
             "row_share": 0.8,
             "feature_share": 0.5,
+            "leaf_rows": 5,
             "levels": 16,
         }
 
@@ -109,8 +110,6 @@ class Boosted(Sampled):
         rows, _ = views.rows("trees", all_seen=effort.final)
         first, budget = settings[0], effort.budget or Budget(core=effort.core)
         given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": TESTS}
-        if not first["symmetric"]:
-            given["leaf_rows"] = 5
         boosting = Boosting(rows, BoostingOptions(**given))
         most = max(setting["rounds"] for setting in settings)
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
@@ -183,5 +182,6 @@ FOREST = Forests(
     "{trees} trees of {leaves} leaves",
 )
 BOOSTED = Boosted(
-    "boosted", ("symmetric", "depth", "learning_rate", "ridge", "threshold_price", "row_share", "feature_share")
+    "boosted",
+    ("symmetric", "depth", "learning_rate", "ridge", "threshold_price", "row_share", "feature_share", "leaf_rows"),
 )
