@@ -100,7 +100,7 @@ def trials(frame, families) -> Iterator[tuple[str, object, None]]:
     for name in families:
         family = FAMILIES[name]
         if isinstance(family, Sampled):
-            guess = {"family": name, "seed": 1, **family.first_guess(views, Budget())}
+            guess = {"family": name, "seed": 1, **family.guesses(views, Budget())[0]}
             settings = [family.fitted({**guess, "bits": bits}, views, Budget()) for bits in (2, 5)]
         else:
             settings = family.settings()[-2:]

@@ -76,7 +76,7 @@ def test_small_images_get_fewer_convolutions():
     pixels = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 9))).rename(columns=str)
     table = pixels.assign(target=np.arange(80) % 2)
     conv, small = FAMILIES["conv"], make_views(table, "target", image_shape=(3, 3))
-    assert conv.space(small)["layers"].high == conv.first_guess(small, Budget())["layers"] == 1
+    assert conv.space(small)["layers"].high == conv.guesses(small, Budget())[0]["layers"] == 1
     assert not conv.possible(make_views(table, "target", image_shape=(1, 9)))
 
 
@@ -142,14 +142,14 @@ def test_linear_networks_give_up_bits_to_fit_the_budget():
 def test_first_guesses_can_be_drawn_and_fit(family):
     digits = make_views(load_digits(as_frame=True).frame, "target")
     for limits in (Budget(), Budget(bits=32_000), Budget(bits=9_000, operations=9_000), Budget(flash=3_000)):
-        guess = family.first_guess(digits, limits)
         space = family.space(digits)
-        assert set(guess) <= set(space)
-        assert all(space[name]._contains(space[name].to_internal_repr(value)) for name, value in guess.items())
-    wide = family.first_guess(digits, Budget())
+        for guess in [*family.guesses(digits, limits), family.whole()]:
+            assert set(guess) <= set(space)
+            assert all(space[name]._contains(space[name].to_internal_repr(value)) for name, value in guess.items())
+    wide = family.guesses(digits, Budget())[0]
     if "size" in wide:
-        assert wide["size"] > family.first_guess(digits, Budget(bits=9_000))["size"]
-        assert wide["size"] > family.first_guess(digits, Budget(flash=2_000))["size"]
+        assert wide["size"] > family.guesses(digits, Budget(bits=9_000))[0]["size"]
+        assert wide["size"] > family.guesses(digits, Budget(flash=2_000))[0]["size"]
 
 
 def bits_and_operations(model):

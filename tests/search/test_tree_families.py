@@ -20,7 +20,7 @@ def views():
 
 
 def setting(views, **changes):
-    first = {"family": "boosted", "seed": 0, **BOOSTED.first_guess(views, Budget())}
+    first = {"family": "boosted", "seed": 0, **BOOSTED.guesses(views, Budget())[0]}
     return BOOSTED.fitted({**first, **changes}, views, Budget())
 
 

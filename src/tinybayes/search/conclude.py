@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from tinybayes.infer.calibration import calibration_metadata
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
+from tinybayes.search.checks import Score, standard_error
 from tinybayes.search.families import family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
@@ -67,11 +68,13 @@ def conclude(
     directory: Path,
     heading: dict[str, Any],
     failures: Sequence[str] = (),
+    scores: Mapping[str, Score] | None = None,
 ) -> Exploration:
     """Choose, test the retrained models, and write the files."""
     runs = [run for run, _ in finals]
     marked = on_front(runs)
-    chosen = choose(runs, budget)
+    scores = scores or {}
+    chosen = choose(runs, budget, scores)
     nearest = closest(runs, budget) if chosen is None else None
     models = []
     (directory / "models").mkdir(exist_ok=True)
@@ -80,7 +83,9 @@ def conclude(
         if outcome is not None and budget.allows(run.price) and not budget.allows(outcome.price):
             outcome = None  # retrained on more rows it became larger; that of the search keeps the limits
         ended = _finished(run, outcome, views, directory) if kept else None
-        models.append(_entry(run, ended, bool(front), directory, views, budget))
+        rows = scores[run.key].rows if run.key in scores else len(views.valid)
+        uncertain = {"standard_error": round(standard_error(run.error, rows), 6), "validation_rows": rows}
+        models.append(_entry(run, ended, bool(front), directory, views, budget) | uncertain)
     key = None if chosen is None else chosen.key
     document = {**heading, "chosen": key, "failures": list(failures), "models": models}
     _write(directory, document)

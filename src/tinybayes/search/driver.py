@@ -1,7 +1,9 @@
 """A running search: it chooses the next batch of settings, and stores the results.
 
 Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
-promising ones longer, the best of those longest.
+promising ones longer, the best of those longest, a few at a time. Under a budget, every other batch of a family takes
+as much of it as it can, and families that are far behind get fewer turns. In the end the best runs are repeated on
+other splits of the rows, so that luck does not choose, and the front is retrained.
 """
 
 import time
@@ -13,6 +15,7 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
+from tinybayes.search.checks import Score, checked, doubtful
 from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, describe, family_of
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate, ranks
@@ -23,12 +26,16 @@ from tinybayes.search.views import Views
 from tinybayes.search.workers import Work, Workers, gather
 
 BATCH = 8  # settings trained at once; always as many, so that few shapes are compiled
-STEPS = (500, 2000, 8000)  # mini-batches of the rungs
+STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
+AT_ONCE = (BATCH, BATCH, BATCH, 2)  # settings of a batch on each rung
+CLIMBING = (0.25, 0.4, 0.5)  # of the time, after which settings leave each rung
 SHARE = 1 / 3  # of a rung's runs that are promising
 COMPILING = 5.0  # seconds that a new shape takes, about
 LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
-RETRAINING = "retraining the front"  # a phase, by which the served page chooses its title
-ENDING = 0.8  # of the time, after which the front is retrained
+CHECKING = "checking the best on other rows"  # phases, by which the served page chooses its title
+RETRAINING = "retraining the front"
+# Shares of the time: no batch begins, those that run are given up, the check ends, and all retraining.
+ENDING, LATE, CHECKED, LONGEST = 0.7, 0.75, 0.83, 0.96
 
 
 @dataclass(eq=False)
@@ -68,8 +75,11 @@ class Search:
         self.failed: set[str] = set()
         self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
-        self.turn, self.begun = 0, {run.family for run in self.store.runs.values()}
+        begun = {run.family for run in self.store.runs.values()}
+        self.turn = dict.fromkeys((f.name for f in self.sampled), 0)  # batches that each family was asked for
+        self.guesses = {f.name: [] if f.name in begun else f.guesses(self.views, self.budget) for f in self.sampled}
         self.patience = 0.03 * self.seconds  # that a circuit may grow
+        self.scores: dict[str, Score] = {}  # of runs that were checked
 
     @property
     def elapsed(self) -> float:
@@ -90,15 +100,19 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                effort = Effort(STEPS[batch.rung], self.patience, core=self.budget.core, budget=self.budget)
-                running.append((batch, self.crew.submit(batch.settings, effort)))
+                running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, LATE))))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
-            if not running or time.monotonic() > ends + 0.1 * self.seconds:
+            if not running or self.elapsed > LATE:
                 break
-            running = gather(running, self._finish, until=min(ends + 0.1 * self.seconds, time.monotonic() + 0.5))
+            running = gather(running, self._finish, until=time.monotonic() + 0.2)
             self._tell("searching")
         for batch, _ in running:
             self._give_up(batch)
+
+    def _effort(self, rung: int, end: float) -> Effort:
+        """Say how settings of a rung are trained, and when, as a share of the time, at the latest."""
+        deadline = time.time() + (end - self.elapsed) * self.seconds
+        return Effort(STEPS[rung], self.patience, core=self.budget.core, budget=self.budget, deadline=deadline)
 
     def _claimed(self, batch: Batch) -> Batch:
         """Take the settings of a batch that no other search on the same store has."""
@@ -118,26 +132,26 @@ class Search:
             return Batch(few, 0)
         if not self.sampled:
             return None
-        for rung in (1, 0):
-            batch = self._promising(rung) if self.elapsed > (0.3, 0.5)[rung] else None
+        for rung in reversed(range(len(CLIMBING))):
+            batch = self._promising(rung) if self.elapsed > CLIMBING[rung] else None
             if batch is not None:
                 return batch
-        return self._new() or self._promising(0) or self._promising(1)
+        return self._new() or self._promising(0) or self._promising(1) or self._promising(2)
 
     def _promising(self, rung: int) -> Batch | None:
         """Take the most promising settings of a rung that share a shape, and train them longer."""
         runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained)]
         if not runs:
             return None
-        order = self._order(runs)
-        best = [runs[i] for i in order[: max(BATCH, round(SHARE * len(runs)))]]
+        order, most = self._order(runs), AT_ONCE[rung + 1]
+        best = [runs[i] for i in order[: max(most, round(SHARE * len(runs)))]]
         waiting = [r for r in best if not self._known(r.setting, rung + 1)]
         groups: dict[str, list[Run]] = {}
         for run in waiting:
             groups.setdefault(_shape(run.setting), []).append(run)
         for name, group in groups.items():  # in the order of their best
-            settings = [run.setting for run in group[:BATCH]]
-            settings += self._again(settings, BATCH - len(settings))
+            settings = [run.setting for run in group[:most]]
+            settings += self._again(settings, most - len(settings))
             if self._fits(name, rung + 1):
                 return Batch(settings, rung + 1)
         return None
@@ -160,22 +174,37 @@ class Search:
         for _ in range(2 * len(self.sampled)):
             if not self._fits(None, 0):
                 return None
-            family = self.sampled[self.turn % len(self.sampled)]
-            self.turn += 1
+            family = self._next_family()
             batch = self._drawn(family)
+            self.turn[family.name] += 1
             if batch.settings:
                 batch.settings += self._again(batch.settings, BATCH - len(batch.settings))
                 return batch
         return None
 
+    def _next_family(self) -> Sampled:
+        """Take families in turn; under a budget those that were twice as wrong as the best every fourth time."""
+        behind: dict[str, int] = dict.fromkeys(self.turn, 1)
+        if self.budget.limited and min(self.turn.values()) > 1:
+            best = {name: self._least(name) for name in self.turn}
+            behind = {name: 4 if error > 2 * min(best.values()) else 1 for name, error in best.items()}
+        return min(self.sampled, key=lambda f: self.turn[f.name] * behind[f.name])
+
+    def _least(self, family: str) -> float:
+        """Return the least error of a family within the budget, of all rungs."""
+        errors = (r.error for r in self.store.runs.values() if r.family == family and fits(r, self.budget))
+        return min(errors, default=1.0)
+
     def _drawn(self, family: Sampled) -> Batch:
-        """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped."""
-        space = self.spaces[family.name]
-        first = {} if family.name in self.begun else family.first_guess(self.views, self.budget)
-        self.begun.add(family.name)
-        leader = self.store.ask(family.name, space, first)
+        """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped.
+
+        The first batches begin with the guesses of the family. Of the others every second one takes the whole budget.
+        """
+        space, guesses = self.spaces[family.name], self.guesses[family.name]
+        whole = family.whole() if self.budget.limited and not guesses and self.turn[family.name] % 2 else {}
+        leader = self.store.ask(family.name, space, guesses.pop(0) if guesses else whole)
         self.generator = np.random.default_rng([self.seed, leader[0]])  # no two searches draw the same
-        shape = {name: leader[1][name] for name in family.shaping}
+        shape = whole | {name: leader[1][name] for name in (*family.shaping, *(family.sizing if whole else ()))}
         batch = Batch([], 0)
         for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]:
             drawn = {**setting, "seed": int(self.generator.integers(2**31))}
@@ -192,8 +221,8 @@ class Search:
         left = self.seconds * ENDING - (time.monotonic() - self.began)
         known = self.pace.get(shape) if shape is not None else None
         if known is None:
-            return min(self.pace.values(), default=0.0) * STEPS[rung] * BATCH + COMPILING < left
-        return known * STEPS[rung] * BATCH < left
+            return min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING < left
+        return known * STEPS[rung] * AT_ONCE[rung] < left
 
     def _known(self, setting: Setting, rung: int) -> bool:
         key = key_of(setting, rung)
@@ -236,40 +265,88 @@ class Search:
         for number in batch.numbers.values():
             self.store.drop(number)
 
-    def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
-        """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
+    def check(self, stopped: Callable[[], bool]) -> None:
+        """Repeat the runs that may be the best on other splits of the rows, as far as the time allows."""
         runs = list(self.store.read().values())
-        if not runs:
-            raise error("at least one finished run", "none", where="explore", remedy="give it more time")
-        wanted = finalists(runs, self.budget)
-        retrained: dict[str, Outcome] = {}
-        groups: dict[tuple[str, int], list[Run]] = {}
-        for run in wanted:
-            groups.setdefault((_shape(run.setting), run.rung), []).append(run)
-        running: list[tuple[list[Run], Work]] = []
+        close, splits = doubtful(runs, self.budget, len(self.views.valid)), range(1, len(self.views.splits))
+        left, wanted = self.crew.count * (CHECKED - self.elapsed) * self.seconds, []
+        for run in close:
+            left -= self._seconds(run) * len(splits)
+            if left < 0:
+                break
+            wanted.append(run)
+        if len(wanted) < 2:
+            return
+        errors: dict[str, list[tuple[float, float]]] = {run.key: [(run.error, run.loss)] for run in wanted}
 
         def finish(group: list[Run], work: Work) -> None:
-            try:
-                retrained.update({key_of(o.setting, group[0].rung): o for o in work.result()})
-            except LOST as problem:  # the model of the search stands in
-                self.failures.append(f"{group[0].family} retrained: {problem or type(problem).__name__}")
+            for outcome in self._outcomes(group, work, "checked"):
+                errors[key_of(outcome.setting, group[0].rung)].append((outcome.error, outcome.loss))
 
-        for (_, rung), group in groups.items():
-            if self.elapsed > 1 or stopped():
+        jobs = [(group, split) for split in splits for group in grouped(wanted)]
+        self._carry_out(jobs, finish, CHECKED, CHECKING, stopped)
+        rows = len(self.views.train) + len(self.views.valid)
+        full = {key: np.mean(own, axis=0).tolist() for key, own in errors.items() if len(own) == 1 + len(splits)}
+        self.scores = {key: Score(error, loss, rows) for key, (error, loss) in full.items()} if len(full) > 1 else {}
+
+    def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
+        """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
+        runs = [checked(run, self.scores) for run in self.store.read().values()]
+        if not runs:
+            raise error("at least one finished run", "none", where="explore", remedy="give it more time")
+        retrained: dict[str, Outcome] = {}
+
+        def finish(group: list[Run], work: Work) -> None:
+            outcomes = self._outcomes(group, work, "retrained")
+            retrained.update({key_of(o.setting, group[0].rung): o for o in outcomes})
+
+        jobs: list[tuple[list[Run], int | None]] = [
+            (group, None) for group in grouped(finalists(runs, self.budget, self.scores))
+        ]
+        self._carry_out(jobs, finish, LONGEST, RETRAINING, stopped)
+        return [(run, retrained.get(run.key)) for run in runs]
+
+    def _outcomes(self, group: list[Run], work: Work, what: str) -> list[Outcome]:
+        """Return what became of runs; nothing if they failed."""
+        try:
+            return list({key_of(o.setting, 0): o for o in work.result()}.values())  # some fill up a batch
+        except LOST as problem:  # the model of the search stands in
+            self.failures.append(f"{group[0].family} {what}: {problem or type(problem).__name__}")
+            return []
+
+    def _carry_out(
+        self,
+        jobs: Sequence[tuple[list[Run], int | None]],
+        finish: Callable[[list[Run], Work], None],
+        end: float,
+        phase: str,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Train groups of runs again, each on a split or, without one, on all rows, as far as the time allows."""
+        running: list[tuple[list[Run], Work]] = []
+        for group, split in jobs:
+            while len(running) >= self.crew.count and not stopped() and self.elapsed < end:
+                running = gather(running, finish, until=time.monotonic() + 0.2)
+                self._tell(phase)
+            left = (end - self.elapsed) * self.seconds
+            if stopped() or left <= 0:
                 break
-            settings = [run.setting for run in group]
-            if isinstance(family_of(settings[0]), Trained) and rung < 2:
+            settings, rung = [run.setting for run in group], group[0].rung
+            if isinstance(family_of(settings[0]), Trained) and rung < 2 and split is None:
                 # As many as were compiled for, unless that takes longer.
                 settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            effort = Effort(STEPS[rung], self.patience, True, self.budget.core, self.budget)
+            if sum(map(self._seconds, group)) * (len(settings) / len(group)) > left:
+                continue
+            effort = self._effort(rung, end)._replace(final=split is None, split=split or 0)
             running.append((group, self.crew.submit(settings, effort)))
-            while len(running) >= self.crew.count and not stopped() and self.elapsed < 1.3:
-                running = gather(running, finish, until=time.monotonic() + 0.5)
-                self._tell(RETRAINING)
-        while running and not stopped() and self.elapsed < 1.3:
-            running = gather(running, finish, until=time.monotonic() + 0.5)
-            self._tell(RETRAINING)
-        return [(run, retrained.get(run.key)) for run in runs]
+        while running and not stopped() and self.elapsed < end:
+            running = gather(running, finish, until=time.monotonic() + 0.2)
+            self._tell(phase)
+
+    def _seconds(self, run: Run) -> float:
+        """Return about how long a run takes again."""
+        pace = self.pace.get(_shape(run.setting)) if isinstance(family_of(run.setting), Trained) else None
+        return run.seconds if pace is None else pace * STEPS[run.rung]
 
     def _tell(self, phase: str) -> None:
         if self.report is None and not self.live.due():
@@ -283,6 +360,14 @@ class Search:
         if self.report is not None:
             self.report(state)
         self.live.tell(state, runs)
+
+
+def grouped(runs: Sequence[Run]) -> list[list[Run]]:
+    """Group runs that can be trained together, in the order of the first of each group."""
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((_shape(run.setting), run.rung), []).append(run)
+    return list(groups.values())
 
 
 def _shape(setting: Setting) -> str:

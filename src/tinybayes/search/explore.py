@@ -143,8 +143,10 @@ def _run(search: Search, top: dict[str, Any]) -> Exploration:
     try:
         with interruptible() as interrupted:
             search.run(lambda: interrupted.is_set() or search.live.stopped())
+            search.check(lambda: interrupted.is_set() or search.live.stopped())
             finals = search.finals(lambda: interrupted.is_set() or search.live.stopped())
-            result = conclude(finals, search.views, search.budget, search.directory, top, search.failures)
+            told = search.failures, search.scores
+            result = conclude(finals, search.views, search.budget, search.directory, top, *told)
             ended = "done"
             return result
     finally:

@@ -1,6 +1,6 @@
 """The Pareto front, models that no other one beats in error, flash and instructions, and the choice among them."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,19 +53,23 @@ def on_front(runs: "Sequence[Run]") -> np.ndarray:
     return kept
 
 
-def finalists(runs: "Sequence[Run]", budget: Budget) -> "list[Run]":
+def finalists(runs: "Sequence[Run]", budget: Budget, trusted: Container[str] = ()) -> "list[Run]":
     """Return the runs that are worth retraining: the front, the best within the budget first."""
     front = [run for run, best in zip(runs, on_front(runs), strict=True) if best]
     within = sorted((r for r in runs if fits(r, budget)), key=_quality)
-    best = [run] if (run := choose(runs, budget)) is not None else []
+    best = [run] if (run := choose(runs, budget, trusted)) is not None else []
     order = [*best, *within[:3], *sorted(front, key=lambda r: (not budget.allows(r.price), _quality(r)))]
     unique = {run.key: run for run in order}
     return list(unique.values())[:MOST_FINALS]
 
 
-def choose(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
-    """Return the most accurate deployable run within the budget; or, given an error, the cheapest that reaches it."""
+def choose(runs: "Sequence[Run]", budget: Budget, trusted: Container[str] = ()) -> "Run | None":
+    """Return the most accurate deployable run within the budget; or, given an error, the cheapest that reaches it.
+
+    Where runs are `trusted`, since their errors are means over several splits, it is one of them.
+    """
     within = [r for r in runs if fits(r, budget)]
+    within = [r for r in within if r.key in trusted] or within
     if budget.error is not None:
         good = [r for r in within if r.error <= budget.error]
         return min(good, key=lambda r: (*_price(r), r.error), default=None)

@@ -42,7 +42,7 @@ def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list
             outcomes.append(replace(measured[id(one.model)], setting=one.setting))
             continue
         view = views.by_name[view_of(one.setting)]
-        error, loss = quality(one.log_posteriors, view.seen.rows(views.valid))
+        error, loss = quality(one.log_posteriors, view.seen.rows(views.splits[effort.split]))
         tested = quality(one.log_posteriors, view.test)[0] if effort.final else None
         price = price_of(one.model, one.cost, effort.core, rows=ENOUGH if effort.final else FEW)
         outcomes.append(Outcome(one.setting, one.model, error, loss, price, one.history, each, tested))

@@ -37,10 +37,21 @@ class Views:
     valid: np.ndarray  # and of the validation rows
     image_shape: tuple[int, int] | None  # rows and columns, when the features are pixels
 
-    def rows(self, name: str, *, all_seen: bool = False) -> tuple[Dataset, Dataset]:
+    def rows(self, name: str, *, all_seen: bool = False, split: int = 0) -> tuple[Dataset, Dataset]:
         """Return training and validation rows; with `all_seen` the training rows are all but the test rows."""
-        seen = self.by_name[name].seen
-        return (seen, seen.rows(self.valid)) if all_seen else (seen.rows(self.train), seen.rows(self.valid))
+        seen, valid = self.by_name[name].seen, self.splits[split]
+        return (seen if all_seen else seen.rows(np.setdiff1d(np.arange(len(seen)), valid)), seen.rows(valid))
+
+    @cached_property
+    def splits(self) -> tuple[np.ndarray, ...]:
+        """Parts of the seen rows, each one stratified: the first has the validation rows, others the training rows."""
+        classes = self.by_name["mdlp"].seen.y
+        assert classes is not None
+        generator = np.random.default_rng(len(classes))
+        order = generator.permutation(self.train)
+        order = order[np.argsort(classes[order], kind="stable")]  # neighbours are of one class
+        count = max(1, round(len(self.train) / len(self.valid)))
+        return (self.valid, *(np.sort(order[part::count]) for part in range(count)))
 
     @cached_property
     def target(self) -> Variable:

@@ -180,7 +180,7 @@ class Run(ABC, Generic[Result]):
     def run(self, done: int, end: int, tell: Tell, interrupted: Event) -> int:
         """Run epochs up to `end`; return how many are done, which are fewer after an interrupt."""
         epochs, every = self.options.epochs, self.options.every
-        while done < end and not (done and interrupted.is_set()):
+        while done < end and not (done and (interrupted.is_set() or time.time() > self.options.deadline)):
             last = min(done + self._stride, end)
             if self.keep_best:
                 last = min(last, done - done % every + every)
@@ -277,7 +277,7 @@ def train(
     results: dict[int, Result] = {}
     with interruptible() as interrupted, jax.default_device(device):
         for number, indices in enumerate(parts):
-            if interrupted.is_set() and results:
+            if results and (interrupted.is_set() or time.time() > options.deadline):
                 break
             run = make([configurations[i] for i in indices])
             complete = run.train(_teller(report, options.epochs, number, len(parts)), interrupted)

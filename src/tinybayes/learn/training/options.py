@@ -22,6 +22,7 @@ class TrainingOptions:
     shuffle_seed: int = option(0, "Seed of the order of the rows, the same for all configurations.")
     memory: int | None = option(None, "Bytes that the configurations trained at once may take.", low=1)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
+    deadline: float = option(math.inf, "Of the wall clock, in seconds: training ends early then, as by an interrupt.")
 
     def __post_init__(self) -> None:
         check_options(self)

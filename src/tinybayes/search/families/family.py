@@ -40,6 +40,12 @@ class Effort(NamedTuple):
     final: bool = False  # train on all rows but the test rows
     core: str = "cortex-m0+"  # that programs are priced for
     budget: Budget | None = None  # where learners that grow a model stop
+    split: int = 0  # which part of the rows validates; the first one in the search itself
+    deadline: float = math.inf  # of the wall clock; what is not trained by then is dropped
+
+    def rows(self, views: Views, name: str) -> tuple[Dataset, Dataset]:
+        """Return the training and validation rows in an encoding."""
+        return views.rows(name, all_seen=self.final, split=self.split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +139,7 @@ class Listed(Family):
         """Learn one setting after another."""
         results = []
         for setting in settings:
-            rows, _ = views.rows(view_of(setting), all_seen=effort.final)
+            rows, _ = effort.rows(views, view_of(setting))
             with suppress(TinybayesError):  # such as more levels than a small model has parameters
                 results.append(self.learn(rows, setting, effort.patience))
         return results
@@ -145,12 +151,18 @@ class Sampled(Family):
 
     shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
 
+    sizing: ClassVar[tuple[str, ...]] = ()  # hyper-parameters that make up the shape where the whole budget is taken
+
+    def whole(self) -> Setting:
+        """Return values of hyper-parameters that take as much of a budget as there is."""
+        return {}
+
     @abstractmethod
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Return the distributions from which settings are drawn, by name."""
 
     @abstractmethod
-    def first_guess(self, views: Views, budget: Budget) -> Setting:
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
         """Return where a search begins: values that were good elsewhere, as wide as the budget allows."""
 
     @abstractmethod
@@ -174,12 +186,13 @@ class Trained(Sampled):
         """Train for about the given number of mini-batches, with ten measurements on the validation rows."""
         from tinybayes.learn.training.options import TrainingOptions
 
-        rows, valid = views.rows(view_of(settings[0]), all_seen=effort.final)
+        rows, valid = effort.rows(views, view_of(settings[0]))
         batch = 50 if len(rows) < 5000 else 100
         epochs = max(1, math.ceil(effort.steps / max(1, len(rows) // batch)))
-        options = TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10))
+        options = TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10), deadline=effort.deadline)
         results = self.train_runs(rows, settings, views, options=options, validation=None if effort.final else valid)
-        return [learned(s, result.net, result.history) for s, result in zip(settings, results, strict=True)]
+        ended = [(s, result) for s, result in zip(settings, results, strict=False) if result.complete]
+        return [learned(s, result.net, result.history) for s, result in ended]
 
 
 def distributions(learner: type, *names: str) -> "dict[str, BaseDistribution]":

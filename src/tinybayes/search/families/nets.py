@@ -1,10 +1,11 @@
 """Neural networks with weights of a few bits: dense and convolutional."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tinybayes.cost.neural_net import layer_sizes, layers_cost
 from tinybayes.learn.training.net_sizes import halvings, smallest_bits
@@ -52,17 +53,25 @@ class Nets(Trained):
             "layers": IntDistribution(*self.depths(views)),
         }
 
-    def first_guess(self, views: Views, budget: Budget) -> Setting:
-        """Begin with ReLU and 4 bits, in the widest layers that the budget allows."""
+    sizing: ClassVar[tuple[str, ...]] = ("bits",)
+
+    def whole(self) -> Setting:
+        """Take the widest layers: they are cut down to the budget."""
+        return {"size": self.sizes, "share": 1.0}
+
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
+        """Begin with ReLU in the widest layers that the budget allows: many layers of 6 bits, then fewer of 4."""
         least, most = self.depths(views)
-        layers = min(least + 1, most)
-        guess = {"activation": "relu", "bits": 4, "share": 1.0, "learning_rate": 0.03, "label_smoothing": 0.05}
-        guess |= {"input_noise": 0.15, "mixup": 0.1}
-        for size in (3, 2, 1, 0):
-            hidden = [self.narrowest * 2**size * (layer + 1) for layer in range(layers)]
-            if self.allowed(guess, hidden, views, budget):
-                break
-        return {**guess, "layers": layers, "size": size}
+        guess = {"activation": "relu", "learning_rate": 0.03, "label_smoothing": 0.05, "input_noise": 0.2, "mixup": 0.1}
+        shapes = dict.fromkeys([(most, 6), (min(max(1, least), most), 4)])
+        return [guess | self._sized(layers, bits, guess, views, budget) for layers, bits in shapes]
+
+    def _sized(self, layers: int, bits: int, guess: Setting, views: Views, budget: Budget) -> Setting:
+        """Return the size of the widest layers within the budget, of at most half of the most units."""
+        most, setting = self.narrowest * 2 ** (self.sizes - 1), {**guess, "bits": bits, "layers": layers}
+        units = max(1, min(most, self._widest(setting, views, budget))) if budget.limited else most // 2
+        size = max(0, math.ceil(math.log2(units / self.narrowest)))
+        return {"bits": bits, "layers": layers, "size": size, "share": max(0.3, units / (self.narrowest * 2**size))}
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Make the layers narrower, and take fewer bits where they would be narrower than the output."""
@@ -155,9 +164,10 @@ class Dense(Nets):
 
         return super().space(views) | {"inputs": CategoricalDistribution(["standard", "shared"])}
 
-    def first_guess(self, views: Views, budget: Budget) -> Setting:
-        """Begin with inputs that share a scale, which costs nothing."""
-        return super().first_guess(views, budget) | {"inputs": "shared"}
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
+        """Begin with inputs that share a scale, which costs nothing, for images; else each input has its own."""
+        inputs = "shared" if views.image_shape is not None else "standard"
+        return [guess | {"inputs": inputs} for guess in super().guesses(views, budget)]
 
     def shape(self, setting: Setting) -> str:
         """Sizes and activations are those of hidden layers, which a linear network has none of."""

@@ -49,10 +49,10 @@ class Tables(Trained):
             **distributions(TableOptions, *self.more),
         }
 
-    def first_guess(self, views: Views, budget: Budget) -> Setting:
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
         """Begin with 4 bits."""
         loss = {"lam": 50.0, "gamma": 10.0, "learning_rate": 0.02, "input_noise": 0.1}
-        return {"view": "mdlp", "bits": 4, "integer": 3, **loss}
+        return [{"view": "mdlp", "bits": 4, "integer": 3, **loss}]
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Take fewer bits."""

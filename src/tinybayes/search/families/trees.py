@@ -1,5 +1,6 @@
 """Decision trees, forests and boosted trees."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -60,6 +61,10 @@ class Boosted(Sampled):
     Settings of one shape are one run of the learner, and differ in the rounds and the values that are taken from it.
     """
 
+    def whole(self) -> Setting:
+        """Take as many rounds as the budget allows."""
+        return {"rounds": 400}
+
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the size of trees, prices, rates and rounds."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -75,15 +80,14 @@ class Boosted(Sampled):
             "levels": CategoricalDistribution([8, 16, 32]),
         }
 
-    def first_guess(self, views: Views, budget: Budget) -> Setting:
-        """Begin with symmetric trees of eight leaves."""
-        return {"symmetric": True, "depth": 3, "learning_rate": 0.2, "rounds": 100, "ridge": 1.0} | {
-            "threshold_price": 1.0,
-            "row_share": 0.8,
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
+        """Begin with symmetric trees of eight leaves, then take others of 32."""
+        guess = {"learning_rate": 0.2, "rounds": 100, "ridge": 1.0, "threshold_price": 1.0, "row_share": 0.8} | {
             "feature_share": 0.5,
             "leaf_rows": 5,
             "levels": 16,
         }
+        return [guess | {"symmetric": True, "depth": 3}, guess | {"symmetric": False, "depth": 5}]
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Keep the setting: learning stops where the budget ends."""
@@ -107,7 +111,7 @@ class Boosted(Sampled):
         from tinybayes.compress.trees import tie_leaves
         from tinybayes.learn.trees.boosting import Boosting
 
-        rows, _ = views.rows("trees", all_seen=effort.final)
+        rows, _ = effort.rows(views, "trees")
         first, budget = settings[0], effort.budget or Budget(core=effort.core)
         given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": TESTS}
         boosting = Boosting(rows, BoostingOptions(**given))
@@ -115,6 +119,8 @@ class Boosted(Sampled):
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
         while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
             boosting.round()
+            if time.time() > effort.deadline:
+                return []
         known: Prices = {}
         sizes = [_rounds_within(boosting, s, budget, known) for s in settings]
         models = {

@@ -1,0 +1,55 @@
+"""A second look at the best runs of a search: on few validation rows the best one may be best by luck.
+
+The runs whose validation errors are within a standard error of the best are repeated on other splits of the rows. The
+one with the least mean error is chosen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tinybayes.search.budget import Budget
+from tinybayes.search.families import family_of
+from tinybayes.search.front import fits
+from tinybayes.search.study import Run
+
+MOST, OF_A_SHAPE = 8, 2  # runs that are repeated, in all and of one shape
+
+
+class Score(NamedTuple):
+    """The mean error and the mean loss of a run over all splits, and the rows that they are means of."""
+
+    error: float
+    loss: float
+    rows: int
+
+
+def standard_error(error: float, rows: int) -> float:
+    """Return the standard error of a share of wrong labels; that of half a wrong row, at least."""
+    return float(np.sqrt(max(error * (1 - error), 0.25 / max(1, rows)) / max(1, rows)))
+
+
+def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
+    """Return the runs that may be the best within a budget, as many as are worth a second look."""
+    if budget.error is not None:  # then the cheapest one is wanted
+        return []
+    within = sorted((run for run in runs if fits(run, budget)), key=lambda run: (run.error, run.loss))
+    if not within:
+        return []
+    limit = within[0].error + standard_error(within[0].error, rows)
+    close: list[Run] = []
+    shapes: dict[str, int] = {}
+    for run in within:
+        shape = family_of(run.setting).shape(run.setting)
+        shapes[shape] = shapes.get(shape, 0) + 1
+        if run.error <= limit and shapes[shape] <= OF_A_SHAPE:
+            close.append(run)
+    return close[:MOST]
+
+
+def checked(run: Run, scores: Mapping[str, Score]) -> Run:
+    """Return a run with the errors of the second look, if it had one."""
+    score = scores.get(run.key)
+    return run if score is None else replace(run, error=score.error, loss=score.loss)
