@@ -337,7 +337,7 @@ def test_a_run_stored_by_a_process_that_ended_before_it_could_say_so_is_kept(tmp
     with monkeypatch.context() as patched:
         patched.setattr(os, "getpid", lambda: ended.pid)
         before = Store(tmp_path, None, {"table": "t"}, Budget(), 0)
-        number, setting = before.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
+        number, setting = before.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp", "taught": False})
     outcome = carry_out(views, [{**setting, "seed": 0}], Effort(20))[0]
     written = before.study if stored else before._asked[number]
 
@@ -363,7 +363,7 @@ def test_two_stores_of_one_search_see_each_other(tmp_path):
     one = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
     two = Store(tmp_path, f"sqlite:///{tmp_path}/x.db", {"table": "t"}, Budget(), 0)
     views = make_views(iris(), "target")
-    number, setting = one.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp"})
+    number, setting = one.ask("naive", FAMILIES["naive"].space(views), {"view": "mdlp", "taught": False})
     assert setting["view"] == "mdlp"
     outcome = carry_out(views, [{**setting, "seed": 0}], Effort(20))[0]
     run = one.tell(number, outcome, 0)

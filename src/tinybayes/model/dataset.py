@@ -35,6 +35,9 @@ class Dataset(Nodes):
         Codes of the class, shape (rows,); None when there is no target or the class is not known.
     weight
         A non-negative weight for each row, or None when every row counts once.
+    soft
+        Probabilities of the classes, shape (rows, classes), as a teacher gives them, or None. Training by gradient
+        takes them instead of `y`.
     """
 
     variables: tuple[Variable, ...]
@@ -42,6 +45,7 @@ class Dataset(Nodes):
     X: np.ndarray
     y: np.ndarray | None = None
     weight: np.ndarray | None = None
+    soft: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variables", tuple(self.variables))
@@ -62,6 +66,8 @@ class Dataset(Nodes):
             if weight.size and not (np.isfinite(weight).all() and weight.min() >= 0):
                 raise error("finite weights that are not negative", "others", where="weight")
             object.__setattr__(self, "weight", weight)
+        if self.soft is not None and (self.target is None or self.soft.shape != (len(X), self.target.cardinality)):
+            raise error("a probability of each class for each row", f"shape {self.soft.shape}", where="soft")
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -70,7 +76,8 @@ class Dataset(Nodes):
         """Return the data set of some of the rows, given as for a NumPy index."""
         y = None if self.y is None else self.y[index]
         weight = None if self.weight is None else self.weight[index]
-        return Dataset(self.variables, self.target, self.X[index], y, weight)
+        soft = None if self.soft is None else self.soft[index]
+        return Dataset(self.variables, self.target, self.X[index], y, weight, soft)
 
 
 class Columns(NamedTuple):

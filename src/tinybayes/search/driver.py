@@ -19,11 +19,12 @@ from tinybayes.search.checks import Score, checked, doubtful
 from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, describe, family_of
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate, ranks
+from tinybayes.search.lessons import Teaching
 from tinybayes.search.live import Live, State
 from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
-from tinybayes.search.workers import Work, Workers, gather
+from tinybayes.search.workers import PAUSE, Work, Workers, gather
 
 BATCH = 8  # settings trained at once; always as many, so that few shapes are compiled
 STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
@@ -36,6 +37,10 @@ CHECKING = "checking the best on other rows"  # phases, by which the served page
 RETRAINING = "retraining the front"
 # Shares of the time: no batch begins, those that run are given up, the check ends, and all retraining.
 ENDING, LATE, CHECKED, LONGEST = 0.7, 0.75, 0.83, 0.96
+TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
+NOISE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # of the inputs, that is tried on higher rungs
+FEW = 1000  # validation rows, below which the best runs are checked on other splits
+WORSE = 0.002  # of the error of a teacher above the least one so far, at most
 
 
 @dataclass(eq=False)
@@ -77,9 +82,21 @@ class Search:
         self.looked_at = 0
         begun = {run.family for run in self.store.runs.values()}
         self.turn = dict.fromkeys((f.name for f in self.sampled), 0)  # batches that each family was asked for
+        self.spent = dict.fromkeys((f.name for f in self.families), 0.0)  # seconds of a worker, by family
         self.guesses = {f.name: [] if f.name in begun else f.guesses(self.views, self.budget) for f in self.sampled}
         self.patience = 0.03 * self.seconds  # that a circuit may grow
         self.scores: dict[str, Score] = {}  # of runs that were checked
+        self.lesson: str | None = None  # the file of a lesson
+        self.teacher: Work | None = None  # while it learns
+
+    @property
+    def ending(self) -> float:
+        """The share of the time after which no batch begins: later where the best runs need no check."""
+        return ENDING + (0.0 if self._checks else CHECKED - LATE)
+
+    @property
+    def _checks(self) -> bool:
+        return len(self.views.valid) < FEW and self.budget.error is None
 
     @property
     def elapsed(self) -> float:
@@ -89,10 +106,13 @@ class Search:
     def run(self, stopped: Callable[[], bool]) -> None:
         """Give out batches until the time is up, and store their results."""
         running: list[tuple[Batch, Work]] = []
-        ends = self.began + ENDING * self.seconds
+        ends, late = self.began + self.ending * self.seconds, self.ending + LATE - ENDING
         self._tell("searching")
+        self._begin_teaching()
         while not stopped():
-            while len(running) < self.crew.count and time.monotonic() < ends and not stopped():
+            self._end_teaching()
+            busy = int(self.teacher is not None)
+            while len(running) + busy < self.crew.count and time.monotonic() < ends and not stopped():
                 batch = self.next_batch()
                 if batch is None:
                     break
@@ -100,19 +120,44 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, LATE))))
+                running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, late))))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
-            if not running or self.elapsed > LATE:
+            if self.elapsed > late or not (running or (self.teacher is not None and time.monotonic() < ends)):
                 break
+            if not running:
+                time.sleep(PAUSE)
             running = gather(running, self._finish, until=time.monotonic() + 0.2)
             self._tell("searching")
         for batch, _ in running:
             self._give_up(batch)
 
+    def _begin_teaching(self) -> None:
+        """Let a worker train a teacher, unless there is one from before, or too little time."""
+        path = self.directory / "lesson.safetensors"
+        if not any(isinstance(f, Trained) for f in self.families):
+            return
+        if path.exists():
+            self.lesson = str(path)
+        elif self.seconds >= LEAST_TO_TEACH:
+            self.teacher = self.crew.teach(path, TEACHING * self.seconds, self.seed)
+
+    def _end_teaching(self) -> None:
+        """Use the lesson of a teacher that has learned, unless it is worse than what there is."""
+        if self.teacher is None or not self.teacher.done():
+            return
+        try:
+            said: Teaching = self.teacher.result()
+            if said.error <= min((r.error for r in self.store.runs.values()), default=1.0) + WORSE:
+                self.lesson = said.path
+        except LOST as problem:
+            self.failures.append(f"teacher: {problem or type(problem).__name__}")
+        self.teacher = None
+
     def _effort(self, rung: int, end: float) -> Effort:
         """Say how settings of a rung are trained, and when, as a share of the time, at the latest."""
         deadline = time.time() + (end - self.elapsed) * self.seconds
-        return Effort(STEPS[rung], self.patience, core=self.budget.core, budget=self.budget, deadline=deadline)
+        effort = Effort(STEPS[rung], self.patience, core=self.budget.core, budget=self.budget, deadline=deadline)
+        return effort._replace(lesson=self.lesson)
 
     def _claimed(self, batch: Batch) -> Batch:
         """Take the settings of a batch that no other search on the same store has."""
@@ -134,6 +179,7 @@ class Search:
             return None
         for rung in reversed(range(len(CLIMBING))):
             batch = self._promising(rung) if self.elapsed > CLIMBING[rung] else None
+            batch = batch or (self._taught(rung) if rung else None)
             if batch is not None:
                 return batch
         return self._new() or self._promising(0) or self._promising(1) or self._promising(2)
@@ -151,15 +197,38 @@ class Search:
             groups.setdefault(_shape(run.setting), []).append(run)
         for name, group in groups.items():  # in the order of their best
             settings = [run.setting for run in group[:most]]
-            settings += self._again(settings, most - len(settings))
+            settings = settings[: max(1, most // 2)] if most > 2 else settings
+            settings += self._again(settings, most - len(settings), rung + 1)
             if self._fits(name, rung + 1):
                 return Batch(settings, rung + 1)
         return None
 
-    def _again(self, settings: list[Setting], count: int) -> list[Setting]:
-        """Fill up a batch with the same settings from other seeds."""
-        bases = (settings[i % len(settings)] for i in range(count))
-        return [{**base, "seed": int(self.generator.integers(2**31))} for base in bases]
+    def _taught(self, rung: int) -> Batch | None:
+        """Let the best settings of a rung that share a shape learn again, from the teacher."""
+        if self.lesson is None:
+            return None
+        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained)]
+        best = [runs[i].setting for i in self._order(runs)[:BATCH]] if runs else []
+        waiting = [t for s in best if not self._known(t := {**s, "taught": True}, rung)]
+        for setting in waiting:
+            name = _shape(setting)
+            settings = [s for s in waiting if _shape(s) == name]
+            if self._fits(name if name in self.pace else _shape({**setting, "taught": False}), rung):
+                return Batch(settings + self._again(settings, BATCH - len(settings)), rung)
+        return None
+
+    def _again(self, settings: list[Setting], count: int, rung: int = 0) -> list[Setting]:
+        """Fill up a batch with the same settings from other seeds.
+
+        On higher rungs with other noise, too: it helps those only that are trained for long.
+        """
+        bases = [dict(settings[i % len(settings)]) for i in range(count)]
+        for base in bases:
+            base["seed"] = int(self.generator.integers(2**31))
+            if rung and "input_noise" in base:
+                most = getattr(self.spaces[base["family"]]["input_noise"], "high", 0.0)
+                base["input_noise"] = float(self.generator.choice([noise for noise in NOISE if noise <= most]))
+        return bases
 
     def _order(self, runs: list[Run]) -> np.ndarray:
         """Order runs: those within the budget first, then by fronts, then by error."""
@@ -183,12 +252,12 @@ class Search:
         return None
 
     def _next_family(self) -> Sampled:
-        """Take families in turn; under a budget those that were twice as wrong as the best every fourth time."""
+        """Give all families as much time; under a budget a quarter of it to those twice as wrong as the best."""
         behind: dict[str, int] = dict.fromkeys(self.turn, 1)
         if self.budget.limited and min(self.turn.values()) > 1:
             best = {name: self._least(name) for name in self.turn}
             behind = {name: 4 if error > 2 * min(best.values()) else 1 for name, error in best.items()}
-        return min(self.sampled, key=lambda f: self.turn[f.name] * behind[f.name])
+        return min(self.sampled, key=lambda f: (self.spent[f.name] * behind[f.name], self.turn[f.name]))
 
     def _least(self, family: str) -> float:
         """Return the least error of a family within the budget, of all rungs."""
@@ -202,9 +271,11 @@ class Search:
         """
         space, guesses = self.spaces[family.name], self.guesses[family.name]
         whole = family.whole() if self.budget.limited and not guesses and self.turn[family.name] % 2 else {}
-        leader = self.store.ask(family.name, space, guesses.pop(0) if guesses else whole)
+        alone = {"taught": False} if self.lesson is None and isinstance(family, Trained) else {}
+        leader = self.store.ask(family.name, space, alone | (guesses.pop(0) if guesses else whole))
         self.generator = np.random.default_rng([self.seed, leader[0]])  # no two searches draw the same
-        shape = whole | {name: leader[1][name] for name in (*family.shaping, *(family.sizing if whole else ()))}
+        shaping = (*family.shaping, *(family.sizing if whole else ()), *(("taught",) if "taught" in space else ()))
+        shape = whole | {name: leader[1][name] for name in shaping}
         batch = Batch([], 0)
         for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]:
             drawn = {**setting, "seed": int(self.generator.integers(2**31))}
@@ -218,7 +289,7 @@ class Search:
 
     def _fits(self, shape: str | None, rung: int) -> bool:
         """Return whether a batch would end in time, as far as the pace of its shape is known."""
-        left = self.seconds * ENDING - (time.monotonic() - self.began)
+        left = self.seconds * self.ending - (time.monotonic() - self.began)
         known = self.pace.get(shape) if shape is not None else None
         if known is None:
             return min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING < left
@@ -237,6 +308,7 @@ class Search:
             self.failures.append(f"{describe(batch.settings[0])}: {problem or type(problem).__name__}")
             self._retry(batch)
             return
+        self.spent[batch.settings[0]["family"]] += sum(outcome.seconds for outcome in outcomes)
         for outcome in outcomes:
             key = key_of(outcome.setting, batch.rung)
             if outcome.model is not None:
@@ -267,6 +339,8 @@ class Search:
 
     def check(self, stopped: Callable[[], bool]) -> None:
         """Repeat the runs that may be the best on other splits of the rows, as far as the time allows."""
+        if not self._checks:
+            return
         runs = list(self.store.read().values())
         close, splits = doubtful(runs, self.budget, len(self.views.valid)), range(1, len(self.views.splits))
         left, wanted = self.crew.count * (CHECKED - self.elapsed) * self.seconds, []

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Any, Protocol
 
 from tinybayes import __version__
@@ -15,6 +16,7 @@ from tinybayes.data.dask import connect
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
 from tinybayes.search.families.family import Effort
+from tinybayes.search.lessons import Teaching, teach
 from tinybayes.search.trials import Outcome, carry_out
 from tinybayes.search.views import Views
 
@@ -54,6 +56,15 @@ class Workers:
             future.set_exception(problem)
         return future
 
+    def teach(self, path: Path, seconds: float, seed: int) -> Work | None:
+        """Give out the training of a teacher; None where no worker can leave a file for the others."""
+        future: Future[Teaching] = Future()
+        try:
+            future.set_result(teach(self.views, path, seconds, seed))
+        except TinybayesError as problem:
+            future.set_exception(problem)
+        return future
+
     def close(self) -> None:
         """Let the workers go."""
 
@@ -77,6 +88,10 @@ class Processes(Workers):
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = self._new_pool()
             return self._pool.submit(_in_process, settings, effort)
+
+    def teach(self, path: Path, seconds: float, seed: int) -> Work | None:
+        """Let a process train a teacher."""
+        return self._pool.submit(_teach_in_process, path, seconds, seed)
 
     def close(self) -> None:
         """End the processes."""
@@ -116,6 +131,10 @@ class Cluster(Workers):
     def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape; work of a lost worker goes to another one."""
         return _Elsewhere(self._client.submit(_on_worker, self._views, settings, effort, pure=False, retries=RETRIES))
+
+    def teach(self, path: Path, seconds: float, seed: int) -> Work | None:
+        """Train no teacher: workers on other machines may not see the directory of the search."""
+        return None
 
     def close(self) -> None:
         """Leave the cluster, which goes on."""
@@ -186,6 +205,11 @@ def _end_with(parent: int) -> None:
 def _in_process(settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
     assert _views is not None
     return carry_out(_views, settings, effort)
+
+
+def _teach_in_process(path: Path, seconds: float, seed: int) -> Teaching:
+    assert _views is not None
+    return teach(_views, path, seconds, seed)
 
 
 def _on_worker(views: Views, settings: Sequence[Setting], effort: Effort) -> list[Outcome]:

@@ -38,11 +38,15 @@ SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause betwee
 
 
 class Rows(NamedTuple):
-    """Rows of data on the device: inputs (codes, -1 where missing, or numbers), classes, weights."""
+    """Rows of data on the device: inputs (codes, -1 where missing, or numbers), classes, weights.
+
+    Where a teacher has given probabilities of the classes, `soft` has them.
+    """
 
     X: Array
     y: Array
     weight: Array
+    soft: Array | None = None
 
 
 class Steps(Protocol):
@@ -77,7 +81,7 @@ def run_epochs(
         order = jax.random.permutation(jax.random.fold_in(shuffle, e), count)[: batches * batch]
 
         def step(states: Any, index: Array) -> tuple[Any, None]:
-            rows = Rows(*(part[index] for part in data))
+            rows = jax.tree.map(lambda part: part[index], data)
             return jax.vmap(lambda state, own: steps.step(state, own, rows, schedule))(states, fixed), None
 
         return jax.lax.scan(step, states, order.reshape(batches, batch))[0]
@@ -121,7 +125,8 @@ def to_rows(data: Dataset, inputs: Callable[[np.ndarray], np.ndarray] | None = N
     known = data.rows(usable(data))
     weight = np.ones(len(known)) if known.weight is None else known.weight / known.weight.mean()
     X = jnp.asarray(known.X, dtype=jnp.int32) if inputs is None else jnp.asarray(inputs(known.X))
-    return Rows(X, jnp.asarray(known.y, dtype=jnp.int32), jnp.asarray(weight, dtype=jnp.float32))
+    soft = None if known.soft is None else jnp.asarray(known.soft, dtype=jnp.float32)
+    return Rows(X, jnp.asarray(known.y, dtype=jnp.int32), jnp.asarray(weight, dtype=jnp.float32), soft)
 
 
 def usable(data: Dataset) -> np.ndarray:
@@ -133,8 +138,12 @@ def usable(data: Dataset) -> np.ndarray:
 def to_blocks(rows: Rows) -> Rows:
     """Cut rows into blocks; what fills the last one weighs nothing."""
     missing = -rows.y.shape[0] % BLOCK
-    padded = [jnp.pad(part, [(0, missing)] + [(0, 0)] * (part.ndim - 1)) for part in rows]
-    return Rows(*(part.reshape(-1, BLOCK, *part.shape[1:]) for part in padded))
+
+    def cut(part: Array) -> Array:
+        padded = jnp.pad(part, [(0, missing)] + [(0, 0)] * (part.ndim - 1))
+        return padded.reshape(-1, BLOCK, *part.shape[1:])
+
+    return Rows(*jax.tree.map(cut, rows))
 
 
 class Run(ABC, Generic[Result]):

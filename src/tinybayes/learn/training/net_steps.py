@@ -87,11 +87,12 @@ class NetSteps:
     def step(self, state: State, fixed: Hyper, rows: Rows, schedule: Array) -> State:
         """Take one step of Adam on one mini-batch."""
         key, noise = jax.random.split(state.key)
-        X, mixed = rows.X, None
+        X, mixed = rows.X, rows.soft
         if self.shift:
             X = shifted(jax.random.fold_in(key, SHIFTS), X, self.shift)
         if self.noisy:
-            X, mixed = disturbed(jax.random.fold_in(key, NOISE), X, jax.nn.one_hot(rows.y, self.classes), fixed)
+            label = jax.nn.one_hot(rows.y, self.classes) if rows.soft is None else rows.soft
+            X, mixed = disturbed(jax.random.fold_in(key, NOISE), X, label, fixed)
 
         def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
             scores, moving = logits((layers, state.moving), X, fixed, self, (noise, state.step))

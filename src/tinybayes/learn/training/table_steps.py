@@ -31,7 +31,7 @@ from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
 PAD = -1e30  # log-probability of a state that does not exist
-MOVES = 100  # number of the random stream of input noise, beyond those that a key is split into
+MOVES, LABELS = 100, 101  # numbers of random streams, beyond those that a key is split into
 
 
 class Space(NamedTuple):
@@ -160,7 +160,10 @@ class TableSteps:
             choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
             selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
         scores = class_scores(entries, prior, selected, hyper, quantized)
-        g = jax.grad(hybrid)(scores, rows.y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
+        y = rows.y
+        if rows.soft is not None:  # the class is drawn as the teacher says
+            y = jax.random.categorical(jax.random.fold_in(key, LABELS), jnp.log(rows.soft + 1e-9))
+        g = jax.grad(hybrid)(scores, y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
         d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
         step = state.step + 1
         d_theta = _through_softmax(theta, d_entries.reshape(theta.shape))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.errors import TinybayesError
+from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.scores import class_scores, normalize_scores
 from tinybayes.model import BayesNet, Classifier, Cost, Dataset, Fixed
 from tinybayes.options import options_of
@@ -31,6 +31,8 @@ Setting = dict[str, Any]
 Model = Classifier
 History = tuple[tuple[int, float], ...]  # pairs (epoch, validation error)
 
+PASSES = 24  # over the rows of a lesson, at least
+
 
 class Effort(NamedTuple):
     """How long settings are trained, on which rows, and what they are priced for."""
@@ -42,10 +44,24 @@ class Effort(NamedTuple):
     budget: Budget | None = None  # where learners that grow a model stop
     split: int = 0  # which part of the rows validates; the first one in the search itself
     deadline: float = math.inf  # of the wall clock; what is not trained by then is dropped
+    lesson: str | None = None  # the file from which taught settings learn
 
     def rows(self, views: Views, name: str) -> tuple[Dataset, Dataset]:
         """Return the training and validation rows in an encoding."""
         return views.rows(name, all_seen=self.final, split=self.split)
+
+    def lessons(self, views: Views, name: str, most: int) -> Dataset:
+        """Return rows with posteriors of a teacher, made of the training rows."""
+        from tinybayes.search.lessons import read_lesson
+
+        if self.lesson is None:
+            raise error(
+                "the lesson of a teacher", "none", where="taught", remedy="leave lesson.safetensors where it is"
+            )
+        allowed = np.arange(len(views.by_name[name].seen))
+        if not self.final:
+            allowed = np.setdiff1d(allowed, views.splits[self.split])
+        return read_lesson(self.lesson).rows(views, name, allowed, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +192,14 @@ class Sampled(Family):
 
 @dataclass(frozen=True, eq=False)
 class Trained(Sampled):
-    """A family that is trained by gradient: promising settings climb rungs, and are trained for longer on each."""
+    """A family that is trained by gradient: promising settings climb rungs, and are trained for longer on each.
+
+    The hyper-parameter ``taught`` lets them learn from a teacher, where there is one.
+    """
+
+    def shape(self, setting: Setting) -> str:
+        """Tell settings that are taught from others: they have other rows."""
+        return super().shape(setting) + (" taught" if setting.get("taught") else "")
 
     @abstractmethod
     def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
@@ -188,6 +211,8 @@ class Trained(Sampled):
 
         rows, valid = effort.rows(views, view_of(settings[0]))
         batch = 50 if len(rows) < 5000 else 100
+        if settings[0].get("taught"):
+            rows = effort.lessons(views, view_of(settings[0]), max(len(rows), effort.steps * batch // PASSES))
         epochs = max(1, math.ceil(effort.steps / max(1, len(rows) // batch)))
         options = TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10), deadline=effort.deadline)
         results = self.train_runs(rows, settings, views, options=options, validation=None if effort.final else valid)

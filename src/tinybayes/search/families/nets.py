@@ -1,6 +1,5 @@
 """Neural networks with weights of a few bits: dense and convolutional."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +41,7 @@ class Nets(Trained):
 
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the bits, the widths and the training."""
-        from optuna.distributions import FloatDistribution, IntDistribution
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         return {
             **distributions(NetOptions, "bits"),
@@ -51,6 +50,7 @@ class Nets(Trained):
             "size": IntDistribution(0, self.sizes),
             **distributions(NetOptions, "activation"),
             "layers": IntDistribution(*self.depths(views)),
+            "taught": CategoricalDistribution([False, True]),
         }
 
     sizing: ClassVar[tuple[str, ...]] = ("bits",)
@@ -62,14 +62,21 @@ class Nets(Trained):
     def guesses(self, views: Views, budget: Budget) -> list[Setting]:
         """Begin with ReLU in the widest layers that the budget allows: many layers of 6 bits, then fewer of 4."""
         least, most = self.depths(views)
-        guess = {"activation": "relu", "learning_rate": 0.03, "label_smoothing": 0.05, "input_noise": 0.2, "mixup": 0.1}
+        noise = 0.4 if views.image_shape is not None else 0.12
+        guess = {
+            "activation": "relu",
+            "learning_rate": 0.02,
+            "label_smoothing": 0.0,
+            "input_noise": noise,
+            "mixup": 0.0,
+        }
         shapes = dict.fromkeys([(most, 6), (min(max(1, least), most), 4)])
         return [guess | self._sized(layers, bits, guess, views, budget) for layers, bits in shapes]
 
     def _sized(self, layers: int, bits: int, guess: Setting, views: Views, budget: Budget) -> Setting:
         """Return the size of the widest layers within the budget, of at most half of the most units."""
         most, setting = self.narrowest * 2 ** (self.sizes - 1), {**guess, "bits": bits, "layers": layers}
-        units = max(1, min(most, self._widest(setting, views, budget))) if budget.limited else most // 2
+        units = max(1, min(most, self._widest(setting, views, budget))) if budget.limited else most
         size = max(0, math.ceil(math.log2(units / self.narrowest)))
         return {"bits": bits, "layers": layers, "size": size, "share": max(0.3, units / (self.narrowest * 2**size))}
 
@@ -172,7 +179,7 @@ class Dense(Nets):
     def shape(self, setting: Setting) -> str:
         """Sizes and activations are those of hidden layers, which a linear network has none of."""
         linear = setting.get("layers") == 0
-        return json.dumps([self.name, 0, setting.get("inputs")]) if linear else super().shape(setting)
+        return super().shape({**setting, "size": None, "activation": None} if linear else setting)
 
     def smallest_bits(self, views: Views) -> int:
         """Return the bits of a network with one hidden unit."""
@@ -197,6 +204,16 @@ class Conv(Nets):
         least, most = self.layers
         return least, min(most, halvings(views.image_shape))
 
+    def space(self, views: Views) -> "dict[str, BaseDistribution]":
+        """Draw whether images move, too."""
+        from optuna.distributions import IntDistribution
+
+        return super().space(views) | {"image_shift": IntDistribution(0, 1)}
+
+    def guesses(self, views: Views, budget: Budget) -> list[Setting]:
+        """Let images move in the second guess."""
+        return [guess | {"image_shift": min(1, i)} for i, guess in enumerate(super().guesses(views, budget))]
+
     def widths(self, units: int, layers: int) -> list[int]:
         """Double the channels of the second convolution."""
         return [units, 2 * units][:layers]
@@ -207,4 +224,4 @@ class Conv(Nets):
 
 
 DENSE = Dense("dense", ("layers", "size", "activation", "inputs"), narrowest=16, sizes=5, layers=(0, 2))
-CONV = Conv("conv", ("layers", "size", "activation"), narrowest=4, sizes=3, layers=(1, 2))
+CONV = Conv("conv", ("layers", "size", "activation", "image_shift"), narrowest=4, sizes=3, layers=(1, 2))

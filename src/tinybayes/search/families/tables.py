@@ -47,6 +47,7 @@ class Tables(Trained):
             **distributions(TableOptions, "lam", "gamma", "learning_rate", "input_noise"),
             **{name: CategoricalDistribution(values) for name, values in choices.items()},
             **distributions(TableOptions, *self.more),
+            "taught": CategoricalDistribution([False, True]),
         }
 
     def guesses(self, views: Views, budget: Budget) -> list[Setting]:

@@ -107,7 +107,7 @@ class Boosted(Sampled):
         return f"{kind}boosted trees of depth {setting['depth']}, {setting['levels']} values"
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
-        """Grow trees once for all settings of the shape, as far as the longest of them and the budget go."""
+        """Grow trees once for all settings of the shape, as far as the longest of them, the budget and the time go."""
         from tinybayes.compress.trees import tie_leaves
         from tinybayes.learn.trees.boosting import Boosting
 
@@ -117,10 +117,13 @@ class Boosted(Sampled):
         boosting = Boosting(rows, BoostingOptions(**given))
         most = max(setting["rounds"] for setting in settings)
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
+        ends = effort.deadline if effort.final else time.time() + 2 * effort.patience
         while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
             boosting.round()
-            if time.time() > effort.deadline:
+            if effort.final and time.time() > ends:
                 return []
+            if time.time() > ends:
+                break
         known: Prices = {}
         sizes = [_rounds_within(boosting, s, budget, known) for s in settings]
         models = {
