@@ -3,8 +3,8 @@
     python benchmarks/explore.py [--part "letter 16 kB" workers] [--minutes 5] [-o FILE]
 
 Rows are split two thirds to one, stratified. The search sees only the first part, and the test error is measured once.
- Budgets are those of the parameters. workers: trials per minute of one and of two Dask workers with one thread each, on the same search of
-letter, after a first search has filled the cache of compiled code.
+Budgets are those of the parameters. workers: trials per minute of one and of two Dask workers with one thread each, on
+the same search of letter, after a first search has filled the cache of compiled code.
 """
 
 import argparse
@@ -58,6 +58,7 @@ def search(part: str, seconds: float, seed: int) -> dict:
         "asked": seconds,
         "seed": seed,
         "runs": len(found.models),
+        "rungs": [sum(m["steps"] == rung for m in found.models) for rung in range(4)],
         "failures": found.document["failures"],
         "chosen": {key: found.chosen[key] for key in keep} if found.chosen else None,
         "front": [{key: m[key] for key in keep[:-1]} for m in front],

@@ -40,6 +40,7 @@ ENDING, LATE, CHECKED, LONGEST = 0.7, 0.75, 0.83, 0.96
 TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
 NOISE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # of the inputs, that is tried on higher rungs
 FEW = 1000  # validation rows, below which the best runs are checked on other splits
+BEHIND = 1.5  # times the least error, above which a family is far behind
 WORSE = 0.002  # of the error of a teacher above the least one so far, at most
 
 
@@ -249,14 +250,15 @@ class Search:
             if batch.settings:
                 batch.settings += self._again(batch.settings, BATCH - len(batch.settings))
                 return batch
+            self.spent[family.name] += COMPILING  # nothing of it fits into the budget: others first
         return None
 
     def _next_family(self) -> Sampled:
-        """Give all families as much time; under a budget a quarter of it to those twice as wrong as the best."""
+        """Give all families as much time; under a budget those far behind the best get a fifth of it."""
         behind: dict[str, int] = dict.fromkeys(self.turn, 1)
         if self.budget.limited and min(self.turn.values()) > 1:
             best = {name: self._least(name) for name in self.turn}
-            behind = {name: 4 if error > 2 * min(best.values()) else 1 for name, error in best.items()}
+            behind = {name: 5 if error > BEHIND * min(best.values()) else 1 for name, error in best.items()}
         return min(self.sampled, key=lambda f: (self.spent[f.name] * behind[f.name], self.turn[f.name]))
 
     def _least(self, family: str) -> float:
