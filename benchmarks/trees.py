@@ -106,14 +106,11 @@ def accuracy(name: str) -> dict[str, Any]:
 
 def our_settings() -> Iterator[dict[str, Any]]:
     """Yield one setting for each run of the learner; rounds vary within a run."""
-    shapes = [*product((True,), (2, 3, 4, 5), (5,)), *product((False,), (3, 5), (5, 20))]  # leaf_rows last
-    for (symmetric, depth, leaf_rows), share in product(shapes, (0.3, 1.0)):
-        yield {"family": "boosted", "symmetric": symmetric, "depth": depth, "leaf_rows": leaf_rows} | {
-            "learning_rate": 0.2,
-            "ridge": 1.0,
-            "threshold_price": 1.0,
+    for symmetric, depth, rate, price in product((True, False), (2, 3, 4, 5), (0.1, 0.3), (1.0,)):
+        yield {"family": "boosted", "symmetric": symmetric, "depth": depth, "learning_rate": rate, "ridge": 1.0} | {
+            "threshold_price": price,
             "row_share": 1.0,
-            "feature_share": share,
+            "leaf_rows": 20 if symmetric else 5,
             "seed": 0,
             "view": "trees",
         }
