@@ -16,7 +16,7 @@ from tinybayes.learn import classifier as by_name
 from tinybayes.learn.training import engine
 
 FIT = ("fit", "iris.csv", "--target", "species", "-o", "m.tb")
-HYBRID = (*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "2")
+HYBRID = (*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "2", "--input-noise", "0", "--gamma", "10")
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ OTHER_DEFAULTS = {  # where an estimator chooses its own
     QuantizedNetClassifier: {"discretizer", "n_bins", "hidden", "epochs", "batch_size", "learning_rate"},
     TreeEnsembleClassifier: {"discretizer", "n_bins", "trees", "leaves", "leaf_rows", "feature_share", "row_share"},
 }
-HIDDEN = {"bayesian", "keep_best", "every", "shuffle_seed", "memory", "keep_values", "sample_rows", "seed"}
+HIDDEN = {"bayesian", "keep_best", "every", "shuffle_seed", "memory", "keep_values", "sample_rows", "seed", "deadline"}
 
 
 @pytest.mark.parametrize("estimator", LEARNERS)

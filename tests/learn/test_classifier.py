@@ -10,12 +10,12 @@ from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.classifier import hold_out
+from tinybayes.learn.classifier import chosen, hold_out
 from tinybayes.learn.training import engine
 from tinybayes.learn.training import tables as driver
-from tinybayes.model import Fixed
+from tinybayes.model import Fixed, Float
 
-SHORT = {"epochs": 12, "batch_size": 50, "learning_rate": 0.1}
+SHORT = {"epochs": 12, "batch_size": 50, "learning_rate": 0.1, "input_noise": 0.0, "gamma": 10.0}
 
 
 @pytest.fixture
@@ -132,3 +132,58 @@ def test_structure_noise_is_a_probability_below_one(structure, noise):
 def test_the_options_belong_to_training_by_gradient():
     with pytest.raises(TinybayesError, match="got structure_noise, early_stopping; use training 'hybrid'"):
         learn_classifier(easy(rows=50), options=HybridOptions(structure_noise=0.1, early_stopping=True))
+
+
+def test_settings_are_formats_times_random_draws(calls):
+    def of(**options):
+        learn(easy(rows=60), "naive", epochs=1, **options)
+        runs = calls[0][1]
+        calls.clear()
+        return runs
+
+    assert [c.number_format for c in of()] == [Float()]
+    assert [c.number_format for c in of(bits=(2, 3))] == [Fixed(2, 3)]
+    assert [c.number_format for c in of(bits=4)] == [Fixed(whole, 4 - whole) for whole in range(1, 7)]
+    many = of(n_configs=10, bits=4)
+    assert len(many) == 60
+    assert len({c.seed for c in many}) == len({c.lam for c in many}) == 10
+    assert all(10 <= c.lam <= 1000 and 0.1 <= c.gamma <= 100 and c.learning_rate in (3e-3, 3e-2) for c in many)
+    assert [c.lam for c in many] == [c.lam for c in of(n_configs=10, bits=4)]
+    assert {c.input_noise for c in many} == {0.0}
+    assert {c.input_noise for c in of(n_configs=10, input_noise=None)} == {0.0, 0.1, 0.2}
+
+
+def test_noise_and_margin_are_chosen_on_held_out_rows_and_the_chosen_setting_learns_from_all(calls):
+    data = easy(rows=300)
+    net = learn(data, input_noise=None, gamma=None)
+    (kept, runs, _, others, found), (rows, final, _, no_rows, (result,)) = calls
+    assert {(run.input_noise, run.gamma) for run in runs} == {(p, g) for p in (0.0, 0.1, 0.2) for g in (10.0, 1.0)}
+    assert (runs[0].input_noise, runs[0].gamma) == (0.0, 10.0)
+    assert len(kept) == len(others["validation"]) * 2 == 200
+    assert len(rows) == 300
+    assert no_rows["validation"] is None
+    assert final == [runs[chosen([one.validation_error for one in found], 6, 100)]]
+    assert net == result.net
+
+
+@pytest.mark.parametrize("options", [{"n_configs": 3}, {"bits": 3}])
+def test_what_was_chosen_learns_from_all_rows(calls, options):
+    data = easy(rows=200)
+    net = learn(data, "naive", **options)
+    (kept, runs, _, _, found), (rows, final, _, _, (result,)) = calls
+    assert len(kept) < len(rows) == len(data)
+    best = min(range(len(runs)), key=lambda i: found[i].validation_error)
+    assert final == [runs[best]]
+    assert net == result.net
+
+
+def test_without_a_margin_of_a_standard_error_the_usual_setting_stays():
+    # The standard error of 0.2 on 100 rows is 0.04.
+    assert chosen([0.2, 0.17, 0.19], 3, 100) == 0
+    assert chosen([0.2, 0.15, 0.14], 3, 100) == 2
+    assert chosen([0.2, 0.17, 0.19], 3, 10_000) == 1
+    # Two formats of two settings: the better first setting is the usual one.
+    assert chosen([0.3, 0.18, 0.2, 0.2], 2, 100) == 2
+    assert chosen([0.3, 0.1, 0.2, 0.2], 2, 100) == 1
+    # Settings that were drawn have no usual one.
+    assert chosen([0.2, 0.19, 0.195], 1, 100) == 1

@@ -8,12 +8,12 @@ import pytest
 from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.classifier import _configurations, hold_out
+from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
-from tinybayes.model import Codebook, Fixed, Float
+from tinybayes.model import Codebook, Fixed
 
 DATA = easy(rows=40)
 RUN = TableConfiguration(candidates=fixed(chow_liu(DATA)))
@@ -93,20 +93,6 @@ def test_a_format_is_given_once():
         "either number_format or bits, got both",
         lambda: learn_classifier(DATA, training="hybrid", number_format=Fixed(2, 2), options=options),
     )
-
-
-def test_settings_are_formats_times_random_draws():
-    def of(**options):
-        return _configurations(RUN, HybridOptions(**options), None, 7)
-
-    assert [c.number_format for c in of()] == [Float()]
-    assert [c.number_format for c in of(bits=(2, 3))] == [Fixed(2, 3)]
-    assert [c.number_format for c in of(bits=4)] == [Fixed(whole, 4 - whole) for whole in range(1, 7)]
-    many = of(n_configs=40, bits=4)
-    assert len(many) == 240
-    assert len({c.seed for c in many}) == len({c.lam for c in many}) == 40
-    assert all(10 <= c.lam <= 1000 and 0.1 <= c.gamma <= 100 and c.learning_rate in (3e-3, 3e-2) for c in many)
-    assert [c.lam for c in many] == [c.lam for c in of(n_configs=40, bits=4)]
 
 
 def test_too_few_rows_to_hold_some_out():

@@ -5,6 +5,7 @@ always printed.
 """
 
 import json
+import os
 import shlex
 import sys
 import warnings
@@ -21,6 +22,8 @@ from tinybayes.report.finite import finite
 
 if TYPE_CHECKING:
     from tinybayes.data.readers import Table
+
+MOST_AGE = 60.0  # seconds; what has run for longer is no single command
 
 _silent = False  # set anew by each command; a process runs one command at a time
 
@@ -120,3 +123,13 @@ def watched(table: "Table", label: str) -> Iterator["Table"]:
                 progress.advance(task)
 
         yield replace(table, source=batches)
+
+
+def process_age() -> float:
+    """Return for how many seconds this command has run; 0 where the system does not say."""
+    try:
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        age = float(Path("/proc/uptime").read_text().split()[0]) - started
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return age if 0 <= age < MOST_AGE else 0.0

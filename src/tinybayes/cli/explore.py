@@ -6,11 +6,12 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tinybayes.cli._console import print_json, say, show, suggest, watched_live
+from tinybayes.cli._console import print_json, process_age, say, show, suggest, watched_live
 from tinybayes.cli._options import Clock, Core, Drop, Json, Seed, TableFile, Target, image_shape_of, options_from
 from tinybayes.errors import error
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 UNREACHED = 3  # the exit code of a search in which no model keeps the limits
 SHORT = 20.0  # seconds of a search that is too short to start processes for
+WRITING = 0.05  # of the time, for the page of results
 
 
 @options_from("tinybayes.search.explore.Execution", "execution", panel="Workers and storage", workers=None)
@@ -66,6 +68,7 @@ def explore(
 
     Ctrl-C ends the search and makes the front of the finished runs; the same command resumes a search.
     """
+    began = monotonic() - process_age()
     from tinybayes.report.html import write_report
     from tinybayes.search.explore import explore as run
 
@@ -90,7 +93,7 @@ def explore(
             output=output,
             test=test,
             budget=limits,
-            seconds=seconds,
+            seconds=max(0.8 * seconds, (1 - WRITING) * seconds - (monotonic() - began)),
             families=families,
             image_shape=image_shape_of(image),
             drop=drop or (),

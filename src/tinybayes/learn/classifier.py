@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from tinybayes.options import documented, option, options_of, same_option
 
 if TYPE_CHECKING:
     from tinybayes.learn.training.candidates import Candidates
-    from tinybayes.learn.training.tables import Progress, TableConfiguration
+    from tinybayes.learn.training.tables import Progress, TableConfiguration, Trained
 
 STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
     "naive": lambda data, seed: naive_bayes(data),
@@ -29,6 +30,10 @@ STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
 SEARCHES = ("subset", "order-free", "heuristic")
 TRAININGS = ("ml", "hybrid")
 MEASUREMENTS = 200  # of the validation error in early stopping, about
+CHOSEN = "chosen on held-out rows"
+TRIED: dict[str, tuple[float, ...]] = {"input_noise": (0.0, 0.1, 0.2), "gamma": (10.0, 1.0)}  # the first by default
+ENOUGH = 500  # held-out rows that choose these, or a third of a small table
+_HELP = {name: known.help for name, known in options_of(TableOptions).items()}
 
 
 @documented
@@ -36,6 +41,13 @@ MEASUREMENTS = 200  # of the validation error in early stopping, about
 class HybridOptions(TableOptions):
     """Options of ``training="hybrid"``."""
 
+    # None, chosen on held-out rows, is replaced by a number before a `TableOptions` is made of these.
+    input_noise: float | None = same_option(  # type: ignore[assignment]
+        TableOptions, "input_noise", default=None, help=f"{_HELP['input_noise']} Default: 0, 0.1 or 0.2, {CHOSEN}."
+    )
+    gamma: float | None = same_option(  # type: ignore[assignment]
+        TableOptions, "gamma", default=None, help=f"{_HELP['gamma']} Default: 10 or 1, {CHOSEN}."
+    )
     n_candidates: int = option(8, "Candidate parents of a feature when the structure is learned.", low=1)
     bits: int | tuple[int, int] | None = option(
         None,
@@ -50,7 +62,7 @@ class HybridOptions(TableOptions):
     )
     batch_size: int = same_option(TrainingOptions, "batch_size")
     n_configs: int = option(
-        1, "Above 1, train that many random settings at once and keep the best on held-out rows.", low=1
+        1, "Above 1, train that many random settings at once; the best on held-out rows learns from all.", low=1
     )
     early_stopping: bool = option(False, "Return the parameters with the fewest errors on held-out rows.")
     validation_fraction: float = option(
@@ -130,63 +142,116 @@ def _learn_by_gradient(
     seed: int,
     report: "Callable[[Progress], None] | None",
 ) -> BayesNet:
-    """Train the configurations that the options ask for; of several, return the best on held-out rows."""
-    from tinybayes.learn.training.tables import TableConfiguration, train_tables
+    """Train the configurations that the options ask for; choose on held-out rows, and learn again from all rows."""
+    from tinybayes.learn.training.tables import TableConfiguration
 
     data = concatenate(list(batches(source)))
-    base = TableConfiguration(
-        candidates=_candidates(data, structure, options, seed),
-        seed=seed,
-        **{name: getattr(options, name) for name in options_of(TableOptions)},
-    )
-    runs = _configurations(base, options, number_format, seed)
-    choose = options.early_stopping or len(runs) > 1
-    training, held_out = hold_out(data, options.validation_fraction, seed) if choose else (data, None)
-    epochs = options.epochs or default_epochs(len(training), options.batch_size)
-    results = train_tables(
-        training,
+    given = {name: getattr(options, name) for name in options_of(TableOptions)}
+    free = [name for name in TRIED if given[name] is None]
+    first = {name: TRIED[name][0] for name in free}
+    base = TableConfiguration(candidates=_candidates(data, structure, options, seed), seed=seed, **given | first)
+    formats = _formats(options, number_format)
+    settings = _drawn(base, options, free, seed) if options.n_configs > 1 else _tried(base, free, len(formats) > 1)
+    runs = [replace(run, number_format=one) for one in formats for run in settings]
+    train = partial(_train, options=options, seed=seed, report=report)
+    if len(runs) == 1 and not options.early_stopping:
+        return _net(train(data, runs)[0])
+    fraction = options.validation_fraction
+    if free and options.n_configs == 1:
+        fraction = max(fraction, min(1 / 3, ENOUGH / len(data)))
+    training, held_out = hold_out(data, fraction, seed)
+    results = train(training, runs, held_out)
+    each = 1 if options.n_configs > 1 else len(settings)
+    best = chosen([result.validation_error for result in results], each, len(held_out))
+    if options.early_stopping or not results[best].complete:  # an interrupt ends all training
+        return _net(results[best])
+    return _net(train(data, [runs[best]])[0])
+
+
+def chosen(errors: list[float], settings: int, rows: int) -> int:
+    """Return the number of the best run; each format has as many settings, the first of which is taken in doubt.
+
+    The others must be better by more than a standard error: on few rows the least of many errors is luck.
+    """
+    usual = min(range(0, len(errors), settings), key=errors.__getitem__)
+    best = min(range(len(errors)), key=errors.__getitem__)
+    deviation = math.sqrt(errors[usual] * (1 - errors[usual]) / rows)
+    return best if errors[best] < errors[usual] - deviation else usual
+
+
+def _train(
+    data: Dataset,
+    runs: "list[TableConfiguration]",
+    held_out: Dataset | None = None,
+    *,
+    options: HybridOptions,
+    seed: int,
+    report: "Callable[[Progress], None] | None",
+) -> "list[Trained]":
+    """Train configurations; those with held-out rows are measured on them."""
+    from tinybayes.learn.training.tables import train_tables
+
+    epochs = options.epochs or default_epochs(len(data), options.batch_size)
+    return train_tables(
+        data,
         runs,
         TrainingOptions(
             epochs=epochs,
             batch_size=options.batch_size,
             keep_best=options.early_stopping,
-            every=-(-epochs // MEASUREMENTS) if options.early_stopping else 1,
+            every=-(-epochs // MEASUREMENTS) if options.early_stopping else epochs,
             shuffle_seed=seed,
             device=options.device,
         ),
         validation=held_out,
         report=report,
     )
-    net = min(results, key=lambda result: result.validation_error).net if len(results) > 1 else results[0].net
-    assert net is not None  # only a pseudo-TAN has none
-    return net
 
 
-def _configurations(
-    base: "TableConfiguration", options: HybridOptions, number_format: NumberFormat | None, seed: int
-) -> "list[TableConfiguration]":
-    """Return the settings to train: number formats times random hyper-parameters."""
+def _net(result: "Trained") -> BayesNet:
+    assert result.net is not None  # only a pseudo-TAN has none
+    return result.net
+
+
+def _formats(options: HybridOptions, number_format: NumberFormat | None) -> list[NumberFormat]:
+    """Return the number formats to try."""
     if number_format is not None and options.bits is not None:
         raise error("either number_format or bits", "both", where="options")
-    formats: list[NumberFormat] = [number_format or Float()]
     if isinstance(options.bits, tuple):
-        formats = [Fixed(*options.bits)]
-    elif options.bits is not None:
-        formats = [Fixed(integer, options.bits - integer) for integer in range(1, 7)]
+        return [Fixed(*options.bits)]
+    if options.bits is not None:
+        return [Fixed(integer, options.bits - integer) for integer in range(1, 7)]
+    return [number_format or Float()]
+
+
+def _tried(base: "TableConfiguration", free: list[str], noise_only: bool) -> "list[TableConfiguration]":
+    """Return settings with all values that are tried of what was not given."""
     runs = [base]
-    if options.n_configs > 1:  # setting (II) of differentiable_tan
-        generator = np.random.default_rng([seed, 4])
-        runs = [
-            replace(
-                base,
-                lam=float(10 ** generator.uniform(1, 3)),
-                gamma=float(10 ** generator.uniform(-1, 2)),
-                learning_rate=float(generator.choice([3e-3, 3e-2])),
-                seed=seed + number,
-            )
-            for number in range(options.n_configs)
-        ]
-    return [replace(run, number_format=number_format) for run in runs for number_format in formats]
+    for name in free:
+        if name == "input_noise" or not noise_only:
+            changes: Any = [{name: value} for value in TRIED[name]]
+            runs = [replace(run, **change) for run in runs for change in changes]
+    return runs
+
+
+def _drawn(
+    base: "TableConfiguration", options: HybridOptions, free: list[str], seed: int
+) -> "list[TableConfiguration]":
+    """Draw hyper-parameters, as in setting (II) of differentiable_tan, and noise if it is not given."""
+    generator = np.random.default_rng([seed, 4])
+    runs = [
+        replace(
+            base,
+            lam=float(10 ** generator.uniform(1, 3)),
+            gamma=float(10 ** generator.uniform(-1, 2)),
+            learning_rate=float(generator.choice([3e-3, 3e-2])),
+            seed=seed + number,
+        )
+        for number in range(options.n_configs)
+    ]
+    if "input_noise" in free:
+        runs = [replace(run, input_noise=float(generator.choice(TRIED["input_noise"]))) for run in runs]
+    return runs
 
 
 def _candidates(data: Dataset, structure: str, options: HybridOptions, seed: int) -> "Candidates":

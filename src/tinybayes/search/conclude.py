@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import math
 import platform
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,7 +24,7 @@ from tinybayes.search.checks import Score, standard_error
 from tinybayes.search.families import family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
-from tinybayes.search.price import ENOUGH, Price, price_of
+from tinybayes.search.price import Price
 from tinybayes.search.study import Run
 from tinybayes.search.trials import Outcome, quality
 from tinybayes.search.views import Views
@@ -69,8 +71,12 @@ def conclude(
     heading: dict[str, Any],
     failures: Sequence[str] = (),
     scores: Mapping[str, Score] | None = None,
+    until: float = math.inf,
 ) -> Exploration:
-    """Choose, test the retrained models, and write the files."""
+    """Choose, test the retrained models, and write the files.
+
+    After `until`, on the monotonic clock, only the chosen model is explained.
+    """
     runs = [run for run, _ in finals]
     marked = on_front(runs)
     scores = scores or {}
@@ -86,6 +92,8 @@ def conclude(
         rows = scores[run.key].rows if run.key in scores else len(views.valid)
         uncertain = {"standard_error": round(standard_error(run.error, rows), 6), "validation_rows": rows}
         models.append(_entry(run, ended, bool(front), directory, views, budget) | uncertain)
+        if ended is not None and (run is chosen or time.monotonic() < until):
+            models[-1] |= _explained(run, ended, views)
     key = None if chosen is None else chosen.key
     document = {**heading, "chosen": key, "failures": list(failures), "models": models}
     _write(directory, document)
@@ -126,15 +134,13 @@ def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, 
 
 def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
     """Return the retrained model; where there was no time for it, the model of the search, tested now."""
-    from tinybayes.cost import model_cost
     from tinybayes.deploy import read_classifier
 
     if outcome is not None or not run.saved:
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
     tested = quality(posteriors_of(model), views.by_name[view_of(run.setting)].test)[0]
-    price = price_of(model, model_cost(model), run.price.core, rows=ENOUGH)
-    return Outcome(run.setting, model, run.error, run.loss, price, test_error=tested)
+    return Outcome(run.setting, model, run.error, run.loss, run.price, test_error=tested)
 
 
 def _entry(
@@ -152,9 +158,15 @@ def _entry(
         metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
         metadata |= _calibration(run, views, directory)
         save(outcome.model, directory / entry["file"], metadata=metadata)
-        test = views.by_name[view_of(run.setting)].test
-        entry |= page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
     return entry
+
+
+def _explained(run: Run, outcome: Outcome, views: Views) -> dict[str, Any]:
+    """Return what the page of results shows of a model: its errors by class, and some rows."""
+    if outcome.model is None:
+        return {}
+    test = views.by_name[view_of(run.setting)].test
+    return page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
 
 
 def _calibration(run: Run, views: Views, directory: Path) -> dict[str, Any]:

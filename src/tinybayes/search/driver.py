@@ -26,7 +26,7 @@ from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
 from tinybayes.search.workers import PAUSE, Work, Workers, gather
 
-BATCH = 8  # settings trained at once; always as many, so that few shapes are compiled
+BATCH = 8  # settings trained at once, of slow ones 4, 2 or 1: few numbers, so that few shapes are compiled
 STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
 AT_ONCE = (BATCH, BATCH, BATCH, 2)  # settings of a batch on each rung
 CLIMBING = (0.25, 0.4, 0.5)  # of the time, after which settings leave each rung
@@ -40,6 +40,7 @@ ENDING, LATE, CHECKED, LONGEST = 0.7, 0.75, 0.83, 0.96
 TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
 NOISE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # of the inputs, that is tried on higher rungs
 FEW = 1000  # validation rows, below which the best runs are checked on other splits
+SLICE = 0.12  # of the time, that a batch may take, unless it has one setting only
 BEHIND = 1.5  # times the least error, above which a family is far behind
 WORSE = 0.002  # of the error of a teacher above the least one so far, at most
 
@@ -197,11 +198,9 @@ class Search:
         for run in waiting:
             groups.setdefault(_shape(run.setting), []).append(run)
         for name, group in groups.items():  # in the order of their best
-            settings = [run.setting for run in group[:most]]
-            settings = settings[: max(1, most // 2)] if most > 2 else settings
-            settings += self._again(settings, most - len(settings), rung + 1)
-            if self._fits(name, rung + 1):
-                return Batch(settings, rung + 1)
+            if room := self._room(name, rung + 1):
+                settings = [run.setting for run in group[: max(1, room // 2) if room > 2 else room]]
+                return Batch(settings + self._again(settings, room - len(settings), rung + 1), rung + 1)
         return None
 
     def _taught(self, rung: int) -> Batch | None:
@@ -213,9 +212,8 @@ class Search:
         waiting = [t for s in best if not self._known(t := {**s, "taught": True}, rung)]
         for setting in waiting:
             name = _shape(setting)
-            settings = [s for s in waiting if _shape(s) == name]
-            if self._fits(name if name in self.pace else _shape({**setting, "taught": False}), rung):
-                return Batch(settings + self._again(settings, BATCH - len(settings)), rung)
+            if room := self._room(name if name in self.pace else _shape({**setting, "taught": False}), rung):
+                return Batch([s for s in waiting if _shape(s) == name][:room], rung)
         return None
 
     def _again(self, settings: list[Setting], count: int, rung: int = 0) -> list[Setting]:
@@ -242,13 +240,14 @@ class Search:
     def _new(self) -> Batch | None:
         """Draw new settings of the next family."""
         for _ in range(2 * len(self.sampled)):
-            if not self._fits(None, 0):
-                return None
             family = self._next_family()
-            batch = self._drawn(family)
+            room = self._room(None, 0, family.name)
+            if not room:
+                return None
+            batch = self._drawn(family, room)
             self.turn[family.name] += 1
             if batch.settings:
-                batch.settings += self._again(batch.settings, BATCH - len(batch.settings))
+                batch.settings += self._again(batch.settings, room - len(batch.settings))
                 return batch
             self.spent[family.name] += COMPILING  # nothing of it fits into the budget: others first
         return None
@@ -266,7 +265,7 @@ class Search:
         errors = (r.error for r in self.store.runs.values() if r.family == family and fits(r, self.budget))
         return min(errors, default=1.0)
 
-    def _drawn(self, family: Sampled) -> Batch:
+    def _drawn(self, family: Sampled, count: int) -> Batch:
         """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped.
 
         The first batches begin with the guesses of the family. Of the others every second one takes the whole budget.
@@ -279,7 +278,7 @@ class Search:
         shaping = (*family.shaping, *(family.sizing if whole else ()), *(("taught",) if "taught" in space else ()))
         shape = whole | {name: leader[1][name] for name in shaping}
         batch = Batch([], 0)
-        for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(BATCH - 1)]:
+        for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(count - 1)]:
             drawn = {**setting, "seed": int(self.generator.integers(2**31))}
             cut = family.fitted(drawn, self.views, self.budget)
             if cut is None:
@@ -289,13 +288,22 @@ class Search:
                 batch.numbers[key_of(cut, 0)] = number
         return batch
 
-    def _fits(self, shape: str | None, rung: int) -> bool:
-        """Return whether a batch would end in time, as far as the pace of its shape is known."""
+    def _room(self, shape: str | None, rung: int, family: str = "") -> int:
+        """Return how many settings a batch of a shape may have, so that it ends in time, and soon; 0 for none.
+
+        Where the pace of the shape is not known, that of the slowest one of the family is taken.
+        """
         left = self.seconds * self.ending - (time.monotonic() - self.began)
-        known = self.pace.get(shape) if shape is not None else None
-        if known is None:
-            return min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING < left
-        return known * STEPS[rung] * AT_ONCE[rung] < left
+        own = [pace for name, pace in self.pace.items() if name == shape or name.startswith(f'["{family}"')]
+        if not own:
+            quickest = min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING
+            return AT_ONCE[rung] if quickest < left else 0
+        each = max(own) * STEPS[rung]
+        if each > left:
+            return 0
+        return max(
+            1, *(n for n in (2, 4, BATCH) if n <= AT_ONCE[rung] and n * each < min(left, SLICE * self.seconds)), 1
+        )
 
     def _known(self, setting: Setting, rung: int) -> bool:
         key = key_of(setting, rung)

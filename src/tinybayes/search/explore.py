@@ -145,7 +145,7 @@ def _run(search: Search, top: dict[str, Any]) -> Exploration:
             search.run(lambda: interrupted.is_set() or search.live.stopped())
             search.check(lambda: interrupted.is_set() or search.live.stopped())
             finals = search.finals(lambda: interrupted.is_set() or search.live.stopped())
-            told = search.failures, search.scores
+            told = search.failures, search.scores, search.began + search.seconds
             result = conclude(finals, search.views, search.budget, search.directory, top, *told)
             ended = "done"
             return result
