@@ -27,9 +27,9 @@ from experiments.store import Record, Runs, Tell, append_line, read_store
 from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
 from tinybayes.errors import FileError, error
-from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
+from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
 from tinybayes.learn.training.net_sizes import hidden_within

@@ -14,7 +14,7 @@ from pathlib import Path
 from experiments.store import write_text
 from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
-from tinybayes.learn.classifier import hold_out
+from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.engine import find_device
 from tinybayes.learn.training.options import TrainingOptions

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from cli_host import fails, run
 from tinybayes import load
 from tinybayes.deploy.files.native import load_metadata
-from tinybayes.learn import HybridOptions
+from tinybayes.learn import HybridOptions, hybrid, naive_bayes
 from tinybayes.learn import classifier as by_name
 from tinybayes.learn.training import engine
 
@@ -30,11 +30,11 @@ def given(monkeypatch):
     """The options that reach training by gradient, which is left out."""
     seen = []
 
-    def stop(source, structure, options, number_format, seed, report):
+    def stop(encodings, structure, options, number_format, seed, report):
         seen.append(options)
-        return by_name.maximum_likelihood(source, by_name.naive_bayes(source))
+        return by_name.maximum_likelihood(encodings[0], naive_bayes(encodings[0]))
 
-    monkeypatch.setattr(by_name, "_learn_by_gradient", stop)
+    monkeypatch.setattr(by_name, "learn_hybrid", stop)
     return seen
 
 
@@ -206,6 +206,6 @@ def test_a_training_that_is_not_interrupted_is_complete(place):
 
 
 def test_an_interrupt_before_the_training_saves_nothing(place, monkeypatch):
-    monkeypatch.setattr(by_name, "naive_bayes", lambda data: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(hybrid, "naive_bayes", lambda data: os.kill(os.getpid(), signal.SIGINT))
     run(*HYBRID, cwd=place, code=130)
     assert not (place / "m.tb").exists()

@@ -16,7 +16,7 @@ from tinybayes import (
 from tinybayes.cli import COMMANDS
 from tinybayes.cli._options import spelled_out
 from tinybayes.learn.circuits.options import CircuitOptions
-from tinybayes.learn.classifier import HybridOptions
+from tinybayes.learn.hybrid import HybridOptions
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.options import options_of
@@ -30,7 +30,7 @@ LEARNERS = {
     TreeEnsembleClassifier: (BoostingOptions, ForestOptions, Discretization),
 }
 OTHER_DEFAULTS = {  # where an estimator chooses its own
-    BayesNetClassifier: {"discretizer"},
+    BayesNetClassifier: set(),
     CircuitClassifier: {"max_states"},
     CircuitDensity: {"max_states"},
     QuantizedNetClassifier: {"discretizer", "n_bins", "hidden", "epochs", "batch_size", "learning_rate"},

@@ -10,7 +10,7 @@ from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.classifier import chosen, hold_out
+from tinybayes.learn.hybrid import chosen, hold_out
 from tinybayes.learn.training import engine
 from tinybayes.learn.training import tables as driver
 from tinybayes.model import Fixed, Float

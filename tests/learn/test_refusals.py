@@ -8,8 +8,8 @@ import pytest
 from strategies import easy
 from tinybayes.errors import TinybayesError
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.classifier import hold_out
 from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.learn import HybridOptions
     from tinybayes.learn.closed_form.counts import Data
     from tinybayes.learn.training.tables import Progress
-    from tinybayes.model import BayesNet
+    from tinybayes.model import BayesNet, Dataset
 
 REPORT_ROWS = 1_000_000  # the most rows for the figures of a report
 INTERRUPTED = 130  # the exit code of a process that Ctrl-C ended
@@ -32,8 +32,8 @@ discretization_options = partial(
 )
 
 
-@discretization_options(discretizer="mdlp")
-@options_from("tinybayes.learn.classifier.HybridOptions", "options", panel="With --training hybrid")
+@discretization_options(discretizer="auto")
+@options_from("tinybayes.learn.hybrid.HybridOptions", "options", panel="With --training hybrid")
 def fit(
     context: typer.Context,
     table: TableFile,
@@ -72,8 +72,9 @@ def fit(
         remedy = "it belongs to training ml: leave it out"
         raise error("no smoothing with --training hybrid", smoothing, where="--smoothing", remedy=remedy)
     discretization = replace(discretization, seed=seed)
-    rows = read_rows(table, target, weight, drop or [], discretization, in_memory=by_gradient)
-    net, end = _learn(rows, structure, training, smoothing, seed, options)
+    rows, *encodings = _read(table, target, weight, drop or [], discretization, by_gradient)
+    net, end = _learn(rows, encodings, structure, training, smoothing, seed, options)
+    rows = next(one for one in (rows, *encodings) if tuple(one.variables) == tuple(net.variables))
     result = evaluate(net, rows)
     complete = end is None or end.done >= end.total
     trained: dict[str, Any] = {"rows": result.rows, "structure": structure, "training": training}
@@ -148,8 +149,28 @@ def read_rows(
         return data.in_memory() if in_memory else data
 
 
+def _read(
+    table: Path, target: str, weight: str | None, drop: list[str], asked: "Discretization", by_gradient: bool
+) -> "list[Any]":
+    """Read the table in all encodings that are tried."""
+    from tinybayes.learn.hybrid import encodings_tried
+    from tinybayes.model import Dataset
+
+    first = read_rows(table, target, weight, drop, asked, in_memory=by_gradient)
+    if not isinstance(first, Dataset) or encodings_tried(asked, len(first)) == [asked]:
+        return [first]
+    tried = encodings_tried(asked, len(first))
+    return [read_rows(table, target, weight, drop, one, in_memory=True) for one in tried]
+
+
 def _learn(
-    rows: "Data", structure: str, training: str, smoothing: float, seed: int, options: "HybridOptions"
+    rows: "Data",
+    encodings: "list[Dataset]",
+    structure: str,
+    training: str,
+    smoothing: float,
+    seed: int,
+    options: "HybridOptions",
 ) -> "tuple[BayesNet, Progress | None]":
     """Learn, and tell how far training by gradient came; show it on the way when someone is watching."""
     from tinybayes.learn import learn_classifier
@@ -165,6 +186,13 @@ def _learn(
                 draw(state)
 
         net = learn_classifier(
-            rows, structure=structure, training=training, smoothing=smoothing, seed=seed, options=options, report=report
+            rows,
+            structure=structure,
+            training=training,
+            smoothing=smoothing,
+            seed=seed,
+            options=options,
+            encodings=encodings,
+            report=report,
         )
     return net, last

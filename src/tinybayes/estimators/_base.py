@@ -1,7 +1,7 @@
 """The base of the estimators: tables are checked as scikit-learn does and turned into codes, and classes predicted."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,9 +39,15 @@ class TableEstimator(BaseEstimator):
 
     def _learning_set(self, X: Any, y: Any, sample_weight: Any, discretization: Discretization) -> Dataset:
         """Check and encode a table with classes, whose labels are stored."""
+        return self._learning_sets(X, y, sample_weight, lambda rows: [discretization])[0]
+
+    def _learning_sets(
+        self, X: Any, y: Any, sample_weight: Any, discretizations: Callable[[int], Sequence[Discretization]]
+    ) -> list[Dataset]:
+        """Check a table with classes, whose labels are stored; encode it in each way for its number of rows."""
         table, y = validated(self, X, y, reset=True)
         self.classes_, codes = class_codes(y)
-        return dataset(table, sample_weight, discretization, self.classes_, codes)
+        return [dataset(table, sample_weight, one, self.classes_, codes) for one in discretizations(len(table))]
 
     def _codes(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -7,7 +7,8 @@ from sklearn.utils import check_random_state
 
 from tinybayes.data.variables import Discretization, Discretizer
 from tinybayes.estimators._base import ScoredClassifier, options_of_estimator, store_parameters
-from tinybayes.learn.classifier import HybridOptions, learn_classifier
+from tinybayes.learn.classifier import learn_classifier
+from tinybayes.learn.hybrid import HybridOptions, encodings_tried
 from tinybayes.model import BayesNet
 from tinybayes.report.progress import training_progress
 
@@ -28,8 +29,9 @@ class BayesNetClassifier(ScoredClassifier):
         How the parameters are found: smoothed maximum likelihood in closed form, or by gradient.
     smoothing : float, default=1.0
         Of "ml": added to every joint cell.
-    discretizer : {"mdlp", "uniform", "quantile"}, scikit-learn discretiser or None, default="mdlp"
-        What cuts numeric columns; with None every distinct number is a state.
+    discretizer : {"auto", "mdlp", "uniform", "quantile"}, scikit-learn discretiser or None, default="auto"
+        What cuts numeric columns; with None every distinct number is a state. "auto" is "mdlp"; with
+        ``training="hybrid"`` held-out rows choose between it and 8 or, of at least 2,000 rows, 16 bins of equal counts.
     n_bins : int, default=8
         Bins of the equal-width and quantile discretisers.
     max_states : int, default=1000
@@ -70,7 +72,7 @@ image_shape, ordering, device
         *,
         training: str = "ml",
         smoothing: float = 1.0,
-        discretizer: Discretizer = "mdlp",
+        discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 1000,
         random_state: int | np.random.RandomState | None = None,
@@ -112,10 +114,12 @@ image_shape, ordering, device
         sample_weight : array-like, shape (n_samples,), optional
             Row weights; an integer weight counts as that many rows.
         """
-        data = self._learning_set(X, y, sample_weight, options_of_estimator(self, Discretization))
+        by_gradient, asked = self.training == "hybrid", options_of_estimator(self, Discretization)
+        data, *encodings = self._learning_sets(
+            X, y, sample_weight, lambda rows: encodings_tried(asked, rows) if by_gradient else [asked]
+        )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # As in scikit-learn, parameters of the other way of training may be set and wait for their turn.
-        by_gradient = self.training == "hybrid"
         options = options_of_estimator(self, HybridOptions) if by_gradient else None
         with training_progress(self.verbose and by_gradient) as report:
             self.model_ = learn_classifier(
@@ -125,6 +129,7 @@ image_shape, ordering, device
                 smoothing=self.smoothing,
                 seed=seed,
                 options=options,
+                encodings=encodings,
                 report=report,
             )
         return self

@@ -1,83 +1,20 @@
 """Learning a classifier by name: what the estimators and the command line call."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from tinybayes.errors import error
-from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.counts import Data, batches, remember
 from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
-from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
-from tinybayes.learn.training.options import NetOptions, TableOptions, TrainingOptions, default_epochs
-from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Structure
+from tinybayes.learn.hybrid import SEARCHES, STRUCTURES, HybridOptions, learn_hybrid
+from tinybayes.model import BayesNet, Dataset, NumberFormat
 from tinybayes.model.dataset import concatenate
-from tinybayes.options import documented, option, options_of, same_option
 
 if TYPE_CHECKING:
-    from tinybayes.learn.training.candidates import Candidates
-    from tinybayes.learn.training.tables import Progress, TableConfiguration, Trained
+    from tinybayes.learn.training.tables import Progress
 
-STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
-    "naive": lambda data, seed: naive_bayes(data),
-    "chow-liu": lambda data, seed: chow_liu(data),
-    "random": lambda data, seed: random_tan(data, seed=seed),
-}
-SEARCHES = ("subset", "order-free", "heuristic")
 TRAININGS = ("ml", "hybrid")
-MEASUREMENTS = 200  # of the validation error in early stopping, about
-CHOSEN = "chosen on held-out rows"
-TRIED: dict[str, tuple[float, ...]] = {"input_noise": (0.0, 0.1, 0.2), "gamma": (10.0, 1.0)}  # the first by default
-ENOUGH = 500  # held-out rows that choose these, or a third of a small table
-_HELP = {name: known.help for name, known in options_of(TableOptions).items()}
-
-
-@documented
-@dataclass(frozen=True, kw_only=True)
-class HybridOptions(TableOptions):
-    """Options of ``training="hybrid"``."""
-
-    # None, chosen on held-out rows, is replaced by a number before a `TableOptions` is made of these.
-    input_noise: float | None = same_option(  # type: ignore[assignment]
-        TableOptions, "input_noise", default=None, help=f"{_HELP['input_noise']} Default: 0, 0.1 or 0.2, {CHOSEN}."
-    )
-    gamma: float | None = same_option(  # type: ignore[assignment]
-        TableOptions, "gamma", default=None, help=f"{_HELP['gamma']} Default: 10 or 1, {CHOSEN}."
-    )
-    n_candidates: int = option(8, "Candidate parents of a feature when the structure is learned.", low=1)
-    bits: int | tuple[int, int] | None = option(
-        None,
-        "Train through tables of that many bits, 1 to 16, whose binary point is chosen on held-out rows; "
-        "a pair such as 3,1: bits before and after the binary point; default: 32-bit floats.",
-    )
-    epochs: int | None = same_option(
-        TrainingOptions,
-        "epochs",
-        default=None,
-        help="Passes over the data; default: as many as make 6,000 mini-batches.",
-    )
-    batch_size: int = same_option(TrainingOptions, "batch_size")
-    n_configs: int = option(
-        1, "Above 1, train that many random settings at once; the best on held-out rows learns from all.", low=1
-    )
-    early_stopping: bool = option(False, "Return the parameters with the fewest errors on held-out rows.")
-    validation_fraction: float = option(
-        0.1, "Share of the rows held out to choose settings, bits or an epoch.", above=0, below=1
-    )
-    image_shape: tuple[int, int] | None = same_option(
-        NetOptions, "image_shape", help="Rows and columns of the image, for structure heuristic; a square by default."
-    )
-    ordering: str = option("C", "Order of the pixels, for structure heuristic.", choices=("A", "B", "C"))
-    device: str | None = same_option(TrainingOptions, "device")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.bits, int) and not 1 <= self.bits <= 16:
-            raise error("1 to 16 bits", self.bits, where="bits")
 
 
 def learn_classifier(
@@ -89,6 +26,7 @@ def learn_classifier(
     number_format: NumberFormat | None = None,
     seed: int = 0,
     options: HybridOptions | None = None,
+    encodings: Sequence[Dataset] = (),
     report: "Callable[[Progress], None] | None" = None,
 ) -> BayesNet:
     """Learn a Bayesian-network classifier.
@@ -112,6 +50,8 @@ def learn_classifier(
         For everything drawn at random.
     options
         Of ``"hybrid"``.
+    encodings
+        Of ``"hybrid"``: the same rows in other encodings, among which held-out rows choose, too.
     report
         Of ``"hybrid"``: called with the progress now and then.
     """
@@ -128,159 +68,8 @@ def learn_classifier(
         remedy = "use training 'hybrid', or leave them out"
         raise error("no options of training by gradient", given, where=f"training {training!r}", remedy=remedy)
     if training == "hybrid":
-        return _learn_by_gradient(data, structure, options or HybridOptions(), number_format, seed, report)
+        coded = [concatenate(list(batches(data))), *encodings]
+        return learn_hybrid(coded, structure, options or HybridOptions(), number_format, seed, report)
     data = remember(data)  # Chow-Liu has counted what the tables need
     graph = STRUCTURES[structure](data, seed)
     return maximum_likelihood(data, graph, smoothing=smoothing, number_format=number_format)
-
-
-def _learn_by_gradient(
-    source: Data,
-    structure: str,
-    options: HybridOptions,
-    number_format: NumberFormat | None,
-    seed: int,
-    report: "Callable[[Progress], None] | None",
-) -> BayesNet:
-    """Train the configurations that the options ask for; choose on held-out rows, and learn again from all rows."""
-    from tinybayes.learn.training.tables import TableConfiguration
-
-    data = concatenate(list(batches(source)))
-    given = {name: getattr(options, name) for name in options_of(TableOptions)}
-    free = [name for name in TRIED if given[name] is None]
-    first = {name: TRIED[name][0] for name in free}
-    base = TableConfiguration(candidates=_candidates(data, structure, options, seed), seed=seed, **given | first)
-    formats = _formats(options, number_format)
-    settings = _drawn(base, options, free, seed) if options.n_configs > 1 else _tried(base, free, len(formats) > 1)
-    runs = [replace(run, number_format=one) for one in formats for run in settings]
-    train = partial(_train, options=options, seed=seed, report=report)
-    if len(runs) == 1 and not options.early_stopping:
-        return _net(train(data, runs)[0])
-    fraction = options.validation_fraction
-    if free and options.n_configs == 1:
-        fraction = max(fraction, min(1 / 3, ENOUGH / len(data)))
-    training, held_out = hold_out(data, fraction, seed)
-    results = train(training, runs, held_out)
-    each = 1 if options.n_configs > 1 else len(settings)
-    best = chosen([result.validation_error for result in results], each, len(held_out))
-    if options.early_stopping or not results[best].complete:  # an interrupt ends all training
-        return _net(results[best])
-    return _net(train(data, [runs[best]])[0])
-
-
-def chosen(errors: list[float], settings: int, rows: int) -> int:
-    """Return the number of the best run; each format has as many settings, the first of which is taken in doubt.
-
-    The others must be better by more than a standard error: on few rows the least of many errors is luck.
-    """
-    usual = min(range(0, len(errors), settings), key=errors.__getitem__)
-    best = min(range(len(errors)), key=errors.__getitem__)
-    deviation = math.sqrt(errors[usual] * (1 - errors[usual]) / rows)
-    return best if errors[best] < errors[usual] - deviation else usual
-
-
-def _train(
-    data: Dataset,
-    runs: "list[TableConfiguration]",
-    held_out: Dataset | None = None,
-    *,
-    options: HybridOptions,
-    seed: int,
-    report: "Callable[[Progress], None] | None",
-) -> "list[Trained]":
-    """Train configurations; those with held-out rows are measured on them."""
-    from tinybayes.learn.training.tables import train_tables
-
-    epochs = options.epochs or default_epochs(len(data), options.batch_size)
-    return train_tables(
-        data,
-        runs,
-        TrainingOptions(
-            epochs=epochs,
-            batch_size=options.batch_size,
-            keep_best=options.early_stopping,
-            every=-(-epochs // MEASUREMENTS) if options.early_stopping else epochs,
-            shuffle_seed=seed,
-            device=options.device,
-        ),
-        validation=held_out,
-        report=report,
-    )
-
-
-def _net(result: "Trained") -> BayesNet:
-    assert result.net is not None  # only a pseudo-TAN has none
-    return result.net
-
-
-def _formats(options: HybridOptions, number_format: NumberFormat | None) -> list[NumberFormat]:
-    """Return the number formats to try."""
-    if number_format is not None and options.bits is not None:
-        raise error("either number_format or bits", "both", where="options")
-    if isinstance(options.bits, tuple):
-        return [Fixed(*options.bits)]
-    if options.bits is not None:
-        return [Fixed(integer, options.bits - integer) for integer in range(1, 7)]
-    return [number_format or Float()]
-
-
-def _tried(base: "TableConfiguration", free: list[str], noise_only: bool) -> "list[TableConfiguration]":
-    """Return settings with all values that are tried of what was not given."""
-    runs = [base]
-    for name in free:
-        if name == "input_noise" or not noise_only:
-            changes: Any = [{name: value} for value in TRIED[name]]
-            runs = [replace(run, **change) for run in runs for change in changes]
-    return runs
-
-
-def _drawn(
-    base: "TableConfiguration", options: HybridOptions, free: list[str], seed: int
-) -> "list[TableConfiguration]":
-    """Draw hyper-parameters, as in setting (II) of differentiable_tan, and noise if it is not given."""
-    generator = np.random.default_rng([seed, 4])
-    runs = [
-        replace(
-            base,
-            lam=float(10 ** generator.uniform(1, 3)),
-            gamma=float(10 ** generator.uniform(-1, 2)),
-            learning_rate=float(generator.choice([3e-3, 3e-2])),
-            seed=seed + number,
-        )
-        for number in range(options.n_configs)
-    ]
-    if "input_noise" in free:
-        runs = [replace(run, input_noise=float(generator.choice(TRIED["input_noise"]))) for run in runs]
-    return runs
-
-
-def _candidates(data: Dataset, structure: str, options: HybridOptions, seed: int) -> "Candidates":
-    from tinybayes.learn.training import candidates
-
-    features, k = len(data.variables), options.n_candidates
-    if structure in STRUCTURES:
-        return candidates.fixed(STRUCTURES[structure](data, seed))
-    if structure == "order-free":
-        return candidates.order_free(features)
-    if structure == "heuristic":
-        shape = options.image_shape or (math.isqrt(features), math.isqrt(features))
-        if shape[0] * shape[1] != features:
-            remedy = "give image_shape, or use structure 'subset'"
-            raise error(f"an image of {features} pixels", shape, where="structure 'heuristic'", remedy=remedy)
-        return candidates.heuristic(shape, k, ordering=options.ordering)
-    return candidates.subset(features, k, seed=seed)
-
-
-def hold_out(data: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Split off a share of every class for choosing."""
-    if not 0 < fraction < 1:
-        raise error("a share between 0 and 1", fraction, where="validation_fraction")
-    assert data.y is not None
-    generator = np.random.default_rng([seed, 5])
-    chosen = np.zeros(len(data), dtype=bool)
-    for code in np.unique(data.y[data.y >= 0]):
-        rows = generator.permutation(np.flatnonzero(data.y == code))
-        chosen[rows[: round(fraction * len(rows))]] = True
-    if not chosen.any():
-        raise error("enough rows to hold some out", f"{len(data)} rows", where="validation_fraction")
-    return data.rows(~chosen), data.rows(chosen)

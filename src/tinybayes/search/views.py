@@ -1,7 +1,8 @@
 """A table prepared for a search: training, validation and test rows, in more than one encoding.
 
-Bayesian networks need few states a feature and get MDLP's cut points; neural networks read numbers, as fine codes on a
-grid, and trees choose among many cut points. All cut points are found on the training rows.
+Bayesian networks need few states a feature: they get MDLP's cut points or a few bins of equal counts. Neural networks
+read numbers, as fine codes on a grid, and trees choose among many cut points. All cut points are found on the training
+rows.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,14 @@ from tinybayes.errors import error, near
 from tinybayes.model import Dataset, Variable
 
 MOST_CLASSES = MOST_STATES = 1000
-VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("grid", 128), "trees": ("quantile", 64)}  # and bins
+VIEWS = {  # the discretiser and its bins
+    "mdlp": ("mdlp", 8),
+    "coarse": ("quantile", 4),
+    "middle": ("quantile", 8),
+    "many": ("quantile", 16),
+    "fine": ("grid", 128),
+    "trees": ("quantile", 64),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +40,7 @@ class View:
 class Views:
     """A table under search."""
 
-    by_name: dict[str, View]  # the encodings: ``"mdlp"``, ``"coarse"`` (four bins of equal counts) and ``"fine"``
+    by_name: dict[str, View]  # the encodings, by their names in `VIEWS`
     train: np.ndarray  # indices of the training rows among the seen ones
     valid: np.ndarray  # and of the validation rows
     image_shape: tuple[int, int] | None  # rows and columns, when the features are pixels

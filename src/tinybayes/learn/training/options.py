@@ -71,7 +71,7 @@ class TableOptions(LossOptions):
         "Probability that a code moves to a neighbouring bin in training; without an order, to any state.",
         low=0,
         below=1,
-        search=(0.0, 0.3),
+        search=(0.0, 0.5),
     )
     noise_reach: float = option(
         0.0, "Standard deviation of these moves in bins, by the distance of their middles; 0: to the next bin.", low=0

@@ -1,8 +1,10 @@
 """Bayesian networks trained by gradient through tables of a few bits: naive Bayes, Chow-Liu trees, learned trees."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.closed_form.structures import naive_bayes
@@ -17,6 +19,10 @@ from tinybayes.search.views import Views
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
+
+# Encodings of bins of equal counts, the finest first, and the training rows that suit the number of bins.
+BINS = {"many": 2000, "middle": 0, "coarse": 0}
+_STRUCTURES: "WeakKeyDictionary[Views, dict[tuple[str, str], tuple[Dataset, Structure]]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ class Tables(Trained):
         """Draw the number format, the loss, the learning rate, the noise and the encoding of the table."""
         from optuna.distributions import CategoricalDistribution, IntDistribution
 
-        choices = {"view": ["mdlp", "coarse"], **self.choices(len(views.by_name["mdlp"].seen.variables))}
+        choices = {"view": ["mdlp", *BINS], **self.choices(len(views.by_name["mdlp"].seen.variables))}
         return {
             "bits": IntDistribution(1, 8),
             "integer": IntDistribution(1, 6),
@@ -51,12 +57,18 @@ class Tables(Trained):
         }
 
     def guesses(self, views: Views, budget: Budget) -> list[Setting]:
-        """Begin with 4 bits."""
-        loss = {"lam": 50.0, "gamma": 10.0, "learning_rate": 0.02, "input_noise": 0.1}
-        return [{"view": "mdlp", "bits": 4, "integer": 3, **loss}]
+        """Begin with 4 bits and MDLP's cut points, then take as many bins as the rows and the budget allow."""
+        guess = {"bits": 4, "integer": 3, "lam": 50.0, "gamma": 10.0, "learning_rate": 0.02, "input_noise": 0.1}
+        rows, _ = views.rows("mdlp")
+        finer = [{**guess, "view": view, "input_noise": 0.2} for view, least in BINS.items() if len(rows) >= least]
+        fitting = [one for one in finer if (cut := self.fitted(one, views, budget)) and cut["bits"] == one["bits"]]
+        return [{**guess, "view": "mdlp"}, *fitting[:1]]
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Take fewer bits."""
+        least = min(limit for limit in (budget.bits, 8 * (budget.flash or 2**60), 2**63) if limit is not None)
+        if entries(*self._known(setting["view"], views)) > least:
+            return None
         if budget.flash is not None and self.skeleton({**setting, "bits": 1}, views, budget).tables > budget.flash:
             return None
         for bits in range(setting["bits"], 0, -1):
@@ -71,10 +83,17 @@ class Tables(Trained):
         key = (self.name, view, bits, integer)
 
         def make() -> BayesNet:
-            data = views.rows(view)[0]
-            return table_skeleton(data, self.structure(data), Fixed(integer, bits - integer))
+            return table_skeleton(*self._known(view, views), Fixed(integer, bits - integer))
 
         return skeleton_price(views, key, make, budget.core, rows=1 if budget.microseconds else 0)
+
+    def _known(self, view: str, views: Views) -> tuple[Dataset, Structure]:
+        """Return the training rows in an encoding and their structure, which is found once."""
+        known = _STRUCTURES.setdefault(views, {})
+        if (self.name, view) not in known:
+            data, _ = views.rows(view)
+            known[self.name, view] = data, self.structure(data)
+        return known[self.name, view]
 
     def describe(self, setting: Setting) -> str:
         """Name the bits."""
@@ -93,6 +112,14 @@ class Tables(Trained):
             for setting in settings
         ]
         return train_tables(rows, runs, **options)
+
+
+def entries(data: Dataset, structure: Structure) -> int:
+    """Return the entries of all tables of a structure."""
+    assert data.target is not None
+    sizes = [v.cardinality for v in (*data.variables, data.target)]
+    families = ((node, *parents) for node, parents in enumerate(structure.parents))
+    return sum(math.prod(sizes[i] for i in family) for family in families)
 
 
 def _numbers_of_candidates(features: int) -> dict[str, Sequence[Any]]:
