@@ -209,3 +209,11 @@ def test_an_interrupt_before_the_training_saves_nothing(place, monkeypatch):
     monkeypatch.setattr(hybrid, "naive_bayes", lambda data: os.kill(os.getpid(), signal.SIGINT))
     run(*HYBRID, cwd=place, code=130)
     assert not (place / "m.tb").exists()
+
+
+def test_the_figures_are_those_of_the_chosen_encoding(place):
+    done = run(*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "20", "--json", cwd=place)
+    figures = json.loads(done.stdout)
+    again = json.loads(run("evaluate", "m.tb", "iris.csv", "--json", cwd=place).stdout)
+    assert figures["discretizer"] == "auto"
+    assert figures["training_error"] == again["error"] < 0.2

@@ -343,3 +343,16 @@ def test_equal_weights_of_any_size_mean_the_same_as_none():
     assert BayesNetClassifier().fit(X, y, sample_weight=np.full(len(y), 2)).model_ != plain.model_
     cuts = MDLPDiscretizer().fit(X, y, sample_weight=np.full(len(y), 0.25)).n_bins_
     np.testing.assert_array_equal(cuts, MDLPDiscretizer().fit(X, y).n_bins_)
+
+
+def test_training_by_gradient_cuts_numbers_finely_where_mdlp_sees_no_reason_to():
+    # The class depends on both numbers together, and on neither alone.
+    X = np.random.default_rng(0).uniform(size=(600, 2))
+    y = (X > 0.5).sum(axis=1) % 2
+    chosen = BayesNetClassifier(training="hybrid", epochs=200, random_state=0).fit(X[:400], y[:400])
+    assert [v.cardinality for v in chosen.model_.variables] == [8, 8]
+    assert chosen.score(X[400:], y[400:]) > 0.9
+    mdlp = BayesNetClassifier(training="hybrid", discretizer="mdlp", epochs=200, random_state=0).fit(X[:400], y[:400])
+    assert [v.cardinality for v in mdlp.model_.variables] == [1, 1]
+    closed = BayesNetClassifier(random_state=0).fit(X, y)  # "auto" is MDLP here
+    assert closed.model_ == BayesNetClassifier(discretizer="mdlp", random_state=0).fit(X, y).model_

@@ -1,16 +1,18 @@
 """Options of training by gradient, as `learn_classifier` hands them on."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from cases import exhaustive
 from strategies import easy
+from tinybayes.data.variables import Discretization
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import evaluate
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.hybrid import chosen, hold_out
+from tinybayes.learn.hybrid import chosen, encodings_tried, hold_out
 from tinybayes.learn.training import engine
 from tinybayes.learn.training import tables as driver
 from tinybayes.model import Fixed, Float
@@ -150,19 +152,19 @@ def test_settings_are_formats_times_random_draws(calls):
     assert all(10 <= c.lam <= 1000 and 0.1 <= c.gamma <= 100 and c.learning_rate in (3e-3, 3e-2) for c in many)
     assert [c.lam for c in many] == [c.lam for c in of(n_configs=10, bits=4)]
     assert {c.input_noise for c in many} == {0.0}
-    assert {c.input_noise for c in of(n_configs=10, input_noise=None)} == {0.0, 0.1, 0.2}
+    assert {c.input_noise for c in of(n_configs=10, input_noise=None)} <= {0.0, 0.1, 0.2, 0.4}
 
 
 def test_noise_and_margin_are_chosen_on_held_out_rows_and_the_chosen_setting_learns_from_all(calls):
     data = easy(rows=300)
     net = learn(data, input_noise=None, gamma=None)
     (kept, runs, _, others, found), (rows, final, _, no_rows, (result,)) = calls
-    assert {(run.input_noise, run.gamma) for run in runs} == {(p, g) for p in (0.0, 0.1, 0.2) for g in (10.0, 1.0)}
-    assert (runs[0].input_noise, runs[0].gamma) == (0.0, 10.0)
+    assert {(run.input_noise, run.gamma) for run in runs} == set(product((0.0, 0.1, 0.2, 0.4), (10.0, 1.0)))
+    assert (runs[0].input_noise, runs[0].gamma) == (0.2, 10.0)
     assert len(kept) == len(others["validation"]) * 2 == 200
     assert len(rows) == 300
     assert no_rows["validation"] is None
-    assert final == [runs[chosen([one.validation_error for one in found], 6, 100)]]
+    assert final == [runs[chosen([one.validation_error for one in found], 8, 100)]]
     assert net == result.net
 
 
@@ -187,3 +189,31 @@ def test_without_a_margin_of_a_standard_error_the_usual_setting_stays():
     assert chosen([0.3, 0.1, 0.2, 0.2], 2, 100) == 1
     # Settings that were drawn have no usual one.
     assert chosen([0.2, 0.19, 0.195], 1, 100) == 1
+
+
+def test_held_out_rows_choose_among_encodings_of_the_same_rows(calls):
+    data = easy(rows=300)
+    useless = replace(data, X=np.zeros_like(data.X))
+    for first, other in ((data, useless), (useless, data)):
+        net = learn_classifier(
+            first,
+            structure="naive",
+            training="hybrid",
+            options=HybridOptions(**SHORT),
+            encodings=[other],
+        )
+        *choosing, (rows, _, _, others, (result,)) = calls
+        assert [len(call[0]) for call in choosing] == [270, 270]
+        np.testing.assert_array_equal(rows.X, data.X)
+        assert others["validation"] is None
+        assert net == result.net
+        calls.clear()
+
+
+def test_only_auto_tries_encodings_and_takes_more_bins_of_many_rows():
+    asked = Discretization(max_states=50)
+    ways = [[(d.discretizer, d.n_bins, d.max_states) for d in encodings_tried(asked, rows)] for rows in (1999, 2000)]
+    assert ways == [[("quantile", 8, 50), ("mdlp", 8, 50)], [("quantile", 16, 50), ("mdlp", 8, 50)]]
+    for name in ("mdlp", "quantile", None):
+        given = Discretization(discretizer=name)
+        assert encodings_tried(given, 5000) == [given]

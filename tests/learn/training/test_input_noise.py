@@ -148,7 +148,7 @@ def test_numbers_get_gaussian_noise_and_indicators_of_a_feature_change_together(
     kind = random.integers(0, 2, 40_000)
     X = np.stack([np.zeros(40_000), np.ones(40_000), kind == 0, kind == 1], axis=1).astype(np.float32)
     label = np.eye(2, dtype=np.float32)[kind]
-    noisy, mixed_label = net_steps.disturbed(jax.random.key(0), jnp.asarray(X), jnp.asarray(label), hyper(0.4))
+    noisy, mixed_label = net_steps.disturbed(jax.random.key(0), jnp.asarray(X), jnp.asarray(label), hyper(0.4), True)
     noisy = np.asarray(noisy)
     np.testing.assert_allclose(noisy[:, :2].mean(axis=0), [0, 1], atol=0.01)
     np.testing.assert_allclose(noisy[:, :2].std(axis=0), 0.4, atol=0.01)
@@ -160,7 +160,7 @@ def test_numbers_get_gaussian_noise_and_indicators_of_a_feature_change_together(
 def test_mixed_rows_lie_between_two_rows_and_so_do_their_labels():
     X = np.eye(4, dtype=np.float32)[np.arange(4000) % 4]
     mixed_rows, label = net_steps.disturbed(
-        jax.random.key(1), jnp.asarray(X), jnp.asarray(X), hyper(mixup=0.6, nominal=(-1,) * 4)
+        jax.random.key(1), jnp.asarray(X), jnp.asarray(X), hyper(mixup=0.6, nominal=(-1,) * 4), False
     )
     np.testing.assert_allclose(mixed_rows, label, atol=1e-6)  # rows are their labels here
     np.testing.assert_allclose(np.asarray(label).sum(axis=1), 1, atol=1e-6)

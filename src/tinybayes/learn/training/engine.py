@@ -34,19 +34,22 @@ Result = TypeVar("Result")
 Tell = Callable[[int, float], None]
 BLOCK = 512  # rows of a block when errors are measured
 MEMORY = 4 * 2**30  # bytes that the configurations trained at once may take on a CPU
+DRAWN = 1  # the random stream of what is drawn for a mini-batch, beside the order of the rows
 SECONDS_A_CALL = 2.0  # how long one compiled call should take: the pause between two reports
 
 
 class Rows(NamedTuple):
     """Rows of data on the device: inputs (codes, -1 where missing, or numbers), classes, weights.
 
-    Where a teacher has given probabilities of the classes, `soft` has them.
+    Where a teacher has given probabilities of the classes, `soft` has them. A mini-batch has a `key` for what is drawn
+    once for all configurations, such as noise: drawn for each, it takes longer than the arithmetic of small models.
     """
 
     X: Array
     y: Array
     weight: Array
     soft: Array | None = None
+    key: Array | None = None
 
 
 class Steps(Protocol):
@@ -78,13 +81,16 @@ def run_epochs(
 
     def epoch(e: Array, states: Any) -> Any:
         schedule = steps.schedule(e / jnp.maximum(total - 1, 1))
-        order = jax.random.permutation(jax.random.fold_in(shuffle, e), count)[: batches * batch]
+        key = jax.random.fold_in(shuffle, e)
+        order = jax.random.permutation(key, count)[: batches * batch]
+        keys = jax.random.split(jax.random.fold_in(key, DRAWN), batches)
 
-        def step(states: Any, index: Array) -> tuple[Any, None]:
-            rows = jax.tree.map(lambda part: part[index], data)
+        def step(states: Any, part: tuple[Array, Array]) -> tuple[Any, None]:
+            index, own_key = part
+            rows = jax.tree.map(lambda column: column[index], data)._replace(key=own_key)
             return jax.vmap(lambda state, own: steps.step(state, own, rows, schedule))(states, fixed), None
 
-        return jax.lax.scan(step, states, order.reshape(batches, batch))[0]
+        return jax.lax.scan(step, states, (order.reshape(batches, batch), keys))[0]
 
     return jax.lax.fori_loop(first, last, epoch, states)
 

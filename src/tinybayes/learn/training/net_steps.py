@@ -20,7 +20,7 @@ from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
 MOMENTUM, VARIANCE = 0.99, 1e-3  # of the running means of batch normalisation, and the constant added to a variance
-SHIFTS, NOISE = 100, 101  # numbers of random streams, beyond those that a key is split into
+SHIFTS, NOISE = 0, 1  # numbers of the random streams of a mini-batch
 DECAY = 4.0  # the learning rate falls by this many powers of ten over a run
 
 
@@ -78,6 +78,7 @@ class NetSteps:
     activation: str
     batch_norm: bool
     noisy: bool = False  # whether inputs have noise, or rows are mixed
+    nominal: bool = False  # whether some inputs are indicators
     shift: int = 0  # pixels by which images move
 
     def schedule(self, progress: Array) -> Array:
@@ -89,10 +90,12 @@ class NetSteps:
         key, noise = jax.random.split(state.key)
         X, mixed = rows.X, rows.soft
         if self.shift:
-            X = shifted(jax.random.fold_in(key, SHIFTS), X, self.shift)
+            assert rows.key is not None
+            X = shifted(jax.random.fold_in(rows.key, SHIFTS), X, self.shift)
         if self.noisy:
+            assert rows.key is not None
             label = jax.nn.one_hot(rows.y, self.classes) if rows.soft is None else rows.soft
-            X, mixed = disturbed(jax.random.fold_in(key, NOISE), X, label, fixed)
+            X, mixed = disturbed(jax.random.fold_in(rows.key, NOISE), X, label, fixed, self.nominal)
 
         def loss(layers: tuple[Weights, ...]) -> tuple[Array, tuple[Moving, ...]]:
             scores, moving = logits((layers, state.moving), X, fixed, self, (noise, state.step))
@@ -116,19 +119,18 @@ class NetSteps:
         return logits(parameters, X, fixed, self, None)[0]
 
 
-def disturbed(key: Array, X: Array, label: Array, hyper: Hyper) -> tuple[Array, Array]:
+def disturbed(key: Array, X: Array, label: Array, hyper: Hyper, nominal: bool) -> tuple[Array, Array]:
     """Add noise to inputs, and mix rows and labels with those of another row, up to half of `hyper.mixup`.
 
-    The indicators of a feature without an order are taken from another row with a quarter of the probability that the
+    The indicators of a `nominal` feature are taken from another row with a quarter of the probability that the
     deviation of the noise is: a draw from the marginal of the feature.
     """
     gauss, swap, other, share = jax.random.split(key, 4)
-    number = hyper.nominal < 0
-    drawn = jax.random.uniform(swap, (len(X), hyper.nominal.shape[0]))[:, jnp.maximum(hyper.nominal, 0)]
-    swapped = (drawn < hyper.input_noise / 4) & ~number
-    flat = X.reshape(len(X), -1)
-    noisy = jnp.where(swapped, jnp.roll(flat, 1, axis=0), flat)
-    noisy = noisy + hyper.input_noise * number * jax.random.normal(gauss, flat.shape)
+    flat, number = X.reshape(len(X), -1), hyper.nominal < 0
+    noisy = flat + hyper.input_noise * number * jax.random.normal(gauss, flat.shape)
+    if nominal:
+        drawn = jax.random.uniform(swap, flat.shape)[:, jnp.maximum(hyper.nominal, 0)]
+        noisy = jnp.where((drawn < hyper.input_noise / 4) & ~number, jnp.roll(flat, 1, axis=0), noisy)
     others = jax.random.permutation(other, len(X))
     part = hyper.mixup / 2 * jax.random.uniform(share, (len(X), 1))
     mixed = (1 - part) * noisy + part * noisy[others]

@@ -101,6 +101,7 @@ class NetRun(engine.Run[TrainedNet]):
             first.activation,
             first.batch_norm,
             _noisy(first),
+            bool((self.columns.inputs.state >= 0).any()),
             first.image_shift,
         )
         state = self.columns.inputs.state

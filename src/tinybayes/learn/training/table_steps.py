@@ -31,7 +31,7 @@ from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
 PAD = -1e30  # log-probability of a state that does not exist
-MOVES, LABELS = 100, 101  # numbers of random streams, beyond those that a key is split into
+MOVES, LABELS = 0, 1  # numbers of the random streams of a mini-batch
 
 
 class Space(NamedTuple):
@@ -148,7 +148,8 @@ class TableSteps:
         entries, X = theta.reshape(-1, theta.shape[-1]), rows.X
         if moves is not None:
             noise = hyper.input_noise * (1.0 - (1.0 - hyper.noise_end) * schedule.progress)
-            X = jitter(jax.random.fold_in(key, MOVES), X, noise, moves)
+            assert rows.key is not None
+            X = jitter(jax.random.fold_in(rows.key, MOVES), X, noise, moves)
         cell = cells(X, space, theta.shape)
         choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
         selected = cell[:, :, 0]
@@ -162,7 +163,8 @@ class TableSteps:
         scores = class_scores(entries, prior, selected, hyper, quantized)
         y = rows.y
         if rows.soft is not None:  # the class is drawn as the teacher says
-            y = jax.random.categorical(jax.random.fold_in(key, LABELS), jnp.log(rows.soft + 1e-9))
+            assert rows.key is not None
+            y = jax.random.categorical(jax.random.fold_in(rows.key, LABELS), jnp.log(rows.soft + 1e-9))
         g = jax.grad(hybrid)(scores, y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
         d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
         step = state.step + 1
