@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinybayes.deploy.price import find_core
 from tinybayes.errors import error
+from tinybayes.search.measure import ERROR, Measure
 
 if TYPE_CHECKING:
     from tinybayes.search.price import Price
@@ -41,7 +42,8 @@ class Budget:
     operations
         Operations of a prediction, as the papers count them.
     error
-        Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one.
+        Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one. Where
+        the goal of a search is another metric: with at most this value of it.
 
     Notes
     -----
@@ -67,7 +69,8 @@ class Budget:
             if limit is not None and not 0 < limit < float("inf"):
                 raise error(f"a positive {unit}", limit, where=f"budget, {name}")
         object.__setattr__(self, "core", find_core(self.core))
-        check_error(self.error)
+        if self.error is not None and not self.error >= 0:
+            raise error("an error of at least 0", self.error, where="budget, error")
 
     @property
     def of_program(self) -> bool:
@@ -95,11 +98,14 @@ class Budget:
         return max([1.0, *(taken / limit for taken, limit in prices if limit is not None)])
 
 
-def check_error(share: float | None, where: str = "budget") -> None:
-    """Refuse an error that is not a share of the rows."""
-    if share is not None and not 0 <= share <= 1:
-        remedy = f"{share:g} % is {share / 100:g}" if 1 < share <= 100 else ""
-        raise error("an error from 0 to 1, the share of wrong labels", f"{share:g}", where=where, remedy=remedy)
+def check_error(value: float | None, measure: Measure = ERROR, where: str = "budget") -> None:
+    """Refuse a value that the metric of a search cannot have."""
+    metric = measure.metric
+    if value is None or 0 <= value <= metric.most:
+        return
+    remedy = f"{value:g} % is {value / 100:g}" if 1 < value <= 100 and metric.most == 1 else ""
+    expected = f"{metric.title} from 0 to {metric.most:g}, {metric.help}"
+    raise error(expected, f"{value:g}", where=where, remedy=remedy)
 
 
 def as_budget(budget: Budget | str | None) -> Budget:

@@ -149,7 +149,7 @@ class Search:
             return
         try:
             said: Teaching = self.teacher.result()
-            if said.error <= min((r.error for r in self.store.runs.values()), default=1.0) + WORSE:
+            if said.error <= min((r.error for r in self.store.runs.values()), default=float("inf")) + WORSE:
                 self.lesson = said.path
         except LOST as problem:
             self.failures.append(f"teacher: {problem or type(problem).__name__}")
@@ -263,7 +263,7 @@ class Search:
     def _least(self, family: str) -> float:
         """Return the least error of a family within the budget, of all rungs."""
         errors = (r.error for r in self.store.runs.values() if r.family == family and fits(r, self.budget))
-        return min(errors, default=1.0)
+        return min(errors, default=float("inf"))
 
     def _drawn(self, family: Sampled, count: int) -> Batch:
         """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped.
@@ -361,17 +361,19 @@ class Search:
             wanted.append(run)
         if len(wanted) < 2:
             return
-        errors: dict[str, list[tuple[float, float]]] = {run.key: [(run.error, run.loss)] for run in wanted}
+        errors = {run.key: [(run.error, run.loss, run.share_wrong)] for run in wanted}
 
         def finish(group: list[Run], work: Work) -> None:
             for outcome in self._outcomes(group, work, "checked"):
-                errors[key_of(outcome.setting, group[0].rung)].append((outcome.error, outcome.loss))
+                figures = outcome.error, outcome.loss, outcome.share_wrong
+                errors[key_of(outcome.setting, group[0].rung)].append(figures)
 
         jobs = [(group, split) for split in splits for group in grouped(wanted)]
         self._carry_out(jobs, finish, CHECKED, CHECKING, stopped)
         rows = len(self.views.train) + len(self.views.valid)
         full = {key: np.mean(own, axis=0).tolist() for key, own in errors.items() if len(own) == 1 + len(splits)}
-        self.scores = {key: Score(error, loss, rows) for key, (error, loss) in full.items()} if len(full) > 1 else {}
+        scores = {key: Score(error, loss, rows, wrong) for key, (error, loss, wrong) in full.items()}
+        self.scores = scores if len(full) > 1 else {}
 
     def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
         """Retrain the models of the front on all rows but the test rows, as far as the time allows."""

@@ -17,16 +17,18 @@ from tinybayes.errors import LimitError, error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.options import check_options, documented, option
-from tinybayes.search.budget import Budget, as_budget
+from tinybayes.search.budget import Budget, as_budget, check_error
 from tinybayes.search.conclude import Exploration, conclude, heading
 from tinybayes.search.driver import Search
 from tinybayes.search.families import Family, parse_families
+from tinybayes.search.goal import Goal
 from tinybayes.search.live import Live, State
+from tinybayes.search.roles import Roles
 from tinybayes.search.study import Store
 from tinybayes.search.views import Views, make_views
 from tinybayes.search.workers import Cluster, Processes, Workers
 
-__all__ = ["Budget", "Execution", "Exploration", "State", "explore"]
+__all__ = ["Budget", "Execution", "Exploration", "Goal", "State", "explore"]
 
 
 @documented
@@ -64,6 +66,10 @@ def explore(
     image_shape: tuple[int, int] | None = None,
     drop: Sequence[str] = (),
     seed: int = 0,
+    goal: Goal | str | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    time_order: str | None = None,
     execution: Execution | None = None,
     report: Callable[[State], None] | None = None,
 ) -> Exploration:
@@ -91,6 +97,15 @@ def explore(
         Rows and columns, when the features are pixels; square images are recognised.
     drop, seed
         Columns to leave out; seed of the split and of everything drawn at random.
+    goal
+        What decides: the metric that is minimised, such as ``"balanced"``, or a `Goal`, which also has class weights
+        and costs of mistakes; by default the share of wrong labels.
+    weight
+        A column of row weights, for training and for all figures.
+    groups
+        A column of groups, such as patients: no group is in two of the training, validation and test rows.
+    time_order
+        A column of times: the latest rows are the test rows, and the latest of the others the validation rows.
     execution
         Workers and storage; by default this process and a journal in `output`.
     report
@@ -100,15 +115,18 @@ def explore(
     began, execution = time.monotonic(), execution or Execution()
     budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
-    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)
+    roles = Roles(weight=weight, groups=groups, time_order=time_order)
+    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed, goal=goal, roles=roles)
+    check_error(budget.error, views.measure)
     chosen = parse_families(families, views)
     _check_budget(budget, chosen, views)
     directory = _made(Path(output))
     meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed, "core": budget.core}
+    meaning |= views.decision.meaning() | roles.meaning()
     store = Store(directory, execution.storage, meaning, budget, seed)
     crew = _crew(views, execution)
     top = heading(views, budget, seed, execution.command)
-    live = Live(directory, top, budget)
+    live = Live(directory, top, budget, views.measure)
     return _run(Search(views, store, crew, budget, chosen, directory, seconds, began, seed, live, report), top)
 
 

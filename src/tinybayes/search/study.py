@@ -56,6 +56,8 @@ class Run:
     seconds: float
     history: list[list[float]]
     saved: bool
+    wrong: float | None = None  # share of wrong labels, where `error` is another metric
+    deviation: float | None = None  # its standard error, where it is none of a share of wrong labels
 
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> "Run":
@@ -64,8 +66,13 @@ class Run:
 
     @property
     def objectives(self) -> list[float]:
-        """The objectives that the search minimizes: error, flash, instructions."""
+        """The objectives that the search minimizes: error (or another metric), flash, instructions."""
         return [self.error, float(self.price.flash), float(self.price.instructions)]
+
+    @property
+    def share_wrong(self) -> float:
+        """The share of wrong labels on the validation rows."""
+        return self.error if self.wrong is None else self.wrong
 
     @property
     def family(self) -> str:
@@ -122,7 +129,7 @@ class Store:
         if before is None:
             self.study.set_user_attr("meaning", meaning)
         elif before != meaning:
-            differing = sorted(name for name in meaning if meaning[name] != before.get(name))
+            differing = sorted(n for n in {**meaning, **before} if meaning.get(n) != before.get(n))
             remedy = "give another directory"
             got = f"one with other {', '.join(differing) or 'settings'}"
             if differing == ["core"]:
@@ -211,6 +218,8 @@ class Store:
             round(outcome.seconds, 3),
             [list(point) for point in outcome.history],
             outcome.model is not None,
+            outcome.wrong,
+            outcome.deviation,
         )
         with self._reaching():
             asked = self._asked.pop(number)
