@@ -251,7 +251,7 @@ def front_table(result: "Exploration") -> object:
     core, measure = result.document["budget"]["core"], result.measure
     plain, title = measure.name == "error", measure.metric.title
     table = Table(title=f"The front: no other model found is better in {title}, flash and instructions ({core})")
-    figures = ("validation", "test") if plain else (f"{title}, validation", f"{title}, test", "error, test")
+    figures = ("validation", "test") if plain else ("validation", "test", "test error")
     for name in ("model", *figures, "flash, B", "instructions"):
         table.add_column(name, justify="left" if name == "model" else "right")
     shown = result.front

@@ -110,7 +110,9 @@ def decide(goal: Goal | str | None, target: Variable) -> Decision:
     balanced = isinstance(goal.class_weight, str) and goal.class_weight == BALANCED
     if goal.class_weight is None or balanced:
         return Decision(measure, balanced, None, len(names))
-    given = numbers_of(goal.class_weight, "class_weight")
+    if isinstance(goal.class_weight, str) and not Path(goal.class_weight).exists():
+        raise error(f"{BALANCED}, or a JSON or CSV file", repr(goal.class_weight), where="class weights")
+    given = numbers_of(goal.class_weight, "class weights")
     check_names(given, names, "class weights")
     if not any(given.get(name, 1.0) for name in names):
         raise error("a weight above 0", "only zeros", where="class weights")
