@@ -104,7 +104,7 @@ def shortfall(run: "Run | None", label: str, budget: Budget, measure: Measure = 
         return f"No model was found within the budget; the closest takes {price}: {label}. Allow more, or drop columns."
     if not fits(run, budget):
         return f"No model whose program can be priced was found within the budget; the closest is {label}."
-    wanted, reached = measure.say(budget.error or 0.0), measure.show(run.error)
+    wanted, reached = measure.say(budget.error or 0.0, brief=True), measure.show(run.error, brief=True)
     remedy = "Give the search more time or a larger budget, or allow more."
     return f"No model with at most {wanted} was found; the closest has {reached} on validation: {label}. {remedy}"
 

@@ -45,16 +45,18 @@ class Measure:
         """How the metric is called and shown."""
         return METRICS[self.name]
 
-    def say(self, value: float) -> str:
+    def say(self, value: float, *, brief: bool = False) -> str:
         """Return a value in words."""
-        metric = self.metric
-        return f"{self.show(value)} {metric.title}" if metric.percent else f"{metric.title} {self.show(value)}"
+        title, number = self.metric.title, self.show(value, brief=brief)
+        return f"{number} {title}" if self.metric.percent else f"{title} {number}"
 
-    def show(self, value: float | None) -> str:
-        """Return a value as a number, in percent where that is usual."""
+    def show(self, value: float | None, *, brief: bool = False) -> str:
+        """Return a value as a number, in percent where that is usual; a brief one has no zeros at its end."""
         if value is None:
             return ""
-        return f"{100 * value:.2f} %" if self.metric.percent else f"{value:.4g}"
+        if not self.metric.percent:
+            return f"{value:.4g}"
+        return f"{100 * value:.4g} %" if brief else f"{100 * value:.2f} %"
 
     @property
     def figures(self) -> tuple[str, str]:
