@@ -91,6 +91,17 @@ def explore(
             metavar="COLUMN", help="Train on early rows, validate on later ones, test last.", rich_help_panel=DECIDING
         ),
     ] = None,
+    feature_cost: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What columns cost to read: JSON or CSV, column and cost; * for all others.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
+    max_feature_cost: Annotated[
+        float | None, typer.Option(help="Of all columns that a model reads.", rich_help_panel=DECIDING)
+    ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
     families: Annotated[
         str | None,
@@ -129,6 +140,7 @@ def explore(
         budget_parameters=budget_parameters,
         max_ops=max_ops,
         max_error=max_error,
+        max_feature_cost=max_feature_cost,
         measure=goal.measure,
     )
     seconds = parse_time(time)
@@ -151,6 +163,7 @@ def explore(
             weight=weight,
             groups=groups,
             time_order=time_order,
+            feature_costs=feature_cost,
             execution=replace(execution, workers=workers, command=command),
             report=report,
         )
@@ -173,6 +186,7 @@ def budget_from(
     budget_parameters: str | None = None,
     max_ops: int | None = None,
     max_error: float | None = None,
+    max_feature_cost: float | None = None,
     measure: "Measure | None" = None,
 ) -> "Budget":
     """Return the budget that the options state; the error is a value of `measure`."""
@@ -189,6 +203,7 @@ def budget_from(
         bits=None if budget_parameters is None else parse_size(budget_parameters, "--budget-parameters"),
         operations=max_ops,
         error=max_error,
+        features=max_feature_cost,
     )
 
 
@@ -239,7 +254,8 @@ def program_words(model: dict[str, Any]) -> str:
     if model["tables_only"]:
         return f"not priced; it has {parameters}"
     flash = f"{model['flash']:,} B of flash ({parameters}), {model['ram']:,} B of RAM, {model['stack']:,} B of stack"
-    return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us"
+    features = f", {model['feature_cost']:g} for features" if "feature_cost" in model else ""
+    return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us{features}"
 
 
 def front_table(result: "Exploration") -> object:
@@ -250,9 +266,11 @@ def front_table(result: "Exploration") -> object:
 
     core, measure = result.document["budget"]["core"], result.measure
     plain, title = measure.name == "error", measure.metric.title
-    table = Table(title=f"The front: no other model found is better in {title}, flash and instructions ({core})")
+    costs = ["feature cost"] * any("feature_cost" in model for model in result.models)
+    prices = ", ".join(["flash", *costs]) + " and instructions"
+    table = Table(title=f"The front: no other model found is better in {title}, {prices} ({core})")
     figures = ("validation", "test") if plain else ("validation", "test", "test error")
-    for name in ("model", *figures, "flash, B", "instructions"):
+    for name in ("model", *figures, *costs, "flash, B", "instructions"):
         table.add_column(name, justify="left" if name == "model" else "right")
     shown = result.front
     if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
@@ -265,6 +283,7 @@ def front_table(result: "Exploration") -> object:
         table.add_row(
             f"{mark}{model['label'].rsplit(', ', 1)[0]}{' (tables only)' if model['tables_only'] else ''}",
             *shown_figures,
+            *(f"{model['feature_cost']:g}" for _ in costs),
             f"{model['flash']:,}",
             "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
         )

@@ -15,7 +15,8 @@ LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
 _MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
-_PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds")  # the price of the program, where it is known
+# The price of the program, where it is known, and of the columns that it reads, where these have prices.
+_PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds", "feature_cost")
 _MODEL: dict[str, Any] = {
     "label": None,
     "group": None,  # models of different groups, such as data sets, are never compared

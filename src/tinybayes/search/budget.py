@@ -44,6 +44,8 @@ class Budget:
     error
         Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one. Where
         the goal of a search is another metric: with at most this value of it.
+    features
+        What the columns cost that a model reads, in a search whose features have prices.
 
     Notes
     -----
@@ -58,6 +60,7 @@ class Budget:
     bits: int | None = None
     operations: int | None = None
     error: float | None = None
+    features: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("flash", "ram", "bits", "operations"):
@@ -68,6 +71,8 @@ class Budget:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):
                 raise error(f"a positive {unit}", limit, where=f"budget, {name}")
+        if self.features is not None and not 0 <= self.features < float("inf"):
+            raise error("a cost of at least 0", self.features, where="budget, features")
         object.__setattr__(self, "core", find_core(self.core))
         if self.error is not None and not self.error >= 0:
             raise error("an error of at least 0", self.error, where="budget, error")
@@ -95,7 +100,10 @@ class Budget:
             (price.bits, self.bits),
             (price.operations, self.operations),
         )
-        return max([1.0, *(taken / limit for taken, limit in prices if limit is not None)])
+        factors = [taken / limit for taken, limit in prices if limit is not None]
+        if self.features is not None and (price.features or 0.0) > self.features:
+            factors.append(1 + (price.features or 0.0) / max(self.features, 1e-9))
+        return max([1.0, *factors])
 
 
 def check_error(value: float | None, measure: Measure = ERROR, where: str = "budget") -> None:

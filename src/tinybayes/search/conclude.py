@@ -21,7 +21,8 @@ from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, uncertainty
-from tinybayes.search.families import family_of
+from tinybayes.search.columns import like
+from tinybayes.search.families import describe, family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
 from tinybayes.search.measure import ERROR, Measure, quality
@@ -147,7 +148,7 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
     if outcome is not None or not run.saved:
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
-    tested = quality(posteriors_of(model), views.by_name[view_of(run.setting)].test, views.measure)
+    tested = quality(posteriors_of(model), like(views.by_name[view_of(run.setting)].test, model), views.measure)
     return Outcome(run.setting, model, run.error, run.loss, run.price, tested=tested)
 
 
@@ -177,7 +178,7 @@ def _explained(run: Run, outcome: Outcome, views: Views) -> dict[str, Any]:
     """Return what the page of results shows of a model: its errors by class, and some rows."""
     if outcome.model is None:
         return {}
-    test = views.by_name[view_of(run.setting)].test
+    test = like(views.by_name[view_of(run.setting)].test, outcome.model)
     return page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
 
 
@@ -188,7 +189,7 @@ def _calibration(run: Run, views: Views, directory: Path) -> dict[str, Any]:
     if not run.saved:
         return {}
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
-    return {"calibration": calibration_metadata(model, views.validation(view_of(run.setting)))}
+    return {"calibration": calibration_metadata(model, like(views.validation(view_of(run.setting)), model))}
 
 
 def described(run: Run, price: Price, front: bool, budget: Budget, measure: Measure = ERROR) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def described(run: Run, price: Price, front: bool, budget: Budget, measure: Meas
     return {
         "id": run.key,
         "family": family.shown_as(run.setting),
-        "label": f"{family.describe(run.setting)}, {_size(price.flash)}{' of tables' if price.tables_only else ''}",
+        "label": f"{describe(run.setting)}, {_size(price.flash)}{' of tables' if price.tables_only else ''}",
         "settings": run.setting,
         "steps": run.rung,
         **_figures("validation", run.error, run.share_wrong, measure),
@@ -222,6 +223,8 @@ def prices_of(price: Price, budget: Budget) -> dict[str, Any]:
     """Return the figures of a price that ``front.json`` has; of tables alone, those of a program are not known."""
     names = ("bits", "bytes", "operations", "multiplications", "parameters", "flash", "tables_only")
     figures = {name: getattr(price, name) for name in names}
+    if price.features is not None:
+        figures["feature_cost"] = price.features
     program = {name: getattr(price, name) for name in ("ram", "stack", "instructions")}
     program["microseconds"] = round(price.microseconds(budget.clock), 2)
     return figures | (dict.fromkeys(program) if price.tables_only else program)
@@ -236,6 +239,7 @@ def _write(directory: Path, document: dict[str, Any]) -> None:
     figures = [name for name in figures if name != "standard_error"]
     columns = ["id", "family", "label", *figures, "bits", "operations"]
     columns += ["flash", "ram", "stack", "instructions", "microseconds", "tables_only", "file"]
+    columns += ["feature_cost"] * ("feature_cost" in document["models"][0])
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()

@@ -118,6 +118,7 @@ def _taken(run: "Run", budget: Budget) -> str:
         "microseconds": f"{price.microseconds(budget.clock):,.0f} us",
         "bits": f"{price.bits:,} bits of parameters",
         "operations": f"{price.operations:,} operations",
+        "features": f"{price.features or 0:g} for features",
     }
     *some, last = [text for name, text in words.items() if getattr(budget, name) is not None]
     told = f"{', '.join(some)} and {last}" if some else last

@@ -42,7 +42,8 @@ class Lesson:
         marked[allowed] = True
         index = np.flatnonzero(marked[self.sources].all(axis=1))[:most]
         fine = views.by_name["fine"].seen.variables
-        X = self.X[index] if name == "fine" else recoded(self.X[index], fine, seen.variables)
+        X = self.X[index] if views.columns is None else self.X[index][:, views.columns]
+        X = X if name == "fine" else recoded(X, fine, seen.variables)
         soft = self.soft[index].astype(np.float32)
         # The teacher knows what classes count; what rows count is that of the row that most of each one is made of.
         weight = None if seen.weight is None else seen.weight[self.sources[index, 0]]

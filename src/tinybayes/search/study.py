@@ -38,6 +38,7 @@ from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
+FEATURES = "feature costs"  # in the meaning of a search whose features have prices
 NAMELESS = 60.0  # seconds after which a trial must have an owner
 PIECE = 1 << 16  # bytes of a journal that are read at a time
 LOST = "is it still there, and may it be written? A new directory begins a new search"
@@ -66,8 +67,9 @@ class Run:
 
     @property
     def objectives(self) -> list[float]:
-        """The objectives that the search minimizes: error (or another metric), flash, instructions."""
-        return [self.error, float(self.price.flash), float(self.price.instructions)]
+        """The objectives that the search minimizes: error (or another metric), flash, instructions, features."""
+        features = [] if self.price.features is None else [self.price.features]
+        return [self.error, float(self.price.flash), float(self.price.instructions), *features]
 
     @property
     def share_wrong(self) -> float:
@@ -113,9 +115,10 @@ class Store:
                 sampler = optuna.samplers.TPESampler(
                     seed=seed, constraints_func=over, n_startup_trials=16, multivariate=False, constant_liar=True
                 )
+            count = 3 + (FEATURES in meaning)  # objectives
             name = f"{NAME} {directory.absolute().name}" if storage else NAME
             self.study = optuna.create_study(
-                storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * 3, load_if_exists=True
+                storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * count, load_if_exists=True
             )
             self._check(meaning)
             self.runs: dict[str, Run] = {}

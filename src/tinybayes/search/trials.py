@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tinybayes.search.columns import feature_cost, like
 from tinybayes.search.families import Setting, family_of
 from tinybayes.search.families.family import Effort, History, Model, view_of
 from tinybayes.search.measure import Quality, quality
@@ -46,10 +47,14 @@ def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list
         if id(one.model) in measured:
             outcomes.append(replace(measured[id(one.model)], setting=one.setting))
             continue
-        view = views.by_name[view_of(one.setting)]
-        known = quality(one.log_posteriors, views.validation(view_of(one.setting), effort.split), views.measure)
-        tested = quality(one.log_posteriors, view.test, views.measure) if effort.final else None
+        name = view_of(one.setting)
+        valid, test = (
+            like(part, one.model) for part in (views.validation(name, effort.split), views.by_name[name].test)
+        )
+        known = quality(one.log_posteriors, valid, views.measure)
+        tested = quality(one.log_posteriors, test, views.measure) if effort.final else None
         price = price_of(one.model, one.cost, effort.core, rows=ENOUGH if effort.final else FEW)
+        price = replace(price, features=feature_cost(views, one.model))
         of_rows = known.value, known.loss, price, one.history, each, known.wrong, known.deviation
         outcomes.append(Outcome(one.setting, one.model, *of_rows, tested))
         measured[id(one.model)] = outcomes[-1]

@@ -6,6 +6,7 @@ grid, and trees choose among many cut points. All cut points are found on the tr
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,9 @@ from tinybayes.search.goal import USUAL, Decision, Goal, decide
 from tinybayes.search.measure import Measure
 from tinybayes.search.roles import NO_ROLES, Roles
 from tinybayes.search.splits import NO_ORDER, Order, order_of
+
+if TYPE_CHECKING:
+    from tinybayes.search.columns import Columns
 
 MOST_CLASSES = MOST_STATES = 1000
 VIEWS = {"mdlp": ("mdlp", 8), "coarse": ("quantile", 4), "fine": ("grid", 128), "trees": ("quantile", 64)}  # and bins
@@ -46,6 +50,8 @@ class Views:
     weight: np.ndarray | None = None  # of the seen rows, as the table has them: by these figures are weighted
     decision: Decision = USUAL
     order: Order = NO_ORDER  # of the seen rows: what keeps them together
+    prices: "Columns | None" = None  # what features cost, where they have prices
+    columns: np.ndarray | None = None  # which columns of the table these are, where they are not all
 
     def rows(self, name: str, *, all_seen: bool = False, split: int = 0) -> tuple[Dataset, Dataset]:
         """Return training rows, and validation rows that training watches; both have weights of their own.

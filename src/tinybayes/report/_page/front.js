@@ -158,7 +158,7 @@
     const area = high > low ? `The area of a mark grows with the ${field("work")} of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
     const tables = T.state.price === "program" && T.data.models.some((model) => model.tables_only) ? "Models whose program was not priced are shown by the size of their tables. " : "";
     T.byId("front-key").textContent = area + tables +
-      `Filled marks are on the front: no other model is at least as good in ${T.data.metric.title}, memory and work. Choose a mark to look inside.`;
+      `Filled marks are on the front: no other model is at least as good in ${T.data.metric.title}, memory${T.data.models.some((model) => model.feature_cost !== null) ? ", feature cost" : ""} and work. Choose a mark to look inside.`;
     const fine = window.matchMedia("(pointer: fine)").matches;
     const limit = T.state.limits[field("memory")];
     const limits = limit === Infinity ? [] : [{
@@ -239,6 +239,7 @@
     if (model.instructions !== null) lines.push(`${T.count(model.instructions)} instructions`);
     lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits) of parameters`);
     for (const name of ["operations", "parameters"]) if (model[name] !== null) lines.push(`${T.count(model[name])} ${name}`);
+    if (model.feature_cost !== null) lines.push(`${T.number(model.feature_cost)} for features`);
     if (!T.fits(model)) lines.push("does not fit the budget");
     return lines.join("<br>");
   }

@@ -14,7 +14,7 @@
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
       ...metric(model), ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
-      ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
+      ["feature cost", model.feature_cost === null ? "" : T.number(model.feature_cost)], ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
       ["operations", T.count(model.operations)], ["multiplications", T.count(model.multiplications)], ["file", model.file || ""],
       ...(card ? card.facts.filter(([name]) => !["features", "classes"].includes(name)) : []),
     ]);

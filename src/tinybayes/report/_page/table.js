@@ -8,6 +8,7 @@
     {key: "test_value", name: "test", text: (value) => T.value(value), metric: true},
     {key: "validation_error", name: "Validation", text: T.percent, error: "Validation error"},
     {key: "test_error", name: "Test", text: T.percent, error: "Test error"},
+    {key: "feature_cost", name: "Feature cost", text: (cost) => cost === null ? "" : T.number(cost)},
     {key: "flash", name: "Flash", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
     {key: "stack", name: "Stack", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
     {key: "instructions", name: "Instructions", text: T.count},

@@ -36,6 +36,10 @@ class Tables(Trained):
         """Return whether there are enough features."""
         return len(views.by_name["mdlp"].seen.variables) >= self.least
 
+    def fewest(self) -> int:
+        """Return the fewest columns of a model."""
+        return self.least
+
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the number format, the loss, the learning rate, the noise and the encoding of the table."""
         from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -57,6 +61,11 @@ class Tables(Trained):
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Take fewer bits."""
+        features = len(views.by_name["mdlp"].seen.variables)
+        if features < self.least:
+            return None
+        if "n_candidates" in setting:
+            setting = {**setting, "n_candidates": min(setting["n_candidates"], features - 1)}
         if budget.flash is not None and self.skeleton({**setting, "bits": 1}, views, budget).tables > budget.flash:
             return None
         for bits in range(setting["bits"], 0, -1):
