@@ -22,6 +22,7 @@ _HOMES = {
     "model": "CPD BayesNet Circuit Codebook Dataset Fixed Float LogLinear NeuralNet Structure TreeEnsemble Variable",
     "search.budget": "Budget",
     "search.explore": "explore",
+    "search.goal": "Goal",
 }
 _HOME_OF = {name: f"tinybayes.{home}" for home, names in _HOMES.items() for name in names.split()}
 _ROOMS = {"cost", *(home.split(".")[0] for home in _HOMES)}

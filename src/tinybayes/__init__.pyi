@@ -56,6 +56,7 @@ from tinybayes.model import TreeEnsemble as TreeEnsemble
 from tinybayes.model import Variable as Variable
 from tinybayes.search.budget import Budget as Budget
 from tinybayes.search.explore import explore as explore
+from tinybayes.search.goal import Goal as Goal
 
 datasets = named
 __version__: str

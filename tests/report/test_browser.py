@@ -404,3 +404,28 @@ def test_groups_are_shown_one_at_a_time(browser, tmp_path):
     assert Select(browser.find("#group-kind")).first_selected_option.text == "letter"
     assert set(browser.marks()) == {"0", "1"}
     browser.shot("groups")
+
+
+def test_a_metric_is_called_by_its_name(browser, tmp_path):
+    front = write_explored(tmp_path, *digits())
+    for model in front["models"]:
+        wrong = model["test_error"]
+        model |= {"validation_value": model["validation_error"] / 7, "test_value": None if wrong is None else wrong / 7}
+    front["metric"] = {"name": "auc", "title": "1 - AUC <b>", "percent": False}
+    (tmp_path / "front.json").write_text(json.dumps(front))
+    browser.open(write_report(tmp_path).as_uri())
+    values = [model["validation_value"] for model in front["models"]]
+    shown = [mark for mark in browser.marks() if mark]
+    assert len(shown) == len(values)
+    for part in ("#best", "#front-key", "#search-key"):
+        assert " error" not in browser.find(part).text
+    assert "1 - AUC <b>" in browser.find("#best").text
+    assert browser.find("#error-name").text == "1 - AUC <b>"
+    heads = [head.text for head in browser.all("#models thead th")]
+    expected = ["1 - AUC <b>, validation", "1 - AUC <b>, test", "Validation error", "Test error"]
+    assert [head.lower() for head in heads[1:5]] == [name.lower() for name in expected]
+    assert "validation 1 - AUC" in browser.find("#facts").text
+    assert browser.js("return document.getElementById('front-plot').layout.yaxis.title.text").startswith("validation 1")
+    order = browser.js("return [...document.querySelectorAll('#models tbody tr')].map((row) => row.dataset.id)")
+    by_id = {model["id"]: model["validation_value"] for model in front["models"]}
+    assert [by_id[key] for key in order] == sorted(values)

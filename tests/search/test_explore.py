@@ -21,11 +21,12 @@ from tinybayes.deploy.files.native import load_metadata
 from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesWarning
 from tinybayes.infer.calibration import calibrate, from_metadata
-from tinybayes.search.budget import Budget
+from tinybayes.search.budget import Budget, check_error
 from tinybayes.search.explore import Execution
 from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose, closest, on_front, pareto, ranks, shortfall
+from tinybayes.search.measure import Measure
 from tinybayes.search.study import Run, Store
 from tinybayes.search.titles import TITLES
 from tinybayes.search.trials import carry_out
@@ -99,7 +100,7 @@ def test_every_family_learns_and_is_priced(views, family):
         settings = family.settings()[-1:]
     outcome = carry_out(views, settings, Effort(300, final=True))[0]
     assert outcome.error < 0.6
-    assert outcome.test_error is not None
+    assert outcome.tested is not None
     assert (outcome.price.bits, outcome.price.operations) == bits_and_operations(outcome.model)
     assert family.smallest_bits(views) <= outcome.price.bits
     least = family.smallest_flash(views, "cortex-m0+")
@@ -217,9 +218,8 @@ def test_what_misses_the_limits_by_the_least_is_named(limits, key, said):
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ({"error": 5}, "from 0 to 1, the share of wrong labels, got 5; 5 % is 0.05"),
-        ({"error": -0.1}, "from 0 to 1"),
-        ({"error": float("nan")}, "from 0 to 1"),
+        ({"error": -0.1}, "an error of at least 0"),
+        ({"error": float("nan")}, "an error of at least 0"),
         ({"operations": 0}, "budget, operations: expected at least 1"),
         ({"bits": -1}, "budget, bits: expected at least 1"),
     ],
@@ -229,6 +229,15 @@ def test_errors_and_limits_of_the_papers_that_mean_nothing_are_refused(limits, s
         Budget(**limits)
     assert Budget(error=0.0).error == 0
     assert Budget(error=1).error == 1
+
+
+def test_a_limit_is_a_value_that_the_metric_can_have():
+    with pytest.raises(TinybayesError, match="the share of wrong labels, got 5; 5 % is"):
+        check_error(5)
+    with pytest.raises(TinybayesError, match="1 - AUC from 0 to 1"):
+        check_error(1.5, Measure("auc"))
+    check_error(5, Measure("logloss"))
+    check_error(None)
 
 
 @pytest.mark.parametrize(

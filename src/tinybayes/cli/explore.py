@@ -12,18 +12,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes.cli._console import print_json, process_age, say, show, suggest, watched_live
-from tinybayes.cli._options import Clock, Core, Drop, Json, Seed, TableFile, Target, image_shape_of, options_from
+from tinybayes.cli._options import (
+    Clock,
+    Core,
+    Drop,
+    Json,
+    Seed,
+    TableFile,
+    Target,
+    Weight,
+    image_shape_of,
+    options_from,
+)
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
     from tinybayes.report.progress import Reporter
     from tinybayes.search.budget import Budget
     from tinybayes.search.explore import Execution, Exploration, State
+    from tinybayes.search.measure import Measure
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 UNREACHED = 3  # the exit code of a search in which no model keeps the limits
 SHORT = 20.0  # seconds of a search that is too short to start processes for
 WRITING = 0.05  # of the time, for the page of results
+DECIDING = "What decides"  # the panel of the help
 
 
 @options_from("tinybayes.search.explore.Execution", "execution", panel="Workers and storage", workers=None)
@@ -43,7 +56,51 @@ def explore(
     ] = None,
     max_ops: Annotated[int | None, typer.Option(help="Operations of a prediction, as the papers count them.")] = None,
     max_error: Annotated[
-        float | None, typer.Option(help="Choose the smallest model with at most this error: 0.05 is 5 %.")
+        float | None, typer.Option(help="Choose the smallest model with at most this error (or metric): 0.05 is 5 %.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="error|balanced|f1|logloss|auc|cost",
+            help="Minimised on validation rows; by default the cost where there is a cost matrix, else the error.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="balanced|FILE",
+            help="What rows of each class count in training: JSON or CSV, class and weight.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
+    cost_matrix: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What labels cost: JSON or CSV, a true class a row.", rich_help_panel=DECIDING
+        ),
+    ] = None,
+    weight: Weight = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Keep rows of a group in one part of the table.", rich_help_panel=DECIDING),
+    ] = None,
+    time_order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Train on early rows, validate on later ones, test last.", rich_help_panel=DECIDING
+        ),
+    ] = None,
+    feature_cost: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What columns cost to read: JSON or CSV, column and cost; * for all others.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
+    max_feature_cost: Annotated[
+        float | None, typer.Option(help="Of all columns that a model reads.", rich_help_panel=DECIDING)
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
     families: Annotated[
@@ -71,7 +128,9 @@ def explore(
     began = monotonic() - process_age()
     from tinybayes.report.html import write_report
     from tinybayes.search.explore import explore as run
+    from tinybayes.search.goal import Goal
 
+    goal = Goal(metric=metric, class_weight=class_weight, costs=cost_matrix)
     limits = budget_from(
         budget=budget,
         max_ram=max_ram,
@@ -81,12 +140,14 @@ def explore(
         budget_parameters=budget_parameters,
         max_ops=max_ops,
         max_error=max_error,
+        max_feature_cost=max_feature_cost,
+        measure=goal.measure,
     )
     seconds = parse_time(time)
     workers, command = execution.workers or default_workers(seconds), shlex.join(["tinybayes", *sys.argv[1:]])
     if not as_json:
         say(announcement(time))
-    with search_progress(watched_live() and not as_json) as report:
+    with search_progress(watched_live() and not as_json, goal.measure) as report:
         result = run(
             table,
             target,
@@ -98,6 +159,11 @@ def explore(
             image_shape=image_shape_of(image),
             drop=drop or (),
             seed=seed,
+            goal=goal,
+            weight=weight,
+            groups=groups,
+            time_order=time_order,
+            feature_costs=feature_cost,
             execution=replace(execution, workers=workers, command=command),
             report=report,
         )
@@ -120,11 +186,14 @@ def budget_from(
     budget_parameters: str | None = None,
     max_ops: int | None = None,
     max_error: float | None = None,
+    max_feature_cost: float | None = None,
+    measure: "Measure | None" = None,
 ) -> "Budget":
-    """Return the budget that the options state."""
+    """Return the budget that the options state; the error is a value of `measure`."""
     from tinybayes.search.budget import Budget, check_error, parse_bytes, parse_clock, parse_latency, parse_size
+    from tinybayes.search.measure import ERROR
 
-    check_error(max_error, "--max-error")
+    check_error(max_error, measure or ERROR, "--max-error")
     return Budget(
         flash=None if budget is None else parse_bytes(budget, "--budget"),
         ram=None if max_ram is None else parse_bytes(max_ram, "--max-ram"),
@@ -134,6 +203,7 @@ def budget_from(
         bits=None if budget_parameters is None else parse_size(budget_parameters, "--budget-parameters"),
         operations=max_ops,
         error=max_error,
+        features=max_feature_cost,
     )
 
 
@@ -162,13 +232,20 @@ def tell(result: "Exploration") -> None:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
     chosen = result.chosen
     if chosen is not None:
-        share, rows = chosen["test_error"], result.document["data"]["test_rows"]
-        tested = "" if share is None else f", {100 * share:.1f} % error on {rows:,} test rows"
+        rows = result.document["data"]["test_rows"]
+        tested = "" if chosen["test_error"] is None else f", {_said(chosen, result)} on {rows:,} test rows"
         say(f"Chosen: {chosen['label'].rsplit(', ', 1)[0]}{tested}.")
         say(f"Its program on {result.document['budget']['core']}: {program_words(chosen)}.")
         say(suggest("export", result.directory, "--to", "c", "-o", "firmware", "--name", "model"))
         say(f"That takes the chosen model; the others of the front are in {result.directory / 'models'}.")
     say(f"See {result.directory / 'report.html'} in a browser. The same command goes on searching.")
+
+
+def _said(model: dict[str, Any], result: "Exploration") -> str:
+    """Return the figures of a model on the test rows in words."""
+    error = f"{100 * model['test_error']:.1f} % error"
+    measure = result.measure
+    return error if measure.name == "error" else f"{measure.say(model['test_value'])} and {error}"
 
 
 def program_words(model: dict[str, Any]) -> str:
@@ -177,42 +254,54 @@ def program_words(model: dict[str, Any]) -> str:
     if model["tables_only"]:
         return f"not priced; it has {parameters}"
     flash = f"{model['flash']:,} B of flash ({parameters}), {model['ram']:,} B of RAM, {model['stack']:,} B of stack"
-    return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us"
+    features = f", {model['feature_cost']:g} for features" if "feature_cost" in model else ""
+    return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us{features}"
 
 
 def front_table(result: "Exploration") -> object:
     """Return the front as a table, by flash, with the chosen model in green."""
     from rich.table import Table
 
-    core = result.document["budget"]["core"]
-    table = Table(title=f"The front: no other model found is better in error, flash and instructions ({core})")
-    for name in ("model", "validation", "test", "flash, B", "instructions"):
+    from tinybayes.search.measure import ERROR
+
+    core, measure = result.document["budget"]["core"], result.measure
+    plain, title = measure.name == "error", measure.metric.title
+    costs = ["feature cost"] * any("feature_cost" in model for model in result.models)
+    prices = ", ".join(["flash", *costs]) + " and instructions"
+    table = Table(title=f"The front: no other model found is better in {title}, {prices} ({core})")
+    figures = ("validation", "test") if plain else ("validation", "test", "test error")
+    for name in ("model", *figures, *costs, "flash, B", "instructions"):
         table.add_column(name, justify="left" if name == "model" else "right")
     shown = result.front
     if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
         shown = sorted([*shown, result.chosen], key=lambda model: model["flash"])  # as good as one of them, by a hair
     for model in shown:
         mark = "[bold green]" if result.chosen is not None and model["id"] == result.chosen["id"] else ""
-        tested = "" if model["test_error"] is None else f"{100 * model['test_error']:.2f} %"
+        shown_figures = [measure.show(model[name]) for name in measure.figures]
+        if not plain:
+            shown_figures.append(ERROR.show(model["test_error"]))
         table.add_row(
             f"{mark}{model['label'].rsplit(', ', 1)[0]}{' (tables only)' if model['tables_only'] else ''}",
-            f"{100 * model['validation_error']:.2f} %",
-            tested,
+            *shown_figures,
+            *(f"{model['feature_cost']:g}" for _ in costs),
             f"{model['flash']:,}",
             "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
         )
     return table
 
 
-def search_progress(shown: bool) -> "Reporter[State]":
+def search_progress(shown: bool, measure: "Measure | None" = None) -> "Reporter[State]":
     """Draw the phase of a search, the time left and the best model so far."""
     from tinybayes.report.progress import drawn
     from tinybayes.search.families import describe
+    from tinybayes.search.measure import ERROR
+
+    said = measure or ERROR
 
     def text(state: "State") -> tuple[float, float, str]:
         line, best = f"{state.phase}: {state.runs} runs, {state.seconds_left:.0f} s left", state.best
         if best is not None:
-            line += f"; best {100 * best.error:.2f} %: {describe(best.setting)}, {best.price.flash / 1000:.1f} kB"
+            line += f"; best {said.say(best.error)}: {describe(best.setting)}, {best.price.flash / 1000:.1f} kB"
         return state.seconds, state.seconds + state.seconds_left, line
 
     return drawn(shown, "search", text, bar=True)

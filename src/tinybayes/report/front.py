@@ -15,13 +15,16 @@ LARGEST = 1e300  # larger numbers are rejected
 _LIMIT = 2**28  # bytes of front.json
 _COUNTS = ("bits", "bytes", "operations", "multiplications", "parameters")
 _MAYBE = ("operations", "multiplications", "parameters")  # counts that may be unknown
-_PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds")  # the price of the program, where it is known
+# The price of the program, where it is known, and of the columns that it reads, where these have prices.
+_PROGRAM = ("flash", "ram", "stack", "instructions", "microseconds", "feature_cost")
 _MODEL: dict[str, Any] = {
     "label": None,
     "group": None,  # models of different groups, such as data sets, are never compared
     "settings": {},
     "validation_error": None,
     "test_error": None,
+    "validation_value": None,  # of the metric, where it is not the error
+    "test_value": None,
     "on_front": False,
     "file": None,
     "boards": None,
@@ -32,6 +35,7 @@ _MODEL: dict[str, Any] = {
     "reliability": None,
     "explanations": None,
 }
+_ERROR: dict[str, Any] = {"name": "error", "title": "error", "percent": True}  # the usual metric
 _TOP: dict[str, Any] = {
     "title": "Models and their price",
     "command": "",
@@ -39,6 +43,7 @@ _TOP: dict[str, Any] = {
     "created": None,
     "data": {},
     "budget": {},
+    "metric": _ERROR,  # what the search minimised
     "chosen": None,
     "provenance": {},
 }
@@ -83,9 +88,10 @@ def checked_front(document: Any, where: str = "front") -> dict[str, Any]:
     models = document.get("models")
     _need(isinstance(models, list) and len(models) > 0, "a list of models, one at least", models, f"{where}, models")
     front = {name: document.get(name, usual) for name, usual in _TOP.items()}
-    for name in ("data", "budget", "provenance"):
+    for name in ("data", "budget", "metric", "provenance"):
         _need(isinstance(front[name] or {}, dict), "an object", front[name], f"{where}, {name}")
         front[name] = front[name] or {}
+    front["metric"] = {name: type(usual)(front["metric"].get(name, usual)) for name, usual in _ERROR.items()}
     front["models"] = [_checked_model(model, f"{where}, models[{i}]") for i, model in enumerate(models)]
     ids = [model["id"] for model in front["models"]]
     _need(len(set(ids)) == len(ids), "distinct ids", "the same twice", f"{where}, models")
@@ -115,6 +121,10 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
         share = model[name]
         sound = share is None or (isinstance(share, float) and math.isnan(share))
         _need(sound or (_is_number(share) and 0 <= share <= 1), "a share from 0 to 1", share, f"{where}, {name}")
+    for name in ("validation_value", "test_value"):
+        value = model[name]
+        sound = value is None or (isinstance(value, float) and math.isnan(value)) or (_is_number(value) and value >= 0)
+        _need(sound, "a number, not negative", value, f"{where}, {name}")
     spent = model["seconds"]
     _need(spent is None or (_is_number(spent) and spent >= 0), "seconds, not negative", spent, f"{where}, seconds")
     _need(isinstance(model["settings"] or {}, dict), "an object", model["settings"], f"{where}, settings")
@@ -154,6 +164,12 @@ def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | No
         ]
         clean.append(kept)
     return clean
+
+
+def metric_value(model: dict[str, Any], front: dict[str, Any], rows: str = "validation") -> float | None:
+    """Return the value of a model on some rows by the metric of its search."""
+    value: float | None = model[f"{rows}_{'error' if front['metric']['name'] == 'error' else 'value'}"]
+    return value
 
 
 def model_path(directory: Path, file: str) -> Path:

@@ -12,7 +12,7 @@ from tinybayes.deploy import load, read_network
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.model import BayesNet, TreeEnsemble
-from tinybayes.report.front import model_path, read_front
+from tinybayes.report.front import metric_value, model_path, read_front
 from tinybayes.report.layout import layout
 from tinybayes.report.trees import tree_nodes
 from tinybayes.search.titles import TITLES
@@ -89,10 +89,15 @@ def plot(
         raise error("a width from 1 to 40 inches", width, where="width")
     with _matplotlib():
         if name in ("front", "bits"):
-            models = [m for m in read_front(path)["models"] if m["validation_error"] is not None]
+            front = read_front(path)
+            # The figures draw the metric of the search, whatever it is.
+            models = [m | {"validation_error": metric_value(m, front)} for m in front["models"]]
+            models = [m for m in models if m["validation_error"] is not None]
             if not models:
                 raise error("models with an error on validation rows", "none", where=str(path))
-            figure = FIGURES[name](models, width)
+            metric = front["metric"]
+            scale = 100.0 if metric["percent"] else 1.0
+            figure = FIGURES[name](models, width, _text(metric["title"]) + " (%)" * metric["percent"], scale)
         elif name == "structure":
             shown = _structured(path, model)
             figure = draw_structure(shown, width) if isinstance(shown, BayesNet) else draw_tree(shown, tree - 1, width)
@@ -131,8 +136,8 @@ def _file(path: Path, wanted: str | None, families: tuple[str, ...]) -> Path:
     front = read_front(path)
     known = {m["id"]: m for m in front["models"] if m["file"] is not None}
     if wanted is None:
-        models = [m for m in known.values() if m["family"] in families and m["validation_error"] is not None]
-        best = min(models, key=lambda m: m["validation_error"], default=None)
+        models = [m for m in known.values() if m["family"] in families and metric_value(m, front) is not None]
+        best = min(models, key=lambda m: metric_value(m, front) or 0.0, default=None)
         chosen = known.get(front["chosen"] or "")
         wanted = front["chosen"] if chosen and chosen["family"] in families else best["id"] if best else None
     if wanted is None or wanted not in known:
@@ -148,7 +153,7 @@ def _axes(width: float, height: float) -> tuple["Figure", Any]:
     return figure, figure.add_subplot()
 
 
-def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
+def draw_front(models: list[dict[str, Any]], width: float, metric: str = "error (%)", scale: float = 100.0) -> "Figure":
     """Draw error over memory on logarithmic axes; the area of a mark grows with its work, the front is filled."""
     figure, axes = _axes(width, 0.66 * width)
     memory, work, words = _priced(models)
@@ -160,19 +165,19 @@ def draw_front(models: list[dict[str, Any]], width: float) -> "Figure":
         for front in (False, True):
             chosen = [i for i, m in enumerate(models) if m["family"] == family and m["on_front"] == front]
             x = [max(1, models[i][memory]) for i in chosen]
-            y = [100 * max(models[i]["validation_error"], floor) for i in chosen]
+            y = [scale * max(models[i]["validation_error"], floor) for i in chosen]
             face = {"facecolor": colour, "edgecolor": "black"} if front else {"facecolor": "none", "edgecolor": colour}
             line = {"linewidth": 0.4 if front else 0.8, "alpha": 1.0 if front else 0.6, "zorder": 3 if front else 2}
             axes.scatter(x, y, s=12 + 90 * share[chosen], marker=mark, **face, **line)
         axes.scatter([], [], s=24, marker=mark, facecolor=colour, edgecolor="black", linewidth=0.4, label=_name(family))
-    x, y = _steps(models, floor, memory)
+    x, y = _steps(models, floor, memory, scale)
     axes.step(x, y, where="post", color="0.5", linewidth=0.7, zorder=1)
-    axes.set(xscale="log", yscale="log", xlabel=words, ylabel="validation error (%)")
+    axes.set(xscale="log", yscale="log", xlabel=words, ylabel=f"validation {metric}")
     _finish(axes)
     return figure
 
 
-def draw_bits(models: list[dict[str, Any]], width: float) -> "Figure":
+def draw_bits(models: list[dict[str, Any]], width: float, metric: str = "error (%)", scale: float = 100.0) -> "Figure":
     """Draw the lowest error of each family over the bits of a parameter."""
     figure, axes = _axes(width, 0.6 * width)
     floor = _floor(models)
@@ -181,13 +186,13 @@ def draw_bits(models: list[dict[str, Any]], width: float) -> "Figure":
         for m in models:
             if m["family"] == family and m["parameters"]:
                 bits = round(m["bits"] / m["parameters"])
-                best[bits] = min(best.get(bits, 1.0), m["validation_error"])
+                best[bits] = min(best.get(bits, np.inf), m["validation_error"])
         colour, mark = LOOKS.get(family, ("#8b939e", "o"))
-        y = [100 * max(best[bits], floor) for bits in sorted(best)]
+        y = [scale * max(best[bits], floor) for bits in sorted(best)]
         edge = {"markeredgecolor": "black", "markeredgewidth": 0.4, "markersize": 5}
         axes.plot(sorted(best), y, color=colour, marker=mark, linewidth=1, label=_name(family), **edge)
     axes.set_xscale("log", base=2)
-    axes.set(yscale="log", xlabel="bits of a parameter, on average", ylabel="least validation error (%)")
+    axes.set(yscale="log", xlabel="bits of a parameter, on average", ylabel=f"least validation {metric}")
     axes.xaxis.set_major_formatter("{x:g}")
     _finish(axes)
     return figure
@@ -308,11 +313,11 @@ def _priced(models: list[dict[str, Any]]) -> tuple[str, str, str]:
     return "bits", "operations", "memory of the parameters (bits)"
 
 
-def _steps(models: list[dict[str, Any]], floor: float, memory: str) -> tuple[list[int], list[float]]:
+def _steps(models: list[dict[str, Any]], floor: float, memory: str, scale: float) -> tuple[list[int], list[float]]:
     x: list[int] = []
     y: list[float] = []
     for m in sorted(models, key=lambda m: (m[memory], m["validation_error"])):
-        height = 100 * max(m["validation_error"], floor)
+        height = scale * max(m["validation_error"], floor)
         if not y or height < y[-1]:
             x.append(max(1, m[memory]))
             y.append(height)
@@ -320,7 +325,7 @@ def _steps(models: list[dict[str, Any]], floor: float, memory: str) -> tuple[lis
 
 
 def _finish(axes: Any) -> None:
-    """Write per cents as plain numbers, and add grid and legend."""
+    """Write values as plain numbers, and add grid and legend."""
     from matplotlib.ticker import LogLocator
 
     axes.yaxis.set_major_locator(LogLocator(subs=[1.0, 2.0, 5.0]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinybayes.deploy.price import find_core
 from tinybayes.errors import error
+from tinybayes.search.measure import ERROR, Measure
 
 if TYPE_CHECKING:
     from tinybayes.search.price import Price
@@ -41,7 +42,10 @@ class Budget:
     operations
         Operations of a prediction, as the papers count them.
     error
-        Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one.
+        Choose the cheapest model with at most this validation error, from 0 to 1, not the most accurate one. Where
+        the goal of a search is another metric: with at most this value of it.
+    features
+        What the columns cost that a model reads, in a search whose features have prices.
 
     Notes
     -----
@@ -56,6 +60,7 @@ class Budget:
     bits: int | None = None
     operations: int | None = None
     error: float | None = None
+    features: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("flash", "ram", "bits", "operations"):
@@ -66,8 +71,11 @@ class Budget:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):
                 raise error(f"a positive {unit}", limit, where=f"budget, {name}")
+        if self.features is not None and not 0 <= self.features < float("inf"):
+            raise error("a cost of at least 0", self.features, where="budget, features")
         object.__setattr__(self, "core", find_core(self.core))
-        check_error(self.error)
+        if self.error is not None and not self.error >= 0:
+            raise error("an error of at least 0", self.error, where="budget, error")
 
     @property
     def of_program(self) -> bool:
@@ -92,14 +100,20 @@ class Budget:
             (price.bits, self.bits),
             (price.operations, self.operations),
         )
-        return max([1.0, *(taken / limit for taken, limit in prices if limit is not None)])
+        factors = [taken / limit for taken, limit in prices if limit is not None]
+        if self.features is not None and (price.features or 0.0) > self.features:
+            factors.append(1 + (price.features or 0.0) / max(self.features, 1e-9))
+        return max([1.0, *factors])
 
 
-def check_error(share: float | None, where: str = "budget") -> None:
-    """Refuse an error that is not a share of the rows."""
-    if share is not None and not 0 <= share <= 1:
-        remedy = f"{share:g} % is {share / 100:g}" if 1 < share <= 100 else ""
-        raise error("an error from 0 to 1, the share of wrong labels", f"{share:g}", where=where, remedy=remedy)
+def check_error(value: float | None, measure: Measure = ERROR, where: str = "budget") -> None:
+    """Refuse a value that the metric of a search cannot have."""
+    metric = measure.metric
+    if value is None or 0 <= value <= metric.most:
+        return
+    remedy = f"{value:g} % is {value / 100:g}" if 1 < value <= 100 and metric.most == 1 else ""
+    expected = f"{metric.title} from 0 to {metric.most:g}, {metric.help}"
+    raise error(expected, f"{value:g}", where=where, remedy=remedy)
 
 
 def as_budget(budget: Budget | str | None) -> Budget:

@@ -19,16 +19,24 @@ MOST, OF_A_SHAPE = 8, 2  # runs that are repeated, in all and of one shape
 
 
 class Score(NamedTuple):
-    """The mean error and the mean loss of a run over all splits, and the rows that they are means of."""
+    """The mean error (or other metric) and loss of a run over all splits, the rows, and the share of wrong labels."""
 
     error: float
     loss: float
     rows: int
+    wrong: float | None = None
 
 
 def standard_error(error: float, rows: int) -> float:
     """Return the standard error of a share of wrong labels; that of half a wrong row, at least."""
     return float(np.sqrt(max(error * (1 - error), 0.25 / max(1, rows)) / max(1, rows)))
+
+
+def uncertainty(run: Run, rows: int, checked_on: int | None = None) -> float:
+    """Return the standard error of the metric of a run on `rows`; less after a check on more."""
+    if run.deviation is None:
+        return standard_error(run.error, checked_on or rows)
+    return run.deviation * float(np.sqrt(rows / (checked_on or rows)))
 
 
 def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
@@ -38,7 +46,7 @@ def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
     within = sorted((run for run in runs if fits(run, budget)), key=lambda run: (run.error, run.loss))
     if not within:
         return []
-    limit = within[0].error + standard_error(within[0].error, rows)
+    limit = within[0].error + uncertainty(within[0], rows)
     close: list[Run] = []
     shapes: dict[str, int] = {}
     for run in within:
@@ -52,4 +60,4 @@ def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
 def checked(run: Run, scores: Mapping[str, Score]) -> Run:
     """Return a run with the errors of the second look, if it had one."""
     score = scores.get(run.key)
-    return run if score is None else replace(run, error=score.error, loss=score.loss)
+    return run if score is None else replace(run, error=score.error, loss=score.loss, wrong=score.wrong)

@@ -20,13 +20,15 @@ from tinybayes.infer.calibration import calibration_metadata
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
 from tinybayes.search.budget import Budget
-from tinybayes.search.checks import Score, standard_error
-from tinybayes.search.families import family_of
+from tinybayes.search.checks import Score, uncertainty
+from tinybayes.search.columns import like
+from tinybayes.search.families import describe, family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
+from tinybayes.search.measure import ERROR, Measure, quality
 from tinybayes.search.price import Price
 from tinybayes.search.study import Run
-from tinybayes.search.trials import Outcome, quality
+from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
 
 
@@ -56,6 +58,11 @@ class Exploration:
     document: dict[str, Any]
     closest: dict[str, Any] | None = None
     shortfall: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        """The metric that the search minimised."""
+        return Measure(self.document["metric"]["name"])
 
     @property
     def front(self) -> list[dict[str, Any]]:
@@ -90,7 +97,8 @@ def conclude(
             outcome = None  # retrained on more rows it became larger; that of the search keeps the limits
         ended = _finished(run, outcome, views, directory) if kept else None
         rows = scores[run.key].rows if run.key in scores else len(views.valid)
-        uncertain = {"standard_error": round(standard_error(run.error, rows), 6), "validation_rows": rows}
+        spread = uncertainty(run, len(views.valid), rows)
+        uncertain = {"standard_error": round(spread, 6), "validation_rows": rows}
         models.append(_entry(run, ended, bool(front), directory, views, budget) | uncertain)
         if ended is not None and (run is chosen or time.monotonic() < until):
             models[-1] |= _explained(run, ended, views)
@@ -101,7 +109,7 @@ def conclude(
     if chosen is not None:
         return Exploration(directory, models, entry(chosen.key), document)
     missed = None if nearest is None else entry(nearest.key)
-    said = shortfall(nearest, "" if missed is None else missed["label"], budget)
+    said = shortfall(nearest, "" if missed is None else missed["label"], budget, views.measure)
     return Exploration(directory, models, None, document, missed, said)
 
 
@@ -121,6 +129,7 @@ def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, 
             "classes": views.target.cardinality,
             "target": views.target.name,
         },
+        "metric": views.measure.to_dict(),
         "failures": [],  # told at the end
         "budget": asdict(budget),
         "provenance": {
@@ -139,8 +148,8 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
     if outcome is not None or not run.saved:
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
-    tested = quality(posteriors_of(model), views.by_name[view_of(run.setting)].test)[0]
-    return Outcome(run.setting, model, run.error, run.loss, run.price, test_error=tested)
+    tested = quality(posteriors_of(model), like(views.by_name[view_of(run.setting)].test, model), views.measure)
+    return Outcome(run.setting, model, run.error, run.loss, run.price, tested=tested)
 
 
 def _entry(
@@ -150,12 +159,16 @@ def _entry(
     from tinybayes.deploy import save
 
     if outcome is None:
-        return described(run, run.price, front, budget)
-    tested = outcome.test_error
-    entry = described(run, outcome.price, front, budget) | {"test_error": tested}
+        return described(run, run.price, front, budget, views.measure)
+    entry = described(run, outcome.price, front, budget, views.measure)
+    if outcome.tested is not None:
+        entry |= _figures("test", outcome.tested.value, outcome.tested.wrong, views.measure)
     if outcome.model is not None:
         entry["file"] = f"models/{run.key}.tb"
-        metadata: dict[str, Any] = {"setting": run.setting, "validation_error": run.error, "test_error": tested}
+        told = [name for name in entry if name.startswith(("validation_", "test_"))]
+        metadata: dict[str, Any] = {"setting": run.setting} | {name: entry[name] for name in told}
+        if views.measure.name != "error":
+            metadata["metric"] = views.measure.metric.title
         metadata |= _calibration(run, views, directory)
         save(outcome.model, directory / entry["file"], metadata=metadata)
     return entry
@@ -165,7 +178,7 @@ def _explained(run: Run, outcome: Outcome, views: Views) -> dict[str, Any]:
     """Return what the page of results shows of a model: its errors by class, and some rows."""
     if outcome.model is None:
         return {}
-    test = views.by_name[view_of(run.setting)].test
+    test = like(views.by_name[view_of(run.setting)].test, outcome.model)
     return page_figures(outcome.model, test) | {"explanations": explained_rows(outcome.model, test)}
 
 
@@ -176,20 +189,20 @@ def _calibration(run: Run, views: Views, directory: Path) -> dict[str, Any]:
     if not run.saved:
         return {}
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
-    return {"calibration": calibration_metadata(model, views.rows(view_of(run.setting))[1])}
+    return {"calibration": calibration_metadata(model, like(views.validation(view_of(run.setting)), model))}
 
 
-def described(run: Run, price: Price, front: bool, budget: Budget) -> dict[str, Any]:
+def described(run: Run, price: Price, front: bool, budget: Budget, measure: Measure = ERROR) -> dict[str, Any]:
     """Return the entry of a run in ``front.json`` before its test error is known."""
     family = family_of(run.setting)
     return {
         "id": run.key,
         "family": family.shown_as(run.setting),
-        "label": f"{family.describe(run.setting)}, {_size(price.flash)}{' of tables' if price.tables_only else ''}",
+        "label": f"{describe(run.setting)}, {_size(price.flash)}{' of tables' if price.tables_only else ''}",
         "settings": run.setting,
         "steps": run.rung,
-        "validation_error": run.error,
-        "test_error": None,
+        **_figures("validation", run.error, run.share_wrong, measure),
+        **_figures("test", None, None, measure),
         **prices_of(price, budget),
         "on_front": front,
         "file": None,
@@ -199,10 +212,19 @@ def described(run: Run, price: Price, front: bool, budget: Budget) -> dict[str, 
     }
 
 
+def _figures(rows: str, value: float | None, wrong: float | None, measure: Measure) -> dict[str, float | None]:
+    """Return the share of wrong labels of some rows, and the value of the metric where it is another one."""
+    if measure.name == "error":
+        return {f"{rows}_error": value}
+    return {f"{rows}_error": wrong, f"{rows}_value": value}
+
+
 def prices_of(price: Price, budget: Budget) -> dict[str, Any]:
     """Return the figures of a price that ``front.json`` has; of tables alone, those of a program are not known."""
     names = ("bits", "bytes", "operations", "multiplications", "parameters", "flash", "tables_only")
     figures = {name: getattr(price, name) for name in names}
+    if price.features is not None:
+        figures["feature_cost"] = price.features
     program = {name: getattr(price, name) for name in ("ram", "stack", "instructions")}
     program["microseconds"] = round(price.microseconds(budget.clock), 2)
     return figures | (dict.fromkeys(program) if price.tables_only else program)
@@ -213,8 +235,11 @@ def _size(count: int) -> str:
 
 
 def _write(directory: Path, document: dict[str, Any]) -> None:
-    columns = ["id", "family", "label", "validation_error", "test_error", "bits", "operations"]
+    figures = [name for name in document["models"][0] if name.endswith(("_error", "_value"))]
+    figures = [name for name in figures if name != "standard_error"]
+    columns = ["id", "family", "label", *figures, "bits", "operations"]
     columns += ["flash", "ram", "stack", "instructions", "microseconds", "tables_only", "file"]
+    columns += ["feature_cost"] * ("feature_cost" in document["models"][0])
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()

@@ -16,8 +16,9 @@ import numpy as np
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, checked, doubtful
+from tinybayes.search.columns import subset
 from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, describe, family_of
-from tinybayes.search.families.family import Effort
+from tinybayes.search.families.family import PRICED, Effort
 from tinybayes.search.front import finalists, fits, most_accurate, ranks
 from tinybayes.search.lessons import Teaching
 from tinybayes.search.live import Live, State
@@ -72,9 +73,9 @@ class Search:
 
     def __post_init__(self) -> None:
         self.sampled = [f for f in self.families if isinstance(f, Sampled)]
-        settings = [s for f in self.families if isinstance(f, Listed) for s in f.settings()]
+        settings = [s for f in self.families if isinstance(f, Listed) for s in f.settings_for(self.views)]
         self.listed = [s for s in settings if key_of(s, 0) not in self.store.runs]
-        self.spaces = {f.name: f.space(self.views) for f in self.sampled}
+        self.spaces = {f.name: f.whole_space(self.views) for f in self.sampled}
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
         self.generator = np.random.default_rng([self.seed, len(self.store.runs)])
         self.under_way: set[str] = set()
@@ -85,7 +86,7 @@ class Search:
         begun = {run.family for run in self.store.runs.values()}
         self.turn = dict.fromkeys((f.name for f in self.sampled), 0)  # batches that each family was asked for
         self.spent = dict.fromkeys((f.name for f in self.families), 0.0)  # seconds of a worker, by family
-        self.guesses = {f.name: [] if f.name in begun else f.guesses(self.views, self.budget) for f in self.sampled}
+        self.guesses = {f.name: [] if f.name in begun else f.opening(self.views, self.budget) for f in self.sampled}
         self.patience = 0.03 * self.seconds  # that a circuit may grow
         self.scores: dict[str, Score] = {}  # of runs that were checked
         self.lesson: str | None = None  # the file of a lesson
@@ -149,7 +150,7 @@ class Search:
             return
         try:
             said: Teaching = self.teacher.result()
-            if said.error <= min((r.error for r in self.store.runs.values()), default=1.0) + WORSE:
+            if said.error <= min((r.error for r in self.store.runs.values()), default=float("inf")) + WORSE:
                 self.lesson = said.path
         except LOST as problem:
             self.failures.append(f"teacher: {problem or type(problem).__name__}")
@@ -232,7 +233,10 @@ class Search:
     def _order(self, runs: list[Run]) -> np.ndarray:
         """Order runs: those within the budget first, then by fronts, then by error."""
         over = np.array([not self.budget.allows(r.price) for r in runs])
-        points = np.array([[r.error, np.log2(r.price.flash + 1), np.log2(r.price.instructions + 1)] for r in runs])
+        prices = [
+            (np.log2(r.price.flash + 1), np.log2(r.price.instructions + 1), r.price.features or 0.0) for r in runs
+        ]
+        points = np.array([[r.error, *price] for r, price in zip(runs, prices, strict=True)])
         rank = np.zeros(len(runs)) if self.budget.limited else ranks(points)  # within a budget the error counts
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
@@ -263,7 +267,7 @@ class Search:
     def _least(self, family: str) -> float:
         """Return the least error of a family within the budget, of all rungs."""
         errors = (r.error for r in self.store.runs.values() if r.family == family and fits(r, self.budget))
-        return min(errors, default=1.0)
+        return min(errors, default=float("inf"))
 
     def _drawn(self, family: Sampled, count: int) -> Batch:
         """Draw settings of one shape, cut down to the budget; those that cannot meet it are dropped.
@@ -275,12 +279,16 @@ class Search:
         alone = {"taught": False} if self.lesson is None and isinstance(family, Trained) else {}
         leader = self.store.ask(family.name, space, alone | (guesses.pop(0) if guesses else whole))
         self.generator = np.random.default_rng([self.seed, leader[0]])  # no two searches draw the same
-        shaping = (*family.shaping, *(family.sizing if whole else ()), *(("taught",) if "taught" in space else ()))
+        shaping = (
+            *family.shaping,
+            *(family.sizing if whole else ()),
+            *(name for name in ("taught", *PRICED) if name in space),
+        )
         shape = whole | {name: leader[1][name] for name in shaping}
         batch = Batch([], 0)
         for number, setting in [leader] + [self.store.ask(family.name, space, shape) for _ in range(count - 1)]:
             drawn = {**setting, "seed": int(self.generator.integers(2**31))}
-            cut = family.fitted(drawn, self.views, self.budget)
+            cut = family.fitted(drawn, subset(self.views, drawn), self.budget)
             if cut is None:
                 self.store.drop(number)
             else:
@@ -361,17 +369,19 @@ class Search:
             wanted.append(run)
         if len(wanted) < 2:
             return
-        errors: dict[str, list[tuple[float, float]]] = {run.key: [(run.error, run.loss)] for run in wanted}
+        errors = {run.key: [(run.error, run.loss, run.share_wrong)] for run in wanted}
 
         def finish(group: list[Run], work: Work) -> None:
             for outcome in self._outcomes(group, work, "checked"):
-                errors[key_of(outcome.setting, group[0].rung)].append((outcome.error, outcome.loss))
+                figures = outcome.error, outcome.loss, outcome.share_wrong
+                errors[key_of(outcome.setting, group[0].rung)].append(figures)
 
         jobs = [(group, split) for split in splits for group in grouped(wanted)]
         self._carry_out(jobs, finish, CHECKED, CHECKING, stopped)
         rows = len(self.views.train) + len(self.views.valid)
         full = {key: np.mean(own, axis=0).tolist() for key, own in errors.items() if len(own) == 1 + len(splits)}
-        self.scores = {key: Score(error, loss, rows) for key, (error, loss) in full.items()} if len(full) > 1 else {}
+        scores = {key: Score(error, loss, rows, wrong) for key, (error, loss, wrong) in full.items()}
+        self.scores = scores if len(full) > 1 else {}
 
     def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
         """Retrain the models of the front on all rows but the test rows, as far as the time allows."""

@@ -17,16 +17,19 @@ from tinybayes.errors import LimitError, error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.options import check_options, documented, option
-from tinybayes.search.budget import Budget, as_budget
+from tinybayes.search.budget import Budget, as_budget, check_error
+from tinybayes.search.columns import first_columns, priced
 from tinybayes.search.conclude import Exploration, conclude, heading
 from tinybayes.search.driver import Search
-from tinybayes.search.families import Family, parse_families
+from tinybayes.search.families import Family, Sampled, parse_families
+from tinybayes.search.goal import Goal
 from tinybayes.search.live import Live, State
-from tinybayes.search.study import Store
+from tinybayes.search.roles import Roles
+from tinybayes.search.study import FEATURES, Store
 from tinybayes.search.views import Views, make_views
 from tinybayes.search.workers import Cluster, Processes, Workers
 
-__all__ = ["Budget", "Execution", "Exploration", "State", "explore"]
+__all__ = ["Budget", "Execution", "Exploration", "Goal", "State", "explore"]
 
 
 @documented
@@ -64,6 +67,11 @@ def explore(
     image_shape: tuple[int, int] | None = None,
     drop: Sequence[str] = (),
     seed: int = 0,
+    goal: Goal | str | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    time_order: str | None = None,
+    feature_costs: object = None,
     execution: Execution | None = None,
     report: Callable[[State], None] | None = None,
 ) -> Exploration:
@@ -91,6 +99,18 @@ def explore(
         Rows and columns, when the features are pixels; square images are recognised.
     drop, seed
         Columns to leave out; seed of the split and of everything drawn at random.
+    goal
+        What decides: the metric that is minimised, such as ``"balanced"``, or a `Goal`, which also has class weights
+        and costs of mistakes; by default the share of wrong labels.
+    weight
+        A column of row weights, for training and for all figures.
+    groups
+        A column of groups, such as patients: no group is in two of the training, validation and test rows.
+    time_order
+        A column of times: the latest rows are the test rows, and the latest of the others the validation rows.
+    feature_costs
+        What it costs to read a column, such as a sensor: a mapping, or a JSON or CSV file; others cost nothing, or what
+        ``"*"`` says. Models then read few columns, and the front has this cost, too; `Budget` limits it.
     execution
         Workers and storage; by default this process and a journal in `output`.
     report
@@ -100,15 +120,24 @@ def explore(
     began, execution = time.monotonic(), execution or Execution()
     budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
-    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed)
+    roles = Roles(weight=weight, groups=groups, time_order=time_order)
+    views = make_views(frame, target, test=tests, image_shape=image_shape, seed=seed, goal=goal, roles=roles)
+    check_error(budget.error, views.measure)
+    if feature_costs is not None:
+        views = priced(views, feature_costs, budget.features)
+    elif budget.features is not None:
+        raise error("costs of features for their limit", "none", where="feature cost", remedy="give them")
     chosen = parse_families(families, views)
     _check_budget(budget, chosen, views)
     directory = _made(Path(output))
     meaning = {"table": _fingerprint(frame, tests), "target": target, "seed": seed, "core": budget.core}
+    meaning |= views.decision.meaning() | roles.meaning()
+    if views.prices is not None:
+        meaning[FEATURES] = {"costs": views.prices.costs.tolist(), "limit": budget.features}
     store = Store(directory, execution.storage, meaning, budget, seed)
     crew = _crew(views, execution)
     top = heading(views, budget, seed, execution.command)
-    live = Live(directory, top, budget)
+    live = Live(directory, top, budget, views.measure)
     return _run(Search(views, store, crew, budget, chosen, directory, seconds, began, seed, live, report), top)
 
 
@@ -123,14 +152,18 @@ def _tables(table: object, test: object, drop: Sequence[str]) -> tuple[pd.DataFr
 
 def _check_budget(budget: Budget, families: Sequence[Family], views: Views) -> None:
     """Refuse a budget that no model can keep."""
-    least = min((family.smallest_bits(views) for family in families), default=0)
+    tables = {family.name: views for family in families}
+    if views.prices is not None:  # models may read few columns
+        small = first_columns(views, views.prices.choices()[0])
+        tables |= {f.name: small for f in families if not isinstance(f, Sampled) or f.selects}
+    least = min((family.smallest_bits(tables[family.name]) for family in families), default=0)
     if budget.bits is not None and budget.bits < least:
         remedy = f"allow {-(-least // 8):,} bytes"
         expected = f"a budget of at least {least:,} bits, the smallest model"
         raise error(expected, f"{budget.bits:,}", where="budget", remedy=remedy, kind=LimitError)
     if budget.flash is None:
         return
-    least = min((family.smallest_flash(views, budget.core) for family in families), default=0)
+    least = min((family.smallest_flash(tables[family.name], budget.core) for family in families), default=0)
     if budget.flash < 0.9 * least:  # the price of code is an estimate
         expected = f"a budget of about {least:,} bytes of flash, the smallest program on {budget.core}"
         got, remedy = f"{budget.flash:,}", "allow more, drop columns, or limit the parameters alone"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinybayes.search.budget import Budget
+from tinybayes.search.measure import ERROR, Measure
 
 if TYPE_CHECKING:
     from tinybayes.search.study import Run
@@ -66,6 +67,8 @@ def finalists(runs: "Sequence[Run]", budget: Budget, trusted: Container[str] = (
 def choose(runs: "Sequence[Run]", budget: Budget, trusted: Container[str] = ()) -> "Run | None":
     """Return the most accurate deployable run within the budget; or, given an error, the cheapest that reaches it.
 
+    Accurate by the metric of the search.
+
     Where runs are `trusted`, since their errors are means over several splits, it is one of them.
     """
     within = [r for r in runs if fits(r, budget)]
@@ -92,7 +95,7 @@ def closest(runs: "Sequence[Run]", budget: Budget) -> "Run | None":
     return min(saved, key=lambda r: (budget.excess(r.price), *_quality(r), *_price(r)), default=None)
 
 
-def shortfall(run: "Run | None", label: str, budget: Budget) -> str:
+def shortfall(run: "Run | None", label: str, budget: Budget, measure: Measure = ERROR) -> str:
     """Say that no model keeps the limits, and which one, with its label, came closest."""
     if run is None:
         return "No model that can be exported was finished: give the search more time, or other families."
@@ -101,9 +104,9 @@ def shortfall(run: "Run | None", label: str, budget: Budget) -> str:
         return f"No model was found within the budget; the closest takes {price}: {label}. Allow more, or drop columns."
     if not fits(run, budget):
         return f"No model whose program can be priced was found within the budget; the closest is {label}."
-    wanted, reached = (f"{100 * share:.4g} %" for share in (budget.error or 0.0, run.error))
-    remedy = "Give the search more time or a larger budget, or allow more errors."
-    return f"No model with at most {wanted} error was found; the closest has {reached} on validation: {label}. {remedy}"
+    wanted, reached = measure.say(budget.error or 0.0, brief=True), measure.show(run.error, brief=True)
+    remedy = "Give the search more time or a larger budget, or allow more."
+    return f"No model with at most {wanted} was found; the closest has {reached} on validation: {label}. {remedy}"
 
 
 def _taken(run: "Run", budget: Budget) -> str:
@@ -115,6 +118,7 @@ def _taken(run: "Run", budget: Budget) -> str:
         "microseconds": f"{price.microseconds(budget.clock):,.0f} us",
         "bits": f"{price.bits:,} bits of parameters",
         "operations": f"{price.operations:,} operations",
+        "features": f"{price.features or 0:g} for features",
     }
     *some, last = [text for name, text in words.items() if getattr(budget, name) is not None]
     told = f"{', '.join(some)} and {last}" if some else last

@@ -17,6 +17,7 @@ from tinybayes.files import atomic_path
 from tinybayes.learn.training.net_inputs import has_order
 from tinybayes.model import Cuts, Dataset, Grid, Integers, Variable
 from tinybayes.model.encoding import Intervals
+from tinybayes.search.measure import quality
 from tinybayes.search.views import Views
 
 ROWS, NUMBERS = 200_000, 40_000_000  # of a lesson, at most
@@ -41,13 +42,16 @@ class Lesson:
         marked[allowed] = True
         index = np.flatnonzero(marked[self.sources].all(axis=1))[:most]
         fine = views.by_name["fine"].seen.variables
-        X = self.X[index] if name == "fine" else recoded(self.X[index], fine, seen.variables)
+        X = self.X[index] if views.columns is None else self.X[index][:, views.columns]
+        X = X if name == "fine" else recoded(X, fine, seen.variables)
         soft = self.soft[index].astype(np.float32)
-        return Dataset(seen.variables, seen.target, X, soft.argmax(axis=1), soft=soft)
+        # The teacher knows what classes count; what rows count is that of the row that most of each one is made of.
+        weight = None if seen.weight is None else seen.weight[self.sources[index, 0]]
+        return Dataset(seen.variables, seen.target, X, soft.argmax(axis=1), weight, soft)
 
 
 class Teaching(NamedTuple):
-    """What a teacher left behind: the file of its lesson, and its error and loss on the validation rows.
+    """What a teacher left behind: the file of its lesson, and its metric and loss on the validation rows.
 
     Without enough time there is no file.
     """
@@ -86,7 +90,7 @@ def _teacher(views: Views, seconds: float, seed: int) -> tuple[Posteriors, float
     from tinybayes.learn.trees.options import BoostingOptions
     from tinybayes.search.families.family import posteriors_of
 
-    rows, valid = views.rows("fine")
+    rows, valid = views.rows("fine")[0], views.validation("fine")
     noise = OWN_IMAGE_NOISE if views.image_shape else OWN_NOISE
     networks = train_teacher(rows, seconds=0.8 * seconds, noise=noise, mixup=OWN_MIXUP, seed=seed)
     if networks is None:
@@ -101,12 +105,10 @@ def _teacher(views: Views, seconds: float, seed: int) -> tuple[Posteriors, float
     def by_both(X: np.ndarray) -> np.ndarray:
         return np.logaddexp(networks.log_posteriors(X), by_trees(X)) - np.log(2)
 
-    assert valid.y is not None
     ways: list[tuple[float, float, Posteriors]] = []
     for posteriors in (networks.log_posteriors, by_trees, by_both):
-        log_p = posteriors(valid.X)
-        loss = -float(np.maximum(log_p[np.arange(len(log_p)), valid.y], -30).mean())
-        ways.append((loss, float((log_p.argmax(axis=1) != valid.y).mean()), posteriors))
+        known = quality(posteriors, valid, views.measure)
+        ways.append((known.loss, known.value, posteriors))
     loss, error, best = min(ways, key=lambda way: way[:2])
     return best, error, loss
 

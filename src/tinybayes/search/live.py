@@ -22,6 +22,7 @@ from tinybayes.search.budget import Budget
 from tinybayes.search.conclude import described, prices_of
 from tinybayes.search.families import describe
 from tinybayes.search.front import choose, on_front
+from tinybayes.search.measure import ERROR, Measure
 from tinybayes.search.study import Run
 
 EVERY = 1.0  # seconds between two writes of progress.json, at least
@@ -43,8 +44,8 @@ class State:
 class Live:
     """The files by which a search is watched; ``live.json`` holds `heading` and the models."""
 
-    def __init__(self, directory: Path, heading: dict[str, Any], budget: Budget) -> None:
-        self._directory, self._heading, self._budget = directory, heading, budget
+    def __init__(self, directory: Path, heading: dict[str, Any], budget: Budget, measure: Measure = ERROR) -> None:
+        self._directory, self._heading, self._budget, self._measure = directory, heading, budget, measure
         self._next, self._next_front, self._written = 0.0, 0.0, -1
         self._last = State(0, 0.0, 0.0, None, "starting")
         self._remove(STOP, LIVE)
@@ -79,7 +80,8 @@ class Live:
     def _progress(self, state: State) -> None:
         best, shown = state.best, None
         if best is not None:
-            shown = {"id": best.key, "label": describe(best.setting), "error": best.error}
+            shown = {"id": best.key, "label": describe(best.setting), "error": best.share_wrong}
+            shown["said"] = self._measure.say(best.error)
             shown |= prices_of(best.price, self._budget)
         document = {
             "runs": state.runs,
@@ -97,7 +99,7 @@ class Live:
         chosen = choose(runs, self._budget)
         models = []
         for run, front in zip(runs, on_front(runs), strict=True):
-            entry = described(run, run.price, bool(front), self._budget)
+            entry = described(run, run.price, bool(front), self._budget, self._measure)
             if run.saved:
                 entry["file"] = f"trials/{run.key}.tb"
             models.append(entry if front else entry | {"history": None})

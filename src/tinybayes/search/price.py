@@ -24,6 +24,7 @@ class Price:
     ram: int  # bytes of static variables
     stack: int  # bytes
     instructions: float  # of a prediction; NaN where they were not counted
+    features: float | None = None  # what the columns cost that the program reads, where they have prices
     tables_only: bool = False  # whether the program is not priced: flash is that of the tables
 
     @property

@@ -38,6 +38,7 @@ from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
+FEATURES = "feature costs"  # in the meaning of a search whose features have prices
 NAMELESS = 60.0  # seconds after which a trial must have an owner
 PIECE = 1 << 16  # bytes of a journal that are read at a time
 LOST = "is it still there, and may it be written? A new directory begins a new search"
@@ -56,6 +57,8 @@ class Run:
     seconds: float
     history: list[list[float]]
     saved: bool
+    wrong: float | None = None  # share of wrong labels, where `error` is another metric
+    deviation: float | None = None  # its standard error, where it is none of a share of wrong labels
 
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> "Run":
@@ -64,8 +67,14 @@ class Run:
 
     @property
     def objectives(self) -> list[float]:
-        """The objectives that the search minimizes: error, flash, instructions."""
-        return [self.error, float(self.price.flash), float(self.price.instructions)]
+        """The objectives that the search minimizes: error (or another metric), flash, instructions, features."""
+        features = [] if self.price.features is None else [self.price.features]
+        return [self.error, float(self.price.flash), float(self.price.instructions), *features]
+
+    @property
+    def share_wrong(self) -> float:
+        """The share of wrong labels on the validation rows."""
+        return self.error if self.wrong is None else self.wrong
 
     @property
     def family(self) -> str:
@@ -106,9 +115,10 @@ class Store:
                 sampler = optuna.samplers.TPESampler(
                     seed=seed, constraints_func=over, n_startup_trials=16, multivariate=False, constant_liar=True
                 )
+            count = 3 + (FEATURES in meaning)  # objectives
             name = f"{NAME} {directory.absolute().name}" if storage else NAME
             self.study = optuna.create_study(
-                storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * 3, load_if_exists=True
+                storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * count, load_if_exists=True
             )
             self._check(meaning)
             self.runs: dict[str, Run] = {}
@@ -122,7 +132,7 @@ class Store:
         if before is None:
             self.study.set_user_attr("meaning", meaning)
         elif before != meaning:
-            differing = sorted(name for name in meaning if meaning[name] != before.get(name))
+            differing = sorted(n for n in {**meaning, **before} if meaning.get(n) != before.get(n))
             remedy = "give another directory"
             got = f"one with other {', '.join(differing) or 'settings'}"
             if differing == ["core"]:
@@ -211,6 +221,8 @@ class Store:
             round(outcome.seconds, 3),
             [list(point) for point in outcome.history],
             outcome.model is not None,
+            outcome.wrong,
+            outcome.deviation,
         )
         with self._reaching():
             asked = self._asked.pop(number)

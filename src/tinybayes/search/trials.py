@@ -1,14 +1,13 @@
 """Carrying out settings: rows in, models with their validation errors and prices out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tinybayes.model import Dataset
+from tinybayes.search.columns import feature_cost, like
 from tinybayes.search.families import Setting, family_of
 from tinybayes.search.families.family import Effort, History, Model, view_of
+from tinybayes.search.measure import Quality, quality
 from tinybayes.search.price import ENOUGH, FEW, Price, price_of
 from tinybayes.search.views import Views
 
@@ -19,12 +18,19 @@ class Outcome:
 
     setting: Setting  # the setting
     model: Model  # the model
-    error: float  # share of wrong labels on the validation rows
+    error: float  # the metric of the search on the validation rows: the share of wrong labels, or another one
     loss: float  # mean log loss on the validation rows
     price: Price  # of the parameters, and of the program on the core of the effort
     history: History = ()  # pairs (epoch, validation error)
     seconds: float = 0.0  # its share of the time that the batch took
-    test_error: float | None = None  # only of a final effort
+    wrong: float | None = None  # share of wrong labels on the validation rows
+    deviation: float | None = None  # standard error of the metric, where it is not the share of wrong labels
+    tested: Quality | None = None  # only of a final effort: how it does on the test rows
+
+    @property
+    def share_wrong(self) -> float:
+        """The share of wrong labels on the validation rows."""
+        return self.error if self.wrong is None else self.wrong
 
 
 def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
@@ -41,19 +47,15 @@ def carry_out(views: Views, settings: Sequence[Setting], effort: Effort) -> list
         if id(one.model) in measured:
             outcomes.append(replace(measured[id(one.model)], setting=one.setting))
             continue
-        view = views.by_name[view_of(one.setting)]
-        error, loss = quality(one.log_posteriors, view.seen.rows(views.splits[effort.split]))
-        tested = quality(one.log_posteriors, view.test)[0] if effort.final else None
+        name = view_of(one.setting)
+        valid, test = (
+            like(part, one.model) for part in (views.validation(name, effort.split), views.by_name[name].test)
+        )
+        known = quality(one.log_posteriors, valid, views.measure)
+        tested = quality(one.log_posteriors, test, views.measure) if effort.final else None
         price = price_of(one.model, one.cost, effort.core, rows=ENOUGH if effort.final else FEW)
-        outcomes.append(Outcome(one.setting, one.model, error, loss, price, one.history, each, tested))
+        price = replace(price, features=feature_cost(views, one.model))
+        of_rows = known.value, known.loss, price, one.history, each, known.wrong, known.deviation
+        outcomes.append(Outcome(one.setting, one.model, *of_rows, tested))
         measured[id(one.model)] = outcomes[-1]
     return outcomes
-
-
-def quality(log_posteriors: Callable[[np.ndarray], np.ndarray], rows: Dataset) -> tuple[float, float]:
-    """Return the share of wrong labels and the mean log loss."""
-    assert rows.y is not None
-    known = rows.y >= 0
-    y, log_p = rows.y[known], log_posteriors(rows.X[known])
-    wrong = float((log_p.argmax(axis=1) != y).mean())
-    return wrong, float(-np.maximum(log_p[np.arange(len(y)), y], -30).mean())

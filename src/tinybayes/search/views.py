@@ -5,8 +5,9 @@ read numbers, as fine codes on a grid, and trees choose among many cut points. A
 rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,15 @@ import pandas as pd
 from tinybayes.data.checks import check_classes, check_features
 from tinybayes.data.encode import encode_column, encode_frame
 from tinybayes.data.variables import Discretization, distinct_values, learn_variables
-from tinybayes.errors import error, near
+from tinybayes.errors import error, near, warn
 from tinybayes.model import Dataset, Variable
+from tinybayes.search.goal import USUAL, Decision, Goal, decide
+from tinybayes.search.measure import Measure
+from tinybayes.search.roles import NO_ROLES, Roles
+from tinybayes.search.splits import NO_ORDER, Order, order_of
+
+if TYPE_CHECKING:
+    from tinybayes.search.columns import Columns
 
 MOST_CLASSES = MOST_STATES = 1000
 VIEWS = {  # the discretiser and its bins
@@ -30,7 +38,10 @@ VIEWS = {  # the discretiser and its bins
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One encoding of the table: the rows that the search may see, and the test rows."""
+    """One encoding of the table: the rows that the search may see, and the test rows.
+
+    Seen rows have the weights of training, test rows those of the table.
+    """
 
     seen: Dataset
     test: Dataset
@@ -44,22 +55,39 @@ class Views:
     train: np.ndarray  # indices of the training rows among the seen ones
     valid: np.ndarray  # and of the validation rows
     image_shape: tuple[int, int] | None  # rows and columns, when the features are pixels
+    weight: np.ndarray | None = None  # of the seen rows, as the table has them: by these figures are weighted
+    decision: Decision = USUAL
+    order: Order = NO_ORDER  # of the seen rows: what keeps them together
+    prices: "Columns | None" = None  # what features cost, where they have prices
+    columns: np.ndarray | None = None  # which columns of the table these are, where they are not all
 
     def rows(self, name: str, *, all_seen: bool = False, split: int = 0) -> tuple[Dataset, Dataset]:
-        """Return training and validation rows; with `all_seen` the training rows are all but the test rows."""
+        """Return training rows, and validation rows that training watches; both have weights of their own.
+
+        With `all_seen` the training rows are all but the test rows.
+        """
         seen, valid = self.by_name[name].seen, self.splits[split]
-        return (seen if all_seen else seen.rows(np.setdiff1d(np.arange(len(seen)), valid)), seen.rows(valid))
+        train = seen if all_seen else seen.rows(np.setdiff1d(np.arange(len(seen)), valid))
+        watched = self.validation(name, split)
+        assert watched.y is not None
+        weight = _weighted(watched.y, watched.weight, self.decision.watched_factor(watched.y, watched.weight))
+        return train, replace(watched, weight=weight)
+
+    def validation(self, name: str, split: int = 0) -> Dataset:
+        """Return validation rows with the weights of the table, for figures."""
+        part = self.splits[split]
+        weight = None if self.weight is None else self.weight[part]
+        return replace(self.by_name[name].seen.rows(part), weight=weight)
 
     @cached_property
     def splits(self) -> tuple[np.ndarray, ...]:
-        """Parts of the seen rows, each one stratified: the first has the validation rows, others the training rows."""
+        """Parts of the seen rows: the first has the validation rows, others the training rows."""
         classes = self.by_name["mdlp"].seen.y
         assert classes is not None
         generator = np.random.default_rng(len(classes))
-        order = generator.permutation(self.train)
-        order = order[np.argsort(classes[order], kind="stable")]  # neighbours are of one class
         count = max(1, round(len(self.train) / len(self.valid)))
-        return (self.valid, *(np.sort(order[part::count]) for part in range(count)))
+        parts = self.order.rows(self.train).parts(classes[self.train], count, generator)
+        return (self.valid, *(self.train[part] for part in parts))
 
     @cached_property
     def target(self) -> Variable:
@@ -67,6 +95,11 @@ class Views:
         target = self.by_name["mdlp"].seen.target
         assert target is not None
         return target
+
+    @property
+    def measure(self) -> Measure:
+        """What the search minimises."""
+        return self.decision.measure
 
 
 def make_views(
@@ -76,8 +109,10 @@ def make_views(
     test: pd.DataFrame | None = None,
     image_shape: tuple[int, int] | None = None,
     seed: int = 0,
+    goal: Goal | str | None = None,
+    roles: Roles = NO_ROLES,
 ) -> Views:
-    """Split a table, stratified by class, and code it.
+    """Split a table, stratified by class or as its roles say, and code it.
 
     Without `test` a fifth of the table is set aside. The share of the validation rows is a fifth by default, up to a
     third of a small table, since few rows choose badly; the final models are trained on all but the test rows. A square
@@ -87,6 +122,7 @@ def make_views(
         shown = ", ".join(map(str, frame.columns[:10])) + (", ..." if len(frame.columns) > 10 else "")
         remedy = near(target, frame.columns)
         raise error(f"a column {target!r}", f"the columns {shown}", where="table", remedy=remedy)
+    roles.check(frame, target, test)
     frame = frame[frame[target].notna()].reset_index(drop=True)
     classes = frame[target].nunique()
     if not 2 <= classes <= MOST_CLASSES:
@@ -94,48 +130,70 @@ def make_views(
         raise error(f"2 to {MOST_CLASSES:,} classes", f"{classes:,}", where=f"column {target!r}", remedy=remedy)
     declared = isinstance(frame[target].dtype, pd.CategoricalDtype)
     check_classes(distinct_values(frame[target]), len(frame), f"target {target!r}", declared=declared)
-    check_features(frame.drop(columns=target))
-    generator = np.random.default_rng([seed, 11])
-    if test is None:
-        apart = _share(frame[target], 0.2, generator)
-        frame, test = frame[~apart].reset_index(drop=True), frame[apart]
-    chosen = _share(frame[target], min(1 / 3, max(0.2, 500 / len(frame))), generator)
-    features = [column for column in frame.columns if column != target]
+    features = [column for column in frame.columns if column not in (target, *roles.columns)]
     if not features:
         raise error("at least one feature column", "none", where="table")
-    learned = frame[~chosen]
+    check_features(frame[features])
+    y = frame.groupby(target, observed=True).ngroup().to_numpy()
+    order, generator = order_of(frame, roles.groups, roles.time_order), np.random.default_rng([seed, 11])
+    everything = frame[target]
+    if test is None:
+        apart = order.share(y, 0.2, generator)
+        frame, test = frame[~apart].reset_index(drop=True), frame[apart]
+        y, order = y[~apart], order.rows(~apart)
+    chosen = order.share(y, min(1 / 3, max(0.2, 500 / len(frame))), generator)
+    _check_parts(y, chosen, everything)
+    of_class = _class_variable(everything if roles.split else frame[target][~chosen])
+    weight, test_weight = roles.weights(frame), roles.weights(test)
+    for part in (~chosen, chosen):
+        roles.check_weights(None if weight is None else weight[part])
+    codes, decision = encode_column(frame[target], of_class), decide(goal, of_class)
+    factor = decision.class_factor(codes[~chosen], None if weight is None else weight[~chosen])
+    if factor is not None and not factor.any():
+        got = "weights that leave none of them"
+        raise error("training rows of classes that count", got, where="class weights and costs")
+    training = _weighted(codes, weight, factor)
+    learned, counted = frame[~chosen], None if training is None else training[~chosen]
     by_name = {}
     for name in VIEWS:
-        variables, of_class = _variables(learned[features], learned[target], name)
-        parts = [
-            Dataset(variables, of_class, encode_frame(part, variables), encode_column(part[target], of_class))
-            for part in (frame, test)
-        ]
-        by_name[name] = View(*parts)
+        variables = _variables(learned[features], learned[target], counted, name)
+        seen = Dataset(variables, of_class, encode_frame(frame, variables), codes, training)
+        tested = encode_frame(test, variables), encode_column(test[target], of_class), test_weight
+        by_name[name] = View(seen, Dataset(variables, of_class, *tested))
     shape = image_shape or _square_image(by_name["fine"].seen)
     if shape is not None and shape[0] * shape[1] != len(features):
         raise error(f"an image of {len(features)} pixels", shape, where="image_shape")
-    return Views(by_name, np.flatnonzero(~chosen), np.flatnonzero(chosen), shape)
+    return Views(by_name, np.flatnonzero(~chosen), np.flatnonzero(chosen), shape, weight, decision, order)
 
 
-def _share(classes: pd.Series, fraction: float, generator: np.random.Generator) -> np.ndarray:
-    """Mark a share of the rows of every class, but never all of them."""
-    marked = np.zeros(len(classes), dtype=bool)
-    for rows in classes.groupby(classes, observed=True).indices.values():
-        drawn = generator.permutation(np.asarray(rows))
-        marked[drawn[: min(round(fraction * len(drawn)), len(drawn) - 1)]] = True
-    if not marked.any():
-        got = f"{len(classes)} rows of {classes.nunique()} classes"
-        raise error("enough rows to set some aside", got, where="table", remedy="add rows: 10 of each class or more")
-    return marked
+def _check_parts(y: np.ndarray, valid: np.ndarray, classes: pd.Series) -> None:
+    """Refuse training rows of one class; warn of classes without training rows, which no model can predict."""
+    there = len(np.unique(y[~valid]))
+    if there < 2:
+        remedy = "split in another way, or add rows"
+        raise error("training rows of 2 classes", f"{there}", where="groups or time order", remedy=remedy)
+    absent = classes.nunique() - there
+    if absent:
+        effect = "because of the split; all their rows count as wrong"
+        warn(f"{absent} of {classes.nunique()} classes have no training rows, {effect}")
 
 
-def _variables(frame: pd.DataFrame, classes: pd.Series, view: str) -> tuple[tuple[Variable, ...], Variable]:
+def _weighted(y: np.ndarray, weight: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray | None:
+    """Return the weights of rows times what their classes count; None where all rows count once."""
+    return weight if factor is None else factor[np.maximum(y, 0)] * (1.0 if weight is None else weight)
+
+
+def _class_variable(classes: pd.Series) -> Variable:
+    discretization = Discretization(discretizer=None, max_states=MOST_STATES)
+    target = learn_variables([(classes.to_frame(), classes, None)], discretization)[1]
+    assert target is not None
+    return target
+
+
+def _variables(frame: pd.DataFrame, classes: pd.Series, weight: np.ndarray | None, view: str) -> tuple[Variable, ...]:
     discretizer, bins = VIEWS[view]
     discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=MOST_STATES)
-    variables, target = learn_variables([(frame, classes, None)], discretization)
-    assert target is not None
-    return variables, target
+    return learn_variables([(frame, classes, weight)], discretization)[0]
 
 
 def _square_image(data: Dataset) -> tuple[int, int] | None:

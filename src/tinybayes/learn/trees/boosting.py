@@ -102,13 +102,15 @@ class Boosting:
         The rows.
     options
         Sizes, prices and rates; how many rounds there are is up to the caller.
+    feature_prices
+        What each feature costs beside the others: the price of features is multiplied by it.
     """
 
-    def __init__(self, data: Dataset, options: BoostingOptions) -> None:
+    def __init__(self, data: Dataset, options: BoostingOptions, feature_prices: np.ndarray | None = None) -> None:
         rows = as_rows(data)
         self.data, self.rows, self.options = data, rows, options
         self.limits = limits_of(options, len(rows.columns.codes), options.ridge, LEAST_SECOND)
-        self.ensemble = Ensemble(prices_of(options, rows.columns), rows.columns.begin, options.tests)
+        self.ensemble = Ensemble(prices_of(options, rows.columns, feature_prices), rows.columns.begin, options.tests)
         self.outputs = [1] if rows.classes == 2 else list(range(rows.classes))
         self.start = _log_priors(rows)
         self.scores = np.repeat(self.start[:, None], len(rows), axis=1)

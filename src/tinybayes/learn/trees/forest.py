@@ -13,7 +13,9 @@ from tinybayes.learn.trees.options import ForestOptions
 from tinybayes.model import Dataset, TreeEnsemble
 
 
-def learn_forest(data: Dataset, options: ForestOptions | None = None) -> TreeEnsemble:
+def learn_forest(
+    data: Dataset, options: ForestOptions | None = None, *, feature_prices: np.ndarray | None = None
+) -> TreeEnsemble:
     """Learn a decision tree, or a forest, from rows with a class.
 
     A single tree is grown from all rows; the trees of a forest are grown from as many rows, drawn with replacement. A
@@ -26,13 +28,15 @@ def learn_forest(data: Dataset, options: ForestOptions | None = None) -> TreeEns
         The rows.
     options
         Sizes and prices.
+    feature_prices
+        What each feature costs beside the others: the price of features is multiplied by it.
     """
     options = options or ForestOptions()
     rows = as_rows(data)
     count, columns = len(rows), rows.columns
     leaves = min(options.leaves, count)
     limits = limits_of(options, len(columns.codes), 0.0, 0.0)._replace(leaves=leaves)
-    ensemble = Ensemble(prices_of(options, columns), columns.begin, options.tests)
+    ensemble = Ensemble(prices_of(options, columns, feature_prices), columns.begin, options.tests)
     seeds = np.random.default_rng(options.seed).spawn(options.trees)
     grown = [empty_tree(leaves, rows.classes, columns) for _ in seeds]
     nodes = [0] * len(seeds)

@@ -70,11 +70,12 @@ def limits_of(options: TreeOptions, features: int, ridge: float, second: float) 
     )
 
 
-def prices_of(options: TreeOptions, columns: Columns) -> Prices:
-    """Return the prices of all features and thresholds as long as none is used."""
+def prices_of(options: TreeOptions, columns: Columns, relative: np.ndarray | None = None) -> Prices:
+    """Return the prices of all features and thresholds as long as none is used; `relative` ones multiply the option."""
     features = len(columns.begin) - 1
+    own = np.ones(features) if relative is None else np.asarray(relative, dtype=np.float64)
     test = np.full(int(columns.begin[-1]), 2.0 * options.threshold_price)
-    return Prices(np.full(features, 2.0 * options.feature_price), test)
+    return Prices(2.0 * options.feature_price * own, test)
 
 
 def empty_tree(leaves: int, outputs: int, columns: Columns) -> Tree:

@@ -51,6 +51,11 @@ const Tinybayes = {};
   const separated = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
   T.count = (value) => value === null || value === undefined ? "" : separated.format(value);
   T.percent = (share) => share === null || share === undefined ? "" : (100 * share).toFixed(2) + " %";
+  // The metric of the search: its key of a model, a value as text, and a value in words.
+  T.metricKey = (key) => T.data.metric.name === "error" ? key : key.replace("_error", "_value");
+  T.value = (value) => T.data.metric.percent ? T.percent(value) : value === null || value === undefined ? "" : T.number(value);
+  T.says = (value) => T.data.metric.percent ? `${T.percent(value)} ${T.data.metric.title}` : `${T.data.metric.title} ${T.value(value)}`;
+  T.metricAxis = () => T.plain(T.data.metric.title) + (T.data.metric.percent ? " (%)" : "");
   T.size = function (bits) {
     const bytes = Math.ceil(bits / 8);
     if (bytes < 1000) return bytes + " B";

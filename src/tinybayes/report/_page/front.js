@@ -13,7 +13,7 @@
   const memoryOf = (model) => Math.max(1, model[field("memory")]), workOf = (model) => model[field("work")];
   const sizeText = (value) => T.size(T.state.price === "program" ? 8 * value : value);
 
-  const errorOf = T.errorOf = (model) => model[T.state.error];
+  const errorOf = T.errorOf = (model) => model[T.metricKey(T.state.error)];
   // What is not known fits only where there is no limit.
   T.fits = (model) => LIMITS.every((name) => (model[field(name)] ?? Infinity) <= T.state.limits[field(name)]);
   const inGroup = (model) => T.state.group === null || model.group === T.state.group;
@@ -103,9 +103,10 @@
     };
     T.byId("price-kind").value = T.state.price;
     T.byId("price-kind").onchange = (event) => { T.state.price = event.target.value; measure(); controls(); T.front.show(); };
-    const kind = T.byId("error-kind");
+    const kind = T.byId("error-kind"), title = T.data.metric.title;
+    T.byId("error-name").textContent = title.charAt(0).toUpperCase() + title.slice(1);
     kind.value = T.state.error;
-    for (const option of kind.options) option.disabled = T.data.models.every((model) => model[option.value] === null);
+    for (const option of kind.options) option.disabled = T.data.models.every((model) => model[T.metricKey(option.value)] === null);
     kind.onchange = () => { T.state.error = kind.value; T.front.show(); };
     T.byId("colour-kind").value = T.state.colour;
     T.byId("colour-kind").onchange = (event) => { T.state.colour = event.target.value; T.front.show(); };
@@ -134,7 +135,7 @@
     }
     const model = fitting[0];
     const work = workOf(model) === null ? "" : `, ${T.count(workOf(model))} ${field("work")}`;
-    const price = `${T.percent(errorOf(model))} error, ${sizeText(memoryOf(model))}${work}`;
+    const price = `${T.says(errorOf(model))}, ${sizeText(memoryOf(model))}${work}`;
     box.replaceChildren(
       T.make("span", {class: "quiet small"}, `Best of ${T.count(fitting.length)} that fit`),
       T.make("strong", {"data-id": model.id}, model.label), T.make("span", {}, price), T.make("br"),
@@ -157,13 +158,13 @@
     const area = high > low ? `The area of a mark grows with the ${field("work")} of a prediction, from ${T.count(low)} to ${T.count(high)}. ` : "";
     const tables = T.state.price === "program" && T.data.models.some((model) => model.tables_only) ? "Models whose program was not priced are shown by the size of their tables. " : "";
     T.byId("front-key").textContent = area + tables +
-      "Filled marks are on the front: no other model is at least as good in error, memory and work. Choose a mark to look inside.";
+      `Filled marks are on the front: no other model is at least as good in ${T.data.metric.title}, memory${T.data.models.some((model) => model.feature_cost !== null) ? ", feature cost" : ""} and work. Choose a mark to look inside.`;
     const fine = window.matchMedia("(pointer: fine)").matches;
     const limit = T.state.limits[field("memory")];
     const limits = limit === Infinity ? [] : [{
       type: "line", xref: "x", yref: "paper", x0: limit, x1: limit, y0: 0, y1: 1, line: {color: T.css("--mark"), dash: "dash", width: 1.5},
     }];
-    const error = T.state.error === "test_error" ? "test error (%)" : "validation error (%)";
+    const error = `${T.state.error === "test_error" ? "test" : "validation"} ${T.metricAxis()}`;
     return {traces, layout: {
       xaxis: T.axis(Object.assign({title: {text: memoryTitle()}, fixedrange: !fine}, logAxis(drawnAll(memoryOf), 1.35))),
       yaxis: T.axis(Object.assign({title: {text: error}, fixedrange: !fine}, logAxis(drawnAll(height), 1.3))),
@@ -181,7 +182,8 @@
   T.height = function () {
     const positive = T.data.models.filter(inGroup).map(errorOf).filter((error) => error > 0);
     const floor = positive.length ? Math.min(...positive) / 2 : 0.001;
-    return (model) => 100 * Math.max(errorOf(model), floor);
+    const scale = T.data.metric.percent ? 100 : 1;
+    return (model) => scale * Math.max(errorOf(model), floor);
   };
 
   const logAxis = T.logAxis = function (values, room) {
@@ -232,11 +234,12 @@
   }
 
   function hover(model) {
-    const lines = [`<b>${T.plain(T.cut(model.label, 60))}</b>`, `${T.percent(errorOf(model))} error`];
+    const lines = [`<b>${T.plain(T.cut(model.label, 60))}</b>`, T.plain(T.says(errorOf(model)))];
     if (model.flash !== null) lines.push(`${T.size(8 * model.flash)} of flash${model.tables_only ? " for tables only" : ""}`);
     if (model.instructions !== null) lines.push(`${T.count(model.instructions)} instructions`);
     lines.push(`${T.size(model.bits)} (${T.count(model.bits)} bits) of parameters`);
     for (const name of ["operations", "parameters"]) if (model[name] !== null) lines.push(`${T.count(model[name])} ${name}`);
+    if (model.feature_cost !== null) lines.push(`${T.number(model.feature_cost)} for features`);
     if (!T.fits(model)) lines.push("does not fit the budget");
     return lines.join("<br>");
   }

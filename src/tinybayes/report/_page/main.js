@@ -38,7 +38,7 @@
   };
 
   function firstOf(models) {
-    const best = [...models].sort((a, b) => (a.validation_error ?? 9) - (b.validation_error ?? 9));
+    const best = [...models].sort((a, b) => (a[T.metricKey("validation_error")] ?? 1e9) - (b[T.metricKey("validation_error")] ?? 1e9));
     return (best.find((model) => model.file !== null) || best[0]).id;
   }
 

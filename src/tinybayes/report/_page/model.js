@@ -13,8 +13,8 @@
     const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
-      ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
-      ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
+      ...metric(model), ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
+      ["feature cost", model.feature_cost === null ? "" : T.number(model.feature_cost)], ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
       ["operations", T.count(model.operations)], ["multiplications", T.count(model.multiplications)], ["file", model.file || ""],
       ...(card ? card.facts.filter(([name]) => !["features", "classes"].includes(name)) : []),
     ]);
@@ -33,6 +33,11 @@
     if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code);
     T.redraw();
   };
+
+  function metric(model) {
+    const {name, title} = T.data.metric;
+    return name === "error" ? [] : ["validation", "test"].map((rows) => [`${rows} ${title}`, T.value(model[`${rows}_value`])]);
+  }
 
   // What the program takes on a core, from raw values to a label; of some models only the tables are known.
   function program(model) {

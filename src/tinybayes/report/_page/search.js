@@ -43,12 +43,12 @@
         opacity: shown.map(({model}) => T.fits(model) ? 0.8 : 0.2),
       },
       customdata: shown.map(({model}) => model.id), hovertemplate: "%{text}<extra></extra>",
-      text: shown.map(({model, at}) => `<b>${T.plain(T.cut(model.label, 60))}</b><br>${T.percent(T.errorOf(model))} error<br>after ${time(at)}`),
+      text: shown.map(({model, at}) => `<b>${T.plain(T.cut(model.label, 60))}</b><br>${T.plain(T.says(T.errorOf(model)))}<br>after ${time(at)}`),
     };
     const steps = {x: line.x.map((x) => x / unit), y: line.y, mode: "lines", line: {shape: "hv", color: T.css("--mark"), width: 2}, hoverinfo: "skip"};
     return {traces: [steps, marks], layout: {
       xaxis: T.axis({title: {text: `time spent on models (${name})`}, range: [0, 1.02 * end / unit]}),
-      yaxis: T.axis(Object.assign({title: {text: "error (%)"}}, T.logAxis(known.map(({model}) => height(model)), 1.3))),
+      yaxis: T.axis(Object.assign({title: {text: T.metricAxis()}}, T.logAxis(known.map(({model}) => height(model)), 1.3))),
     }};
   }
 

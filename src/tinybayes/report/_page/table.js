@@ -4,8 +4,11 @@
   const MOST = 400;  // rows that are drawn
   const COLUMNS = [
     {key: "label", name: "Model", words: true},
-    {key: "validation_error", name: "Validation", text: T.percent},
-    {key: "test_error", name: "Test", text: T.percent},
+    {key: "validation_value", name: "validation", text: (value) => T.value(value), metric: true},
+    {key: "test_value", name: "test", text: (value) => T.value(value), metric: true},
+    {key: "validation_error", name: "Validation", text: T.percent, error: "Validation error"},
+    {key: "test_error", name: "Test", text: T.percent, error: "Test error"},
+    {key: "feature_cost", name: "Feature cost", text: (cost) => cost === null ? "" : T.number(cost)},
     {key: "flash", name: "Flash", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
     {key: "stack", name: "Stack", text: (bytes) => bytes === null ? "" : T.size(8 * bytes)},
     {key: "instructions", name: "Instructions", text: T.count},
@@ -23,7 +26,8 @@
     start() {
       const {models} = T.data;
       columns = COLUMNS.filter((column) => column.words || models.some((model) => model[column.key] !== null));
-      if (!order.key) order = {key: models.some((model) => model.validation_error !== null) ? "validation_error" : "test_error", sign: 1};
+      const [first, second] = ["validation_error", "test_error"].map(T.metricKey);
+      if (!order.key) order = {key: models.some((model) => model[first] !== null) ? first : second, sign: 1};
       T.byId("table-section").hidden = models.length < 2;
       T.byId("filter").oninput = () => this.show();
       T.byId("models").tHead.rows[0].replaceChildren(...columns.map(heading));
@@ -48,13 +52,20 @@
     },
   };
 
+  // Where the metric is not the error, both are listed.
+  function titled(column) {
+    const {name, title} = T.data.metric;
+    if (name === "error") return column.name;
+    return column.metric ? `${title}, ${column.name}` : column.error || column.name;
+  }
+
   function heading(column) {
     const press = () => {
       order = {key: column.key, sign: order.key === column.key ? -order.sign : column.key === "on_front" ? -1 : 1};
       T.table.show();
     };
     const attributes = {scope: "col", "data-key": column.key, class: column.words ? "words" : null};
-    return T.make("th", attributes, T.make("button", {type: "button", on: {click: press}}, column.name));
+    return T.make("th", attributes, T.make("button", {type: "button", on: {click: press}}, titled(column)));
   }
 
   function compare(one, other) {

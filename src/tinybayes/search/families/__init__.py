@@ -34,7 +34,10 @@ def family_of(setting: Setting) -> Family:
 
 def describe(setting: Setting) -> str:
     """Name a model plainly."""
-    return family_of(setting).describe(setting)
+    columns = setting.get("columns")
+    return family_of(setting).describe(setting) + (
+        "" if columns is None else f", {columns} column{'s' if columns > 1 else ''}"
+    )
 
 
 def parse_families(text: str | None, views: Views) -> list[Family]:

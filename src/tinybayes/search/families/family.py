@@ -21,6 +21,7 @@ from tinybayes.infer.scores import class_scores, normalize_scores
 from tinybayes.model import BayesNet, Classifier, Cost, Dataset, Fixed
 from tinybayes.options import options_of
 from tinybayes.search.budget import Budget
+from tinybayes.search.columns import Columns, first_columns, subset
 from tinybayes.search.skeletons import skeleton_price, table_skeleton
 from tinybayes.search.views import Views
 
@@ -32,6 +33,7 @@ Model = Classifier
 History = tuple[tuple[int, float], ...]  # pairs (epoch, validation error)
 
 PASSES = 24  # over the rows of a lesson, at least
+PRICED = ("columns", "feature_price")  # hyper-parameters where features have prices
 
 
 class Effort(NamedTuple):
@@ -143,6 +145,16 @@ class Listed(Family):
         """Return the settings to try."""
         return [{"family": self.name, **dict(zip(self.grid, v, strict=True))} for v in product(*self.grid.values())]
 
+    def settings_for(self, views: Views) -> list[Setting]:
+        """Return the settings to try for a table; where features have prices, with few columns, too."""
+        if views.prices is None:
+            return self.settings()
+        return [setting | more for more in self.readings(views.prices) for setting in self.settings()]
+
+    def readings(self, prices: Columns) -> list[Setting]:
+        """Return the ways to read few columns, the cheapest ones first."""
+        return [{"columns": count} for count in prices.choices()]
+
     def describe(self, setting: Setting) -> str:
         """Fill the setting into the words."""
         return self.words.format(**setting)
@@ -155,7 +167,7 @@ class Listed(Family):
         """Learn one setting after another."""
         results = []
         for setting in settings:
-            rows, _ = effort.rows(views, view_of(setting))
+            rows, _ = effort.rows(subset(views, setting), view_of(setting))
             with suppress(TinybayesError):  # such as more levels than a small model has parameters
                 results.append(self.learn(rows, setting, effort.patience))
         return results
@@ -167,6 +179,7 @@ class Sampled(Family):
 
     shaping: tuple[str, ...]  # the hyper-parameters that make up the shape
 
+    selects: ClassVar[bool] = True  # whether it can do with some of the columns
     sizing: ClassVar[tuple[str, ...]] = ()  # hyper-parameters that make up the shape where the whole budget is taken
 
     def whole(self) -> Setting:
@@ -185,9 +198,33 @@ class Sampled(Family):
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Cut a setting down to the budget, or return None when nothing is left of it."""
 
+    def opening(self, views: Views, budget: Budget) -> list[Setting]:
+        """Return the guesses; where features have prices, the first takes all that can be paid, others fewer."""
+        if views.prices is None or not self.selects:
+            return self.guesses(views, budget)
+        counts = views.prices.choices(self.fewest())[::-2]
+        tables = [first_columns(views, count) for count in counts]
+        return [
+            self.guesses(table, budget)[min(i, len(self.guesses(table, budget)) - 1)] | {"columns": count}
+            for i, (table, count) in enumerate(zip(tables, counts, strict=True))
+        ]
+
+    def fewest(self) -> int:
+        """Return the fewest columns of a model."""
+        return 1
+
+    def whole_space(self, views: Views) -> "dict[str, BaseDistribution]":
+        """Return the distributions, and that of the number of columns where features have prices."""
+        from optuna.distributions import CategoricalDistribution
+
+        if views.prices is None or not self.selects:
+            return self.space(views)
+        return self.space(views) | {"columns": CategoricalDistribution(views.prices.choices(self.fewest()))}
+
     def shape(self, setting: Setting) -> str:
         """Return a text that is equal for settings that can be trained at once."""
-        return json.dumps([self.name, *(setting.get(name) for name in self.shaping)])
+        text = json.dumps([self.name, *(setting.get(name) for name in self.shaping)])
+        return text + "".join(f" {name} {setting[name]}" for name in PRICED if name in setting)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +246,7 @@ class Trained(Sampled):
         """Train for about the given number of mini-batches, with ten measurements on the validation rows."""
         from tinybayes.learn.training.options import TrainingOptions
 
+        views = subset(views, settings[0])
         rows, valid = effort.rows(views, view_of(settings[0]))
         batch = 50 if len(rows) < 5000 else 100
         if settings[0].get("taught"):

@@ -190,9 +190,12 @@ class Dense(Nets):
 class Conv(Nets):
     """Convolutional networks, for images."""
 
+    selects: ClassVar[bool] = False
+
     def possible(self, views: Views) -> bool:
-        """Require an image that has pixels left after a pooling."""
-        return views.image_shape is not None and halvings(views.image_shape) > 0
+        """Require an image that has pixels left after a pooling, all of which can be paid."""
+        paid = views.prices is None or views.prices.affordable == len(views.prices.costs)
+        return views.image_shape is not None and halvings(views.image_shape) > 0 and paid
 
     def image(self, views: Views) -> tuple[int, int] | None:
         """Return the shape of the image."""

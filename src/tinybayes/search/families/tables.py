@@ -42,6 +42,10 @@ class Tables(Trained):
         """Return whether there are enough features."""
         return len(views.by_name["mdlp"].seen.variables) >= self.least
 
+    def fewest(self) -> int:
+        """Return the fewest columns of a model."""
+        return self.least
+
     def space(self, views: Views) -> "dict[str, BaseDistribution]":
         """Draw the number format, the loss, the learning rate, the noise and the encoding of the table."""
         from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -66,6 +70,11 @@ class Tables(Trained):
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Take fewer bits."""
+        features = len(views.by_name["mdlp"].seen.variables)
+        if features < self.least:
+            return None
+        if "n_candidates" in setting:
+            setting = {**setting, "n_candidates": min(setting["n_candidates"], features - 1)}
         least = min(limit for limit in (budget.bits, 8 * (budget.flash or 2**60), 2**63) if limit is not None)
         if entries(*self._known(setting["view"], views)) > least:
             return None

@@ -11,6 +11,7 @@ from tinybayes.cost import model_cost
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
 from tinybayes.model import Dataset, TreeEnsemble
 from tinybayes.search.budget import Budget
+from tinybayes.search.columns import Columns, pruned, subset
 from tinybayes.search.families.family import (
     Effort,
     Learned,
@@ -20,6 +21,7 @@ from tinybayes.search.families.family import (
     distributions,
     hyper_parameters,
     learned,
+    view_of,
 )
 from tinybayes.search.price import Price, price_of
 from tinybayes.search.views import Views
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 TESTS = 240  # different tests, so that one byte tells tests and values apart
 MOST = 2**18  # bytes of trees without a budget
 Prices = dict[tuple[int, int], tuple[int, Price]]  # bytes of tables and prices, by rounds and levels
+FEATURE_PRICES = 2.0, 10.0  # of a feature of usual cost, in nats
 SMALLEST = 8  # bytes of a program of one test, about
 
 
@@ -46,13 +49,33 @@ class Forests(Listed):
         """Return the bytes of one test."""
         return SMALLEST
 
+    def readings(self, prices: Columns) -> list[Setting]:
+        """Let trees choose columns by their prices, too."""
+        alone = [{"columns": prices.affordable, "feature_price": price} for price in FEATURE_PRICES]
+        return super().readings(prices) + alone
+
+    def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
+        """Grow the trees of one setting after another; where features have prices, trees have only those they test."""
+        if views.prices is None:
+            return super().train(views, settings, effort)
+        results = []
+        for setting in settings:
+            own = subset(views, setting)
+            rows, _ = effort.rows(own, view_of(setting))
+            results.append(learned(setting, pruned(self.grown(rows, setting, _feature_prices(views, own)))))
+        return results
+
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
         """Grow the trees."""
+        return learned(setting, self.grown(rows, setting))
+
+    def grown(self, rows: Dataset, setting: Setting, prices: np.ndarray | None = None) -> TreeEnsemble:
+        """Grow the trees under prices of features."""
         from tinybayes.learn.trees.forest import learn_forest
 
         share = 1.0 if setting.get("trees", 1) == 1 else max(0.3, len(rows.variables) ** -0.5)
         options = ForestOptions(votes=True, feature_share=share, **hyper_parameters(setting, ForestOptions))
-        return learned(setting, learn_forest(rows, options))
+        return learn_forest(rows, options, feature_prices=prices)
 
 
 class Boosted(Sampled):
@@ -69,7 +92,8 @@ class Boosted(Sampled):
         """Draw the size of trees, prices, rates and rounds."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-        return {
+        priced = {} if views.prices is None else {"feature_price": FloatDistribution(0.1, 20.0, log=True)}
+        return priced | {
             "symmetric": CategoricalDistribution([True, False]),
             "depth": IntDistribution(1, 6),
             **distributions(BoostingOptions, "learning_rate", "rounds", "leaf_rows"),
@@ -111,10 +135,11 @@ class Boosted(Sampled):
         from tinybayes.compress.trees import tie_leaves
         from tinybayes.learn.trees.boosting import Boosting
 
+        whole, views = views, subset(views, settings[0])
         rows, _ = effort.rows(views, "trees")
         first, budget = settings[0], effort.budget or Budget(core=effort.core)
         given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": TESTS}
-        boosting = Boosting(rows, BoostingOptions(**given))
+        boosting = Boosting(rows, BoostingOptions(**given), _feature_prices(whole, views))
         most = max(setting["rounds"] for setting in settings)
         limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
         ends = effort.deadline if effort.final else time.time() + 2 * effort.patience
@@ -130,7 +155,16 @@ class Boosted(Sampled):
             (rounds, s["levels"]): tie_leaves(boosting.model(rounds), s["levels"], rows)
             for rounds, s in zip(sizes, settings, strict=True)
         }
+        if whole.prices is not None:
+            models = {size: pruned(model) for size, model in models.items()}
         return [learned(s, models[rounds, s["levels"]]) for rounds, s in zip(sizes, settings, strict=True)]
+
+
+def _feature_prices(views: Views, subset: Views) -> np.ndarray | None:
+    """Return the prices of the columns of a subset; None where features have none."""
+    if views.prices is None:
+        return None
+    return views.prices.prices if subset.columns is None else views.prices.prices[subset.columns]
 
 
 def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget, known: Prices) -> int:

@@ -87,10 +87,10 @@
       else { stop.disabled = false; stop.textContent = "Stop the search"; }
     } else {
       title.textContent = crashed ? "The search was interrupted" : "The search has ended";
-      note.textContent = crashed ? "The same command resumes it." : "Errors on test rows are known now. The same command continues the search.";
+      note.textContent = crashed ? "The same command resumes it." : "Figures on test rows are known now. The same command continues the search.";
     }
     const best = progress.best;
-    if (best) parts.push(`best so far ${T.percent(best.error)} error in ${T.size(best.flash ? 8 * best.flash : best.bits)}: ${best.label}`);
+    if (best) parts.push(`best so far ${best.said || `${T.percent(best.error)} error`} in ${T.size(best.flash ? 8 * best.flash : best.bits)}: ${best.label}`);
     text.textContent = parts.join(" · ");
   }
 
