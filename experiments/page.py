@@ -31,8 +31,8 @@ used no test rows.
 DEFAULTS = """
 ## Defaults
 
-Test errors in percent on a CPU with two cores (`python -m experiments.defaults`); in brackets the seconds, with
-compiled code on disk. *Plain* has the former defaults: MDLP's cut points, no input noise, a margin of 10. *Hybrid*
+Test errors in percent on a CPU with two cores (`python -m experiments.defaults`); in brackets the seconds, on a
+machine that was also busy otherwise. *Plain* has the former defaults: MDLP's cut points, no input noise, a margin of 10. *Hybrid*
 chooses cut points, noise and margin on held-out training rows. Nothing was chosen on test rows. satimage is its first
 fold. Codes of the first four data sets are given.
 

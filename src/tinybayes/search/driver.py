@@ -99,7 +99,7 @@ class Search:
 
     @property
     def _checks(self) -> bool:
-        return len(self.views.valid) < FEW and self.budget.error is None
+        return self.budget.error is None and len(self.views.valid) < FEW
 
     @property
     def elapsed(self) -> float:
@@ -309,9 +309,8 @@ class Search:
         each = max(own) * STEPS[rung]
         if each > left:
             return 0
-        return max(
-            1, *(n for n in (2, 4, BATCH) if n <= AT_ONCE[rung] and n * each < min(left, SLICE * self.seconds)), 1
-        )
+        sizes = [n for n in (2, 4, BATCH) if n <= AT_ONCE[rung] and n * each < min(left, SLICE * self.seconds)]
+        return max([1, *sizes])
 
     def _known(self, setting: Setting, rung: int) -> bool:
         key = key_of(setting, rung)

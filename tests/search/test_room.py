@@ -1,0 +1,52 @@
+"""How many settings a batch may have so that a search keeps its time."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tinybayes.cli._console import process_age
+from tinybayes.search.budget import Budget
+from tinybayes.search.driver import BATCH, COMPILING, SLICE, STEPS, Search
+
+SHAPE, OTHER = json.dumps(["dense", 1]), json.dumps(["naive", "mdlp"])
+
+
+def search(pace, seconds=100.0, gone=0.0):
+    """A search of which nothing but its clock and the pace of shapes is known."""
+    one = object.__new__(Search)
+    one.seconds, one.began, one.pace = seconds, time.monotonic() - gone, pace
+    one.budget = Budget(error=0.5)  # the best runs need no check: batches may begin for 78 % of the time
+    return one
+
+
+@pytest.mark.parametrize(("each", "room"), [(0.1, 8), (1.4, 8), (2.0, 4), (4.0, 2), (7.0, 1), (70.0, 1), (80.0, 0)])
+def test_slow_settings_come_in_small_batches(each, room):
+    # A batch takes at most 12 s of 100, unless it has one setting.
+    assert SLICE == 0.12
+    assert search({SHAPE: each / STEPS[1]})._room(SHAPE, 1) == room
+
+
+def test_little_time_allows_few_settings():
+    pace = {SHAPE: 1.0 / STEPS[1]}
+    assert [search(pace, gone=gone)._room(SHAPE, 1) for gone in (0, 72, 75, 77.5)] == [8, 4, 2, 0]
+
+
+def test_a_new_shape_of_a_family_counts_as_its_slowest():
+    paces = {SHAPE: 1.0 / STEPS[0], json.dumps(["dense", 2]): 5.0 / STEPS[0], OTHER: 0.01 / STEPS[0]}
+    assert search(paces)._room(None, 0, "dense") == 2
+    assert search(paces)._room(None, 0, "naive") == BATCH
+    # Nothing is known of this family: it is taken for a quick one, which is compiled first.
+    assert search(paces)._room(None, 0, "tan") == BATCH
+    assert search(paces, gone=78 - COMPILING)._room(None, 0, "tan") == 0
+
+
+def test_the_age_of_a_command_includes_its_start():
+    code = "import time; time.sleep(0.5); from tinybayes.cli._console import process_age; print(process_age())"
+    began = time.monotonic()
+    age = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    if age:  # 0 where the system does not say
+        assert 0.5 <= age <= time.monotonic() - began + 0.05
+    assert 0 <= process_age() < 60
