@@ -32,9 +32,9 @@ DEFAULTS = """
 ## Defaults
 
 Test errors in percent on a CPU with two cores (`python -m experiments.defaults`); in brackets the seconds, on a
-machine that was also busy otherwise. *Plain* has the former defaults: MDLP's cut points, no input noise, a margin of 10. *Hybrid*
-chooses cut points, noise and margin on held-out training rows. Nothing was chosen on test rows. satimage is its first
-fold. Codes of the first four data sets are given.
+machine that was also busy otherwise. *Plain* has the former defaults: MDLP's cut points, no input noise, a margin of
+10. *Hybrid* chooses cut points, noise and margin on held-out training rows. Nothing was chosen on test rows. satimage
+is its first fold. Codes of the first four data sets are given.
 
 | data | structure | closed form | plain | hybrid |
 |---|---|---:|---:|---:|
