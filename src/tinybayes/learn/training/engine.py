@@ -347,4 +347,6 @@ def keep_compiled_code() -> None:
     if jax.config.values.get("jax_compilation_cache_dir") is None:
         base = os.environ.get("TINYBAYES_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(base).expanduser() / "tinybayes-jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        # Small programs too: a training has dozens of them, which together take seconds.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
