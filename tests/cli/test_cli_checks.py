@@ -122,3 +122,37 @@ def test_limits_without_a_meaning_are_refused(folder, option, value):
 )
 def test_errors_outside_of_0_to_1_are_refused(folder, value, message):
     fails(*SEARCH, "bad", "--max-error", value, cwd=folder, message=message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--metric", "accuracy"), "expected one of error, balanced"),
+        (("--metric", "auc", "--max-error", "2"), "--max-error: expected 1 - AUC from 0 to 1"),
+        (("--class-weight", "balance"), "balanced, or a JSON or CSV file"),
+        (("--cost-matrix", "none.csv"), "a JSON or CSV file"),
+        (("--cost-matrix", "ok.csv"), "expected"),
+        (("--weight", "w"), "a column 'w'"),
+        (("--groups", "zz"), "a column 'zz'"),
+        (("--groups", "x", "--time-order", "z"), "splits by groups or by time"),
+        (("--time-order", "y"), "'y' in two"),
+        (("--feature-cost", "ok.csv"), "expected"),
+        (("--max-feature-cost", "1"), "costs of features for their limit"),
+    ],
+)
+def test_what_decides_must_mean_something(folder, options, message):
+    fails(*SEARCH, "bad", *options, cwd=folder, message=message)
+
+
+def test_the_table_names_the_metric_and_the_cost_of_features(folder):
+    (folder / "costs.csv").write_text("true,0,1\n0,0,1\n1,9,0\n")
+    (folder / "prices.json").write_text('{"x": 3, "*": 1}')
+    told = run(*SEARCH, "decided", "--cost-matrix", "costs.csv", "--feature-cost", "prices.json", cwd=folder).stdout
+    text = " ".join(told.replace("│", " ").split())
+    assert "better in mean cost, flash, feature cost and instructions" in text
+    chosen = next(line for line in told.splitlines() if line.startswith("Chosen"))
+    assert "mean cost" in chosen
+    assert "% error on 24 test rows" in chosen
+    assert " for features." in told
+    run("evaluate", "decided", "ok.csv", cwd=folder)
+    run("export", "decided", "--to", "c", "--name", "m", "-o", "decided-c", cwd=folder)

@@ -131,8 +131,8 @@ def fits(run: "Run", budget: Budget) -> bool:
     return run.saved and budget.allows(run.price) and not (run.price.tables_only and budget.of_program)
 
 
-def _price(run: "Run") -> tuple[float, float]:
-    return run.price.flash, run.price.instructions
+def _price(run: "Run") -> tuple[float, float, float]:
+    return run.price.features or 0.0, run.price.flash, run.price.instructions
 
 
 def _quality(run: "Run") -> tuple[float, float]:

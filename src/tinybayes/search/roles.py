@@ -30,6 +30,9 @@ class Roles:
 
     def check(self, frame: pd.DataFrame, target: str, test: pd.DataFrame | None) -> None:
         """Refuse columns that are not there or have two roles; warn of groups that are in the test table, too."""
+        if self.groups is not None and self.time_order is not None:
+            remedy = "take one of them"
+            raise error("splits by groups or by time", "both", where="groups and time order", remedy=remedy)
         named = {"weight": self.weight, "groups": self.groups, "time order": self.time_order}
         for role, name in named.items():
             if name is None:

@@ -51,9 +51,6 @@ NO_ORDER = Order()
 
 def order_of(frame: pd.DataFrame, groups: str | None, time_order: str | None) -> Order:
     """Read the column of the groups, or that of the times."""
-    if groups is not None and time_order is not None:
-        remedy = "take one of them"
-        raise error("splits by groups or by time", "both", where="groups and time order", remedy=remedy)
     if groups is not None:
         column = _known(frame[groups], "group")
         return Order(groups=pd.factorize(column.astype(str) if column.dtype == object else column)[0])

@@ -152,8 +152,8 @@ class Listed(Family):
         return [setting | more for more in self.readings(views.prices) for setting in self.settings()]
 
     def readings(self, prices: Columns) -> list[Setting]:
-        """Return the ways to read few columns, the cheapest ones first."""
-        return [{"columns": count} for count in prices.choices()]
+        """Return the ways to read few columns: every second number of them, since there are many settings."""
+        return [{"columns": count} for count in prices.choices()[::-2]]
 
     def describe(self, setting: Setting) -> str:
         """Fill the setting into the words."""
