@@ -259,7 +259,7 @@ class Search:
     def _next_family(self) -> Sampled:
         """Give all families as much time; under a budget those far behind the best get a fifth of it."""
         behind: dict[str, int] = dict.fromkeys(self.turn, 1)
-        if self.budget.limited and min(self.turn.values()) > 1:
+        if self.budget.limited and min(self.turn.values()) > 0:
             best = {name: self._least(name) for name in self.turn}
             behind = {name: 5 if error > BEHIND * min(best.values()) else 1 for name, error in best.items()}
         return min(self.sampled, key=lambda f: (self.spent[f.name] * behind[f.name], self.turn[f.name]))
