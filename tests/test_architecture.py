@@ -37,7 +37,8 @@ LEARN: dict[str, set[str]] = {
     "circuits": {"closed_form"},
     "ties": {"closed_form"},
     "trees": set(),
-    "classifier": {"closed_form", "training"},
+    "hybrid": {"closed_form", "training"},
+    "classifier": {"closed_form", "hybrid", "training"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 
