@@ -442,3 +442,10 @@ def test_rows_with_gaps_and_text(tmp_path):
     assert found.chosen["test_error"] < 0.2
     model = load(tmp_path / found.chosen["file"])
     assert evaluate(model, read_dataset(frame, like=model)).error < 0.2
+
+
+@pytest.mark.parametrize("families", ["closed-form", "dense", "boosted"])
+def test_a_search_without_time_finds_something(tmp_path, families):
+    found = explore(load_iris(as_frame=True).frame, "target", output=tmp_path, seconds=1e-3, families=families)
+    assert found.chosen is not None
+    assert (tmp_path / found.chosen["file"]).exists()

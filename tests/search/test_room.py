@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ def search(pace, seconds=100.0, gone=0.0):
     """A search of which nothing but its clock and the pace of shapes is known."""
     one = object.__new__(Search)
     one.seconds, one.began, one.pace = seconds, time.monotonic() - gone, pace
+    one.store, one.under_way = SimpleNamespace(runs={"a run": None}), set()
     one.budget = Budget(error=0.5)  # the best runs need no check: batches may begin for 78 % of the time
     return one
 
@@ -41,6 +43,15 @@ def test_a_new_shape_of_a_family_counts_as_its_slowest():
     # Nothing is known of this family: it is taken for a quick one, which is compiled first.
     assert search(paces)._room(None, 0, "tan") == BATCH
     assert search(paces, gone=78 - COMPILING)._room(None, 0, "tan") == 0
+
+
+def test_something_is_begun_however_late_it_is():
+    late = search({SHAPE: 1.0}, gone=90.0)
+    assert late._room(SHAPE, 0) == 0
+    late.store.runs.clear()
+    assert late._room(SHAPE, 0) == 1
+    late.under_way.add("a run")
+    assert late._room(SHAPE, 0) == 0
 
 
 def test_the_age_of_a_command_includes_its_start():

@@ -6,6 +6,7 @@ as much of it as it can, and families that are far behind get fewer turns. In th
 other splits of the rows, so that luck does not choose, and the front is retrained.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -107,7 +108,10 @@ class Search:
         return (time.monotonic() - self.began) / max(self.seconds, 1e-9)
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Give out batches until the time is up, and store their results."""
+        """Give out batches until the time is up, and store their results.
+
+        One batch is finished in any case: a search that has found nothing is of no use.
+        """
         running: list[tuple[Batch, Work]] = []
         ends, late = self.began + self.ending * self.seconds, self.ending + LATE - ENDING
         self._tell("searching")
@@ -115,7 +119,9 @@ class Search:
         while not stopped():
             self._end_teaching()
             busy = int(self.teacher is not None)
-            while len(running) + busy < self.crew.count and time.monotonic() < ends and not stopped():
+            while len(running) + busy < self.crew.count and not stopped():
+                if time.monotonic() > ends and (self.store.runs or self.failures or running):
+                    break
                 batch = self.next_batch()
                 if batch is None:
                     break
@@ -125,7 +131,8 @@ class Search:
                     continue
                 running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, late))))
                 running = gather(running, self._finish, until=time.monotonic() + 0.01)
-            if self.elapsed > late or not (running or (self.teacher is not None and time.monotonic() < ends)):
+            waiting = bool(running) or (self.teacher is not None and time.monotonic() < ends)
+            if not waiting or (self.elapsed > late and self.store.runs):
                 break
             if not running:
                 time.sleep(PAUSE)
@@ -158,7 +165,7 @@ class Search:
 
     def _effort(self, rung: int, end: float) -> Effort:
         """Say how settings of a rung are trained, and when, as a share of the time, at the latest."""
-        deadline = time.time() + (end - self.elapsed) * self.seconds
+        deadline = time.time() + (end - self.elapsed) * self.seconds if self.store.runs else math.inf
         effort = Effort(STEPS[rung], self.patience, core=self.budget.core, budget=self.budget, deadline=deadline)
         return effort._replace(lesson=self.lesson)
 
@@ -302,6 +309,8 @@ class Search:
         Where the pace of the shape is not known, that of the slowest one of the family is taken.
         """
         left = self.seconds * self.ending - (time.monotonic() - self.began)
+        if not self.store.runs and not self.under_way:  # something must be found, however late it is
+            return 1 if left <= 0 else AT_ONCE[rung]
         own = [pace for name, pace in self.pace.items() if name == shape or name.startswith(f'["{family}"')]
         if not own:
             quickest = min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING
