@@ -44,6 +44,9 @@ def main(
     library: Annotated[
         list[str] | None, typer.Option(help="Of the peers only these generators of code; the other points stay.")
     ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Of the peers only these models; large forests compile for long.")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Of each of our searches.")] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="A few models, to see that everything works.")] = False,
     jobs: Annotated[int, typer.Option(help="Boards emulated at a time.")] = os.cpu_count() or 1,
@@ -66,7 +69,7 @@ def main(
                 started = ours(name, table, kept, 5.0 if quick else seconds, pool, quick)
                 measure_all(file, name, table, "ours", started, {"seconds": seconds})
             if only != "ours":
-                measure_all(file, name, table, "peers", peers(table, quick, pool, library), {}, library)
+                measure_all(file, name, table, "peers", peers(table, quick, pool, library, model), {}, library)
     result = json.loads(file.read_text())
     for line in findings(result):
         print(line)
@@ -102,13 +105,15 @@ def _of_library(run: Figures, library: list[str] | None) -> bool:
 
 
 def peers(
-    table: Table, quick: bool, pool: Executor, library: list[str] | None = None
+    table: Table, quick: bool, pool: Executor, library: list[str] | None = None, models: list[str] | None = None
 ) -> Iterator[Callable[[], Figures]]:
     """Fit and export the peers' models and start the measurements; yield functions that wait for the figures."""
     data = Encoded(table)
     fitter, y = Fitter(data), table.codes(table.test)
     for generator, (export, names) in EXPORTERS.items():
         for name in names[:: 4 if quick else 1] if not library or generator in library else ():
+            if models and name not in models:
+                continue
             element = element_of(generator, name, data)
             rows = data.rows(name, table.test, element)
             model = fitter.model(name, element)
