@@ -36,8 +36,8 @@ Test errors in percent on a CPU with two cores (`python -m experiments.defaults`
 machine that was also busy otherwise. *Plain* has the former defaults: MDLP's cut points, no input noise, a margin of
 10. *Hybrid* chooses cut points, noise and margin on held-out training rows. No setting of a model was chosen on test
 rows, but the rule is not blind: a first one (MDLP, noise of 0 to 0.2) had been measured on them, too, with means of
-{first}. The present rule was then found by cross-validation on the training rows of eight of the tables, which were picked knowing
-these errors, so its gain is somewhat optimistic. satimage is its first fold. Codes of the first four data sets are
+{first}. The present rule was then found by cross-validation on the training rows of eight of the tables, which were
+picked knowing these errors, so its gain is somewhat optimistic. satimage is its first fold. Codes of the first four data sets are
 given.
 
 | data | structure | closed form | plain | hybrid |
