@@ -37,8 +37,8 @@ machine that was also busy otherwise. *Plain* has the former defaults: MDLP's cu
 10. *Hybrid* chooses cut points, noise and margin on held-out training rows. No setting of a model was chosen on test
 rows, but the rule is not blind: a first one (MDLP, noise of 0 to 0.2) had been measured on them, too, with means of
 {first}. The present rule was then found by cross-validation on the training rows of eight of the tables, which were
-picked knowing these errors, so its gain is somewhat optimistic. satimage is its first fold. Codes of the first four data sets are
-given.
+picked knowing these errors, so its gain is somewhat optimistic. satimage is its first fold. Codes of the
+first four data sets are given.
 
 | data | structure | closed form | plain | hybrid |
 |---|---|---:|---:|---:|
