@@ -130,9 +130,9 @@ def learn_hybrid(
 
 
 def chosen(errors: Sequence[float], settings: int, rows: int) -> int:
-    """Return the number of the best run; each format has as many settings, the first of which is taken in doubt.
+    """Return the index of the best run. Runs come in blocks of `settings`; the first run of a block is the default.
 
-    The others must be better by more than a standard error: on few rows the least of many errors is luck.
+    Another run must beat the best default by more than a standard error: on few rows the least of many errors is luck.
     """
     usual = min(range(0, len(errors), settings), key=errors.__getitem__)
     best = min(range(len(errors)), key=errors.__getitem__)
