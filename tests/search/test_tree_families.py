@@ -1,11 +1,12 @@
 """Trees in a search: budgets are where they stop, and settings of one shape are one run."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
 from tinybayes.cost import model_cost
-from tinybayes.cost.tree_ensemble import is_symmetric
+from tinybayes.cost.tree_ensemble import find_tests, is_symmetric
 from tinybayes.deploy.price import program_cost
 from tinybayes.search.budget import Budget
 from tinybayes.search.families.family import Effort
@@ -36,6 +37,31 @@ def test_boosted_trees_stop_where_the_budget_ends(views, symmetric):
     assert is_symmetric(many.model.trees) == symmetric
     assert len(many.model.values) <= 16
     assert many.price.flash == program_cost(many.model).flash
+
+
+def test_cuts_of_floats_leave_no_budget_unused():
+    """The cuts of floats take more bytes in a program than in the model; rounds are counted by the program."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(900, 6))
+    label = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-1.0, 0.0, 1.0])
+    frame = pd.DataFrame(X).rename(columns=str).assign(target=label)
+    budget = Budget(flash=40_000)
+    some = {"rounds": 400, "symmetric": False, "depth": 5, "feature_share": 1.0, "threshold_price": 0.1}
+    table = make_views(frame, "target")
+    one = carry_out(table, [setting(table, **some)], Effort(0, budget=budget))[0]
+    assert 0.93 * 40_000 < one.price.flash <= 40_000
+    assert model_cost(one.model).bytes < 0.8 * one.price.flash
+
+
+def test_a_large_budget_pays_for_more_tests(views):
+    some = {"rounds": 60, "symmetric": False, "depth": 5, "learning_rate": 0.1, "threshold_price": 0.1}
+    small, large = (
+        carry_out(views, [setting(views, **some)], Effort(0, budget=Budget(flash=flash)))[0]
+        for flash in (16_000, 64_000)
+    )
+    assert len(find_tests(small.model.trees).node) <= 256 - 16 < len(find_tests(large.model.trees).node)
+    assert small.price.flash <= 16_000 < large.price.flash <= 64_000
+    assert large.price.flash == program_cost(large.model).flash
 
 
 def test_bits_are_a_budget_too(views):

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
     from tinybayes.learn.trees.boosting import Boosting
 
-TESTS = 240  # different tests, so that one byte tells tests and values apart
+TESTS = 220  # different tests, so that one byte tells tests and values apart, even if the last round adds some more
+MANY = 2**15  # bytes of a budget from which on tests are not bounded: more of them are worth longer nodes
 MOST = 2**18  # bytes of trees without a budget
-Prices = dict[tuple[int, int], tuple[int, Price]]  # bytes of tables and prices, by rounds and levels
+CLOSE = 32  # rounds are as many as a budget allows, to one in so many
+Prices = dict[tuple[int, int], Price]  # by rounds and levels
 FEATURE_PRICES = 2.0, 10.0  # of a feature of usual cost, in nats
 SMALLEST = 8  # bytes of a program of one test, about
 
@@ -138,10 +140,11 @@ class Boosted(Sampled):
         whole, views = views, subset(views, settings[0])
         rows, _ = effort.rows(views, "trees")
         first, budget = settings[0], effort.budget or Budget(core=effort.core)
-        given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": TESTS}
+        limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
+        tests = None if MANY <= limit < MOST else TESTS
+        given = hyper_parameters(first, BoostingOptions) | {"leaves": 2 ** first["depth"], "tests": tests}
         boosting = Boosting(rows, BoostingOptions(**given), _feature_prices(whole, views))
         most = max(setting["rounds"] for setting in settings)
-        limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
         ends = effort.deadline if effort.final else time.time() + 2 * effort.patience
         while boosting.rounds < most and (boosting.rounds < 1 or boosting.bytes < limit):
             boosting.round()
@@ -168,42 +171,36 @@ def _feature_prices(views: Views, subset: Views) -> np.ndarray | None:
 
 
 def _rounds_within(boosting: "Boosting", setting: Setting, budget: Budget, known: Prices) -> int:
-    """Return as many rounds as the setting wants and the budget allows, at least one.
+    """Return about as many rounds as the setting wants and the budget allows, at least one.
 
-    The bytes of tables are counted for each number of rounds; the rest of a price hardly changes with them. `known` has
-    what was priced already, and is added to.
+    Programs are priced, not tables of the model: cuts of floats take more than codes do, and the form of a program may
+    change with the rounds. `known` has what was priced already, and is added to.
     """
-    high = min(setting["rounds"], boosting.rounds)
+    low, over = 1, min(setting["rounds"], boosting.rounds)
     if not budget.limited:
-        return high
-    tables, price = _priced(boosting, high, setting, budget, known)
-    while high > 1 and not budget.allows(price):
-        low, over = 1, high
-        while over - low > 1:
-            middle = (low + over) // 2
-            smaller = tables - model_cost(_sized(boosting.model(middle), setting)).bytes
-            share = 1.0 - smaller / max(tables, 1)
-            guess = replace(
-                price,
-                flash=price.flash - smaller,
-                tables=price.tables - smaller,
-                bits=price.bits - 8 * smaller,
-                operations=round(price.operations * share),
-                instructions=price.instructions * share,
-            )
-            low, over = (middle, over) if budget.allows(guess) else (low, middle)
-        high = low
-        tables, price = _priced(boosting, high, setting, budget, known)
-    return high
+        return over
+    price = _priced(boosting, over, setting, budget, known)
+    if budget.allows(price):
+        return over
+    while over - low > 1 + low // CLOSE:
+        guess = int(over / budget.excess(price))  # prices grow about as rounds do
+        if guess <= low:  # these are allowed: try a few more
+            guess = low + max(1, low * 2 // CLOSE)
+        middle = min(guess, over - 1)
+        tried = _priced(boosting, middle, setting, budget, known)
+        if budget.allows(tried):
+            low = middle
+        else:
+            over, price = middle, tried
+    return low
 
 
-def _priced(boosting: "Boosting", rounds: int, setting: Setting, budget: Budget, known: Prices) -> tuple[int, Price]:
-    """Return the bytes of the tables, and the price, of so many rounds."""
+def _priced(boosting: "Boosting", rounds: int, setting: Setting, budget: Budget, known: Prices) -> Price:
+    """Return the price of so many rounds."""
     key = rounds, setting["levels"]
     if key not in known:
         model = _sized(boosting.model(rounds), setting)
-        cost = model_cost(model)
-        known[key] = cost.bytes, price_of(model, cost, budget.core, rows=4 if budget.microseconds else 0)
+        known[key] = price_of(model, model_cost(model), budget.core, rows=4 if budget.microseconds else 0)
     return known[key]
 
 
