@@ -22,7 +22,7 @@ from tinybayes import Budget, explore
 from tinybayes.data import named
 from tinybayes.search.explore import Execution
 
-PARTS = [("digits", 4), ("digits", 2), ("letter", 16), ("letter", 6), ("usps", 5), ("satimage", 5)]
+PARTS = [("digits", 4), ("digits", 2), ("letter", 16), ("letter", 6), ("usps", 5), ("satimage", 5), ("mnist", 16)]
 BUDGETS = {f"{name} {kilobytes} kB": (name, 8000 * kilobytes) for name, kilobytes in PARTS}  # in bits
 
 
