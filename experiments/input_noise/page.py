@@ -1,6 +1,7 @@
 """The section on input noise of docs/results.md."""
 
 from pathlib import Path
+from statistics import fmean
 
 from experiments.markdown import line, missing
 from experiments.store import read_report
@@ -31,6 +32,34 @@ next bin are as good as any, and averaging changes nothing beyond chance.
 
 | data | noise | reach | end | test error | averaged |
 |---|---:|---:|---:|---:|---:|
+"""
+BINS = """
+### Finer bins and turned squares
+
+A row of satimage is a square of 3 by 3 pixels. Turned and mirrored squares, eight of each, keep the class of the middle
+pixel. Chow-Liu trees with input noise 0.3 on the reference folds, binned from raw values, as many steps with turned
+rows as without (`python -m experiments.input_noise.bins`; one seed). MDLP makes more bins when it sees turned rows,
+because it counts eight times as many. *Validation* is the mean over folds of the error on a fifth of the training rows.
+Each fold chooses its own way and gamma there, and the test rows are measured once, with the chosen one.
+
+| bins | cut points from | trained on | mean number of bins | validation, gamma 5 | gamma 20 | chosen in folds |
+|---|---|---|---:|---:|---:|---|
+"""
+FOUND = """
+Test errors of the chosen ones, by fold: {errors}. Their mean is {mean}; without fold 1 it is {later}. The sweep above,
+without turned rows, has 9.81, chosen by its mean over the folds.
+
+These test errors are somewhat optimistic. The ways were listed after a prototype on folds 1 and 2. By mistake its row
+numbers of fold 1 were one too low, so that 231 of its 1,030 validation rows were test rows of fold 1, and so were 817
+of its training rows. The runs here have the right rows. And what validates in one fold is a test row of another one, as
+in every choice of ways over several folds. Turned rows use what is known of this table: other tables have no such
+symmetry.
+
+What else the prototype tried, in validation errors of fold 2 (1,030 rows, a standard error of about 1; gamma from 1 to
+20, 300 epochs). Turned rows with 16 bins have 10.9 to 11.0. Gaussian noise of 0.15 deviations instead of moves has 12.5
+to 13.1, mixed rows 12.0 to 12.5, and 10 bins 11.6 to 12.1. Noise of 0.15 has 10.0 to 10.9 and of 0.5 11.8 to 12.3,
+moves of reach 1.5 have 10.7, structure noise 0.1 has 11.0 to 11.1, sharing 10.3 to 11.2. Without turned rows, 32 bins
+have 13.5 to 14.4, and 16 bins 12.3 to 13.0.
 """
 NETS = """
 ### Neural networks
@@ -71,7 +100,7 @@ def section(experiments: Path) -> str:
                 f"{100 * min(before):.2f}" if before and not chosen["setting"]["bits"] else "",
             )
         )
-    return TEXT + "".join(lines) + TAIL + _kernels(experiments) + _nets(experiments)
+    return TEXT + "".join(lines) + TAIL + _kernels(experiments) + _bins(experiments) + _nets(experiments)
 
 
 def _kernels(experiments: Path) -> str:
@@ -84,6 +113,25 @@ def _kernels(experiments: Path) -> str:
         errors = (f"{100 * run[name]:.2f}" for name in ("test_error", "averaged_error"))
         lines.append(line(run["data"], f"{run['input_noise']:g}", reach, f"{run['noise_end']:g}", *errors))
     return KERNELS + "".join(lines)
+
+
+def _bins(experiments: Path) -> str:
+    report = read_report(experiments / "input_noise" / "results" / "bins.json")
+    if report is None:
+        return ""
+    folds, lines = report["results"], []
+    for number, way in enumerate(report["ways"]):
+        runs = [run for fold in folds for run in fold["tried"] if run["way"] == number]
+        by_gamma = {gamma: [r["validation_error"] for r in runs if r["gamma"] == gamma] for gamma in (5.0, 20.0)}
+        errors = (f"{100 * fmean(found):.2f}" if found else "" for found in by_gamma.values())
+        chosen = ", ".join(str(fold["fold"]) for fold in folds if fold["chosen"]["way"] == number)
+        rows = ("turned rows" if way[key] else "rows" for key in ("cuts", "rows"))
+        name = "MDLP" if way["discretizer"] == "mdlp" else "equal counts"
+        lines.append(line(name, *rows, f"{fmean(run['bins'] for run in runs):.0f}", *errors, chosen))
+    tested = [100 * fold["test_error"] for fold in folds]
+    later = [100 * fold["test_error"] for fold in folds if fold["fold"] > 1]
+    found = {"mean": f"{fmean(tested):.2f}", "later": f"{fmean(later):.2f}"}
+    return BINS + "".join(lines) + FOUND.format(errors=", ".join(f"{e:.2f}" for e in tested), **found)
 
 
 def _nets(experiments: Path) -> str:
