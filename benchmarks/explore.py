@@ -1,6 +1,6 @@
 """What the search finds under a budget in five minutes on this machine, and what a second worker brings.
 
-    python benchmarks/explore.py [--part "letter 16 kB" workers] [--minutes 5] [-o FILE]
+    python benchmarks/explore.py [--part "letter 16 kB" workers] [--minutes 5] [--seed 0] [-o FILE]
 
 Rows are split two thirds to one, stratified. The search sees only the first part, and the test error is measured once.
 Budgets are those of the parameters. workers: trials per minute of one and of two Dask workers with one thread each, on
@@ -59,10 +59,28 @@ def search(part: str, seconds: float, seed: int) -> dict:
         "seed": seed,
         "runs": len(found.models),
         "rungs": [sum(m["steps"] == rung for m in found.models) for rung in range(4)],
+        "teacher": taught(found.models),
         "failures": found.document["failures"],
         "chosen": {key: found.chosen[key] for key in keep} if found.chosen else None,
         "front": [{key: m[key] for key in keep[:-1]} for m in front],
     }
+
+
+def taught(models: list[dict]) -> list[dict]:
+    """Return for each family what a teacher changed: settings learned with and without it, for equally many steps."""
+
+    def key(model: dict, with_teacher: bool) -> str:
+        return json.dumps([model["steps"], {**model["settings"], "taught": with_teacher}], sort_keys=True)
+
+    alone = {key(m, True): m for m in models if m["settings"].get("taught") is False}
+    pairs = [(m, alone[k]) for m in models if m["settings"].get("taught") and (k := key(m, True)) in alone]
+    lines = []
+    for family in sorted({m["family"] for m, _ in pairs}):
+        changes = [m["validation_error"] - other["validation_error"] for m, other in pairs if m["family"] == family]
+        better = sum(change < 0 for change in changes)
+        mean = round(float(np.mean(changes)), 5)
+        lines.append({"family": family, "pairs": len(changes), "better": better, "mean_change": mean})
+    return lines
 
 
 def trials_per_minute(workers: int, seconds: float) -> float:
@@ -105,7 +123,8 @@ def main() -> None:
             result = {"trials_per_minute": rates, "ratio": round(rates[2] / rates[1], 2)}
         else:
             result = search(part, 60 * options.minutes, options.seed)
-        report[part] = {
+        name = part if options.minutes == 5 else f"{part}, {options.minutes:g} min"
+        report[name] = {
             **result,
             "provenance": provenance(["numpy", "jax", "optuna", "distributed"]),
             "load": round(os.getloadavg()[0], 1),
