@@ -50,8 +50,8 @@ and of trees trained through tables of few bits:
 
 """
 FEWER = """
-The fewer the rows, the more noise is best: 0.4 up to 2,000 rows, 0.2 from 4,000 on. The fewer the bits, the less: 0.1 to
-0.2 down to 6 bits, 0.1 at 3 and 4, none at one bit.
+The fewer the rows, the more noise is best: 0.4 up to 2,000 rows, 0.2 from 4,000 on. The fewer the bits, the less: 0.1
+to 0.2 down to 6 bits, 0.1 at 3 and 4, none at one bit.
 """
 BINS = """
 ### Finer bins and turned squares
