@@ -2,8 +2,9 @@
 
 Settings are drawn in batches of one shape, which are trained at once. They climb rungs: all are trained briefly, the
 promising ones longer, the best of those longest, a few at a time. Under a budget, every other batch of a family takes
-as much of it as it can, and families that are far behind get fewer turns. In the end the best runs are repeated on
-other splits of the rows, so that luck does not choose, and the front is retrained.
+as much of it as it can, and families that are far behind get fewer turns. Families that are not trained by gradient
+take milliseconds where others take seconds: while they are ahead, a share of the time is theirs. In the end the best
+runs are repeated on other splits of the rows, so that luck does not choose, and the front is retrained.
 """
 
 import math
@@ -43,6 +44,7 @@ TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher le
 NOISE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # of the inputs, that is tried on higher rungs
 FEW = 1000  # validation rows, below which the best runs are checked on other splits
 SLICE = 0.12  # of the time, that a batch may take, unless it has one setting only
+QUICK = 0.5  # of the time of families that are trained by gradient, that the others get while they are ahead
 BEHIND = 1.5  # times the least error, above which a family is far behind
 WORSE = 0.002  # of the error of a teacher above the least one so far, at most
 
@@ -54,6 +56,12 @@ class Batch:
     settings: list[Setting]
     rung: int
     numbers: dict[str, int] = field(default_factory=dict)  # of their trials, by the key of the run; claimed ones only
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def family(self) -> str:
+        """The family of all settings."""
+        return str(self.settings[0]["family"])
 
 
 @dataclass(eq=False)
@@ -74,8 +82,10 @@ class Search:
 
     def __post_init__(self) -> None:
         self.sampled = [f for f in self.families if isinstance(f, Sampled)]
-        settings = [s for f in self.families if isinstance(f, Listed) for s in f.settings_for(self.views)]
+        listed = [(f, s) for f in self.families if isinstance(f, Listed) for s in f.settings_for(self.views)]
+        settings = [s for f, s in listed if f.affordable(s, self.views, self.budget)]
         self.listed = [s for s in settings if key_of(s, 0) not in self.store.runs]
+        self.kinds = {f.name: f for f in self.sampled}
         self.spaces = {f.name: f.whole_space(self.views) for f in self.sampled}
         self.pace: dict[str, float] = {}  # seconds that a step of one setting takes, by shape
         self.generator = np.random.default_rng([self.seed, len(self.store.runs)])
@@ -92,6 +102,7 @@ class Search:
         self.scores: dict[str, Score] = {}  # of runs that were checked
         self.lesson: str | None = None  # the file of a lesson
         self.teacher: Work | None = None  # while it learns
+        self.running: list[tuple[Batch, Work]] = []
 
     @property
     def ending(self) -> float:
@@ -112,15 +123,14 @@ class Search:
 
         One batch is finished in any case: a search that has found nothing is of no use.
         """
-        running: list[tuple[Batch, Work]] = []
         ends, late = self.began + self.ending * self.seconds, self.ending + LATE - ENDING
         self._tell("searching")
         self._begin_teaching()
         while not stopped():
             self._end_teaching()
             busy = int(self.teacher is not None)
-            while len(running) + busy < self.crew.count and not stopped():
-                if time.monotonic() > ends and (self.store.runs or self.failures or running):
+            while len(self.running) + busy < self.crew.count and not stopped():
+                if time.monotonic() > ends and (self.store.runs or self.failures or self.running):
                     break
                 batch = self.next_batch()
                 if batch is None:
@@ -129,17 +139,18 @@ class Search:
                 batch = self._claimed(batch)
                 if not batch.settings:
                     continue
-                running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, late))))
-                running = gather(running, self._finish, until=time.monotonic() + 0.01)
-            waiting = bool(running) or (self.teacher is not None and time.monotonic() < ends)
+                self.running.append((batch, self.crew.submit(batch.settings, self._effort(batch.rung, late))))
+                self.running = gather(self.running, self._finish, until=time.monotonic() + 0.01)
+            waiting = bool(self.running) or (self.teacher is not None and time.monotonic() < ends)
             if not waiting or (self.elapsed > late and self.store.runs):
                 break
-            if not running:
+            if not self.running:
                 time.sleep(PAUSE)
-            running = gather(running, self._finish, until=time.monotonic() + 0.2)
+            self.running = gather(self.running, self._finish, until=time.monotonic() + 0.2)
             self._tell("searching")
-        for batch, _ in running:
+        for batch, _ in self.running:
             self._give_up(batch)
+        self.running = []
 
     def _begin_teaching(self) -> None:
         """Let a worker train a teacher, unless there is one from before, or too little time."""
@@ -187,6 +198,8 @@ class Search:
             return Batch(few, 0)
         if not self.sampled:
             return None
+        if self._quick_is_owed() and (batch := self._new(quick=True)) is not None:
+            return batch
         for rung in reversed(range(len(CLIMBING))):
             batch = self._promising(rung) if self.elapsed > CLIMBING[rung] else None
             batch = batch or (self._taught(rung) if rung else None)
@@ -248,13 +261,14 @@ class Search:
         loss = np.array([r.loss for r in runs])
         return np.lexsort((loss, points[:, 0], rank, over))
 
-    def _new(self) -> Batch | None:
-        """Draw new settings of the next family."""
-        for _ in range(2 * len(self.sampled)):
-            family = self._next_family()
+    def _new(self, *, quick: bool = False) -> Batch | None:
+        """Draw new settings of the family whose turn it is; `quick`: of those that are not trained by gradient."""
+        for family in self._families_by_turn():
+            if quick and isinstance(family, Trained):
+                continue
             room = self._room(None, 0, family.name)
             if not room:
-                return None
+                continue
             batch = self._drawn(family, room)
             self.turn[family.name] += 1
             if batch.settings:
@@ -263,13 +277,36 @@ class Search:
             self.spent[family.name] += COMPILING  # nothing of it fits into the budget: others first
         return None
 
-    def _next_family(self) -> Sampled:
+    def _families_by_turn(self) -> list[Sampled]:
         """Give all families as much time; under a budget those far behind the best get a fifth of it."""
         behind: dict[str, int] = dict.fromkeys(self.turn, 1)
         if self.budget.limited and min(self.turn.values()) > 0:
             best = {name: self._least(name) for name in self.turn}
             behind = {name: 5 if error > BEHIND * min(best.values()) else 1 for name, error in best.items()}
-        return min(self.sampled, key=lambda f: (self.spent[f.name] * behind[f.name], self.turn[f.name]))
+        spent = self._time_spent()
+        return sorted(self.sampled, key=lambda f: (spent[f.name] * behind[f.name], self.turn[f.name]))
+
+    def _time_spent(self) -> dict[str, float]:
+        """Return the seconds of a worker that each family had, those of running batches too."""
+        spent, now = dict(self.spent), time.monotonic()
+        for batch, _ in self.running:
+            spent[batch.family] += now - batch.began
+        return spent
+
+    def _quick_is_owed(self) -> bool:
+        """Tell whether families that are not trained by gradient are ahead, but had less than their share of the time.
+
+        Until all others have a result, the share is as much time as theirs: a short search may never get further.
+        """
+        spent = self._time_spent()
+        trained = [f.name for f in self.sampled if isinstance(f, Trained)]
+        quick = [name for name in self.turn if name not in trained]
+        if not quick or not trained:
+            return False
+        known = [self._least(name) for name in trained]
+        ahead = min(map(self._least, quick)) <= min(known)
+        share = QUICK if all(map(math.isfinite, known)) else 1.0
+        return ahead and sum(spent[name] for name in quick) < share * sum(spent[name] for name in trained)
 
     def _least(self, family: str) -> float:
         """Return the least error of a family within the budget, of all rungs."""
@@ -306,11 +343,14 @@ class Search:
     def _room(self, shape: str | None, rung: int, family: str = "") -> int:
         """Return how many settings a batch of a shape may have, so that it ends in time, and soon; 0 for none.
 
-        Where the pace of the shape is not known, that of the slowest one of the family is taken.
+        Where the pace of the shape is not known, that of the slowest one of the family is taken. Families that are not
+        trained by gradient have no pace: a batch takes about as long as those before.
         """
         left = self.seconds * self.ending - (time.monotonic() - self.began)
         if not self.store.runs and not self.under_way:  # something must be found, however late it is
             return 1 if left <= 0 else AT_ONCE[rung]
+        if family in self.turn and not isinstance(self.kinds[family], Trained):
+            return BATCH if self.spent[family] / max(1, self.turn[family]) < left else 0
         own = [pace for name, pace in self.pace.items() if name == shape or name.startswith(f'["{family}"')]
         if not own:
             quickest = min(self.pace.values(), default=0.0) * STEPS[rung] * AT_ONCE[rung] + COMPILING

@@ -78,7 +78,13 @@ class Processes(Workers):
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")  # a fork would copy JAX's threads' locks without the threads
-        return ProcessPoolExecutor(self._count, context, _begin, (self.views,))
+        # A thread of the queue hands over the table. As an argument, it would let this process wait for each of the
+        # others to start, one after another.
+        table = context.Queue()
+        table.cancel_join_thread()
+        for _ in range(self._count):
+            table.put(self.views)
+        return ProcessPoolExecutor(self._count, context, _begin, (table, os.getpid()))
 
     def submit(self, settings: Sequence[Setting], effort: Effort) -> Work:
         """Give out settings of one shape; where a process died, new ones are begun."""
@@ -177,15 +183,15 @@ def gather(
 _views: Views | None = None  # of a process of `Processes`
 
 
-def _begin(views: Views) -> None:
+def _begin(table: "multiprocessing.Queue[Views]", parent: int) -> None:
     """Begin a process: it has one core for itself, leaves Ctrl-C to its parent, and ends with it."""
     import signal
 
     global _views
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _take_one_core()
-    _views = views
+    _views = table.get()
 
 
 def _take_one_core() -> None:

@@ -151,6 +151,10 @@ class Listed(Family):
             return self.settings()
         return [setting | more for more in self.readings(views.prices) for setting in self.settings()]
 
+    def affordable(self, setting: Setting, views: Views, budget: Budget) -> bool:
+        """Return whether a setting may fit into the budget; if in doubt, it is tried."""
+        return True
+
     def readings(self, prices: Columns) -> list[Setting]:
         """Return the ways to read few columns: every second number of them, since there are many settings."""
         return [{"columns": count} for count in prices.choices()[::-2]]

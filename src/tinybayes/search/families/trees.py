@@ -37,11 +37,18 @@ MOST = 2**18  # bytes of trees without a budget
 CLOSE = 32  # rounds are as many as a budget allows, to one in so many
 Prices = dict[tuple[int, int], Price]  # by rounds and levels
 FEATURE_PRICES = 2.0, 10.0  # of a feature of usual cost, in nats
+ROWS_OF_A_LEAF = 10  # about, where trees grow as far as they can
 SMALLEST = 8  # bytes of a program of one test, about
 
 
 class Forests(Listed):
     """Trees that vote."""
+
+    def affordable(self, setting: Setting, views: Views, budget: Budget) -> bool:
+        """Return whether trees may fit: a leaf and its test take three bytes or more, and a leaf some rows."""
+        limit = min(budget.flash or MOST, (budget.bits or 8 * MOST) // 8)
+        leaves = min(setting["leaves"], len(views.train) // ROWS_OF_A_LEAF)
+        return bool(3 * setting.get("trees", 1) * leaves <= limit)
 
     def smallest_bits(self, views: Views) -> int:
         """Return the bits of one test and two leaves."""
@@ -107,13 +114,20 @@ class Boosted(Sampled):
         }
 
     def guesses(self, views: Views, budget: Budget) -> list[Setting]:
-        """Begin with symmetric trees of eight leaves, then take others of 32."""
+        """Begin with symmetric trees of eight leaves, then take others of 32; then as many as the budget allows."""
         guess = {"learning_rate": 0.2, "rounds": 100, "ridge": 1.0, "threshold_price": 1.0, "row_share": 0.8} | {
             "feature_share": 0.5,
             "leaf_rows": 5,
             "levels": 16,
         }
-        return [guess | {"symmetric": True, "depth": 3}, guess | {"symmetric": False, "depth": 5}]
+        many = guess | self.whole() | {"threshold_price": 0.1}
+        return [
+            guess | {"symmetric": True, "depth": 3},
+            guess | {"symmetric": False, "depth": 5},
+            many | {"symmetric": False, "depth": 5, "learning_rate": 0.3, "row_share": 1.0, "feature_share": 1.0},
+            many | {"symmetric": True, "depth": 5, "learning_rate": 0.1},
+            many | {"symmetric": False, "depth": 3, "learning_rate": 0.3},
+        ]
 
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Keep the setting: learning stops where the budget ends."""
@@ -218,7 +232,7 @@ TREE = Forests(
 )
 FOREST = Forests(
     "forest",
-    {"view": ("trees",), "trees": (5, 15, 45), "leaves": (16, 64, 256)},
+    {"view": ("trees",), "trees": (5, 15, 45, 135), "leaves": (16, 64, 256, 1024)},
     "{trees} trees of {leaves} leaves",
 )
 BOOSTED = Boosted(
