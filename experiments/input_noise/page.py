@@ -85,8 +85,8 @@ SHIFTED = """
 ### Shifted images
 
 usps from raw images with the reference split; each image is a training row five times, as it is and shifted by a pixel
-in four directions (`python -m experiments.input_noise.shifted`; noise {noise:g}, one seed). Validation errors on a tenth
-of the training rows:
+in four directions (`python -m experiments.input_noise.shifted`; noise {noise:g}, one seed). Validation errors on a
+tenth of the training rows:
 
 | structure | gamma {low:g} | {high:g} |
 |---|---:|---:|
