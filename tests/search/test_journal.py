@@ -43,6 +43,19 @@ def test_a_half_line_does_not_join_the_next_one(tmp_path):
     assert list(store.read_logs(2)) == [{"d": 4}]
 
 
+def test_the_disk_is_waited_for_when_told_to(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    waited = []
+    monkeypatch.setattr("os.fsync", waited.append)
+    store = journal(str(path))
+    store.append_logs([{"a": 1}])
+    store.append_logs([{"b": 2}])
+    assert path.read_bytes() == LINES
+    assert not waited
+    store.sync()
+    assert len(waited) == 1
+
+
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
     path = tmp_path / "journal"
     path.touch()

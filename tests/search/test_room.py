@@ -1,4 +1,4 @@
-"""How many settings a batch may have so that a search keeps its time."""
+"""How many settings a batch may have so that a search keeps its time, and which families have their turn."""
 
 import json
 import subprocess
@@ -10,7 +10,8 @@ import pytest
 
 from tinybayes.cli._console import process_age
 from tinybayes.search.budget import Budget
-from tinybayes.search.driver import BATCH, COMPILING, SLICE, STEPS, Search
+from tinybayes.search.driver import BATCH, COMPILING, QUICK, SLICE, STEPS, Batch, Search
+from tinybayes.search.families import FAMILIES
 
 SHAPE, OTHER = json.dumps(["dense", 1]), json.dumps(["naive", "mdlp"])
 
@@ -20,6 +21,7 @@ def search(pace, seconds=100.0, gone=0.0):
     one = object.__new__(Search)
     one.seconds, one.began, one.pace = seconds, time.monotonic() - gone, pace
     one.store, one.under_way = SimpleNamespace(runs={"a run": None}), set()
+    one.kinds = {}
     one.budget = Budget(error=0.5)  # the best runs need no check: batches may begin for 78 % of the time
     return one
 
@@ -43,6 +45,53 @@ def test_a_new_shape_of_a_family_counts_as_its_slowest():
     # Nothing is known of this family: it is taken for a quick one, which is compiled first.
     assert search(paces)._room(None, 0, "tan") == BATCH
     assert search(paces, gone=78 - COMPILING)._room(None, 0, "tan") == 0
+
+
+def with_families(errors, spent, gone=0.0):
+    """A search in which families have their least errors, None for none, and had so many seconds of a worker."""
+    one = search({}, gone=gone)
+    one.kinds = {name: FAMILIES[name] for name in errors}
+    one.sampled, one.spent, one.running = list(one.kinds.values()), dict(spent), []
+    one.turn = dict.fromkeys(errors, 4)
+    one._least = lambda name: float("inf") if errors[name] is None else errors[name]
+    return one
+
+
+def test_families_that_are_not_trained_begin_as_long_as_a_batch_fits():
+    spent = {"boosted": 8.0, "dense": 0.0}
+    left = {gone: with_families({"boosted": 0.1, "dense": 0.2}, spent, gone) for gone in (0, 75, 77)}
+    # A batch took two seconds so far. No other family would begin: it is compiled for longer than that.
+    assert [one._room(None, 0, "boosted") for one in left.values()] == [BATCH, BATCH, 0]
+    assert [one._room(None, 0, "dense") for one in left.values()] == [BATCH, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("boosted", "dense", "spent", "owed"),
+    [
+        (0.1, 0.2, QUICK * 10 - 0.1, True),
+        (0.1, 0.2, QUICK * 10, False),
+        (0.2, 0.1, 0.0, False),  # it is not ahead
+        (0.1, None, 9.9, True),  # the other one has no result yet
+        (0.1, None, 10.0, False),
+    ],
+)
+def test_quick_families_that_are_ahead_have_a_share_of_the_time(boosted, dense, spent, owed):
+    one = with_families({"boosted": boosted, "dense": dense}, {"boosted": spent, "dense": 10.0})
+    assert one._quick_is_owed() is owed
+
+
+def test_running_batches_count_as_time():
+    one = with_families({"boosted": 0.1, "dense": None}, {"boosted": 3.0, "dense": 0.0})
+    assert not one._quick_is_owed()
+    running = Batch([{"family": "dense"}], 0, began=time.monotonic() - 5.0)
+    one.running = [(running, None)]
+    assert one._quick_is_owed()
+    assert [family.name for family in one._families_by_turn()] == ["boosted", "dense"]
+
+
+def test_there_is_nothing_to_share_among_families_of_one_kind():
+    assert not with_families({"boosted": 0.1}, {"boosted": 0.0})._quick_is_owed()
+    assert not with_families({"dense": 0.1}, {"dense": 0.0})._quick_is_owed()
 
 
 def test_something_is_begun_however_late_it_is():

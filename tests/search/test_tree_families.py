@@ -1,5 +1,7 @@
 """Trees in a search: budgets are where they stop, and settings of one shape are one run."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +90,15 @@ def test_trees_and_forests_vote(views):
     assert forest.model.votes
     assert forest.error < tree.error < 0.3
     assert TREE.smallest_flash(views, "cortex-m0+") <= carry_out(views, TREE.settings()[:1], Effort(0))[0].price.flash
+
+
+def test_forests_that_cannot_fit_are_not_tried():
+    many, few = (SimpleNamespace(train=np.arange(rows)) for rows in (20_000, 300))
+    forest, tree = FOREST, TREE
+    large = {"family": "forest", "view": "trees", "trees": 135, "leaves": 1024}
+    assert not forest.affordable(large, many, Budget(flash=64_000))
+    assert forest.affordable(large, few, Budget(flash=64_000))  # trees of 300 rows have no more than some 30 leaves
+    assert forest.affordable(large | {"leaves": 16}, many, Budget(flash=64_000))
+    assert not forest.affordable(large | {"leaves": 16}, many, Budget(bits=8 * 4_000))
+    assert tree.affordable({"family": "tree", "view": "trees", "leaves": 512}, many, Budget(flash=2_000))
+    assert not forest.affordable(large, many, Budget())  # without a budget, too: nobody wants a quarter of a megabyte

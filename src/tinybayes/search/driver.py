@@ -349,7 +349,7 @@ class Search:
         left = self.seconds * self.ending - (time.monotonic() - self.began)
         if not self.store.runs and not self.under_way:  # something must be found, however late it is
             return 1 if left <= 0 else AT_ONCE[rung]
-        if family in self.turn and not isinstance(self.kinds[family], Trained):
+        if family in self.kinds and not isinstance(self.kinds[family], Trained):
             return BATCH if self.spent[family] / max(1, self.turn[family]) < left else 0
         own = [pace for name, pace in self.pace.items() if name == shape or name.startswith(f'["{family}"')]
         if not own:
