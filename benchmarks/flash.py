@@ -175,7 +175,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each search")
     parser.add_argument("--page", action="store_true", help="only write the page from the results")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text())["lines"] if RESULTS.exists() else []
+    report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"lines": []}
+    results = report["lines"]
     for name in () if options.page else options.data:
         lines: list[dict[str, Any]] = []
         if "ours" in options.only:
@@ -186,7 +187,8 @@ def main() -> None:
         known = {(line["who"], line["data"], line["budget"]) for line in lines}
         results = [line for line in results if (line["who"], line["data"], line["budget"]) not in known] + lines
         about = provenance(["numpy", "jax", "scikit-learn"]) | {"load": round(os.getloadavg()[0], 1)}
-        RESULTS.write_text(json.dumps({"provenance": about, "lines": results}, indent=1) + "\n")
+        report |= {"provenance": about, "lines": results}
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
         print(*(json.dumps({k: v for k, v in line.items() if k != "setting"}) for line in lines), sep="\n", flush=True)
     if PAGE.read_text().count(MARKS[0]):
         head, _, rest = PAGE.read_text().partition(MARKS[0])
