@@ -175,18 +175,22 @@ def run(error, loss=1.0, family="naive", seed=0, flash=1000, **more):
     return Run(key_of(setting, 0), setting, 0, error, loss, made_up_price(flash=flash), 1.0, [], True)
 
 
-def test_runs_within_a_standard_error_are_checked_few_of_one_shape():
+def test_runs_close_to_the_best_are_checked_few_of_one_shape():
     assert standard_error(0.1, 100) == pytest.approx(0.03)
     assert standard_error(0.0, 100) == pytest.approx(0.005)
     best = run(0.10, view="coarse")
     others = [run(0.12, seed=k) for k in range(1, 5)]
-    far, large = run(0.14, family="tan"), run(0.05, flash=5000, seed=9)
+    far, large = run(0.15, family="tan"), run(0.05, flash=5000, seed=9)
     close = doubtful([far, *others, large, best], Budget(flash=2000), 100)
     assert close == [best, *others[:2]]
+    second = run(0.14, family="tan")  # within one and a half standard errors: the best of its family comes early
+    assert doubtful([second, *others, best], Budget(), 100) == [best, second, *others[:2]]
     assert doubtful([best, far], Budget(error=0.2), 100) == []
     assert doubtful([large], Budget(flash=2000), 100) == []
-    many = [run(0.1, family="tan", sharing=float(k)) for k in range(12)]
-    assert len(doubtful(many, Budget(), 100)) == 8
+    many = [run(0.1, family="tan", sharing=float(k)) for k in range(40)]
+    assert len(doubtful(many, Budget(), 100)) == 32
+    forests = [run(0.1, family="forest", flash=500 * k, trees=k, n=n) for k in (1, 2) for n in range(3)]
+    assert len(doubtful(forests, Budget(), 100)) == 4  # two of each size
 
 
 def test_the_mean_over_splits_decides():

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from prices import made_up_price
 from tinybayes.cli._console import process_age
 from tinybayes.search.budget import Budget
 from tinybayes.search.driver import BATCH, COMPILING, QUICK, SLICE, STEPS, Batch, Search
 from tinybayes.search.families import FAMILIES
+from tinybayes.search.study import Run, key_of
 
 SHAPE, OTHER = json.dumps(["dense", 1]), json.dumps(["naive", "mdlp"])
 
@@ -59,7 +61,7 @@ def with_families(errors, spent, gone=0.0):
 
 def test_families_that_are_not_trained_begin_as_long_as_a_batch_fits():
     spent = {"boosted": 8.0, "dense": 0.0}
-    left = {gone: with_families({"boosted": 0.1, "dense": 0.2}, spent, gone) for gone in (0, 75, 77)}
+    left = {gone: with_families({"boosted": 0.1, "dense": 0.2}, spent, gone) for gone in (0, 75.8, 77)}
     # A batch took two seconds so far. No other family would begin: it is compiled for longer than that.
     assert [one._room(None, 0, "boosted") for one in left.values()] == [BATCH, BATCH, 0]
     assert [one._room(None, 0, "dense") for one in left.values()] == [BATCH, 0, 0]
@@ -110,3 +112,28 @@ def test_the_age_of_a_command_includes_its_start():
     if age:  # 0 where the system does not say
         assert 0.5 <= age <= time.monotonic() - began + 0.05
     assert 0 <= process_age() < 60
+
+
+def finished(family, flash, rung=0, error=0.1):
+    setting = {"family": family, "view": "mdlp", "flash": flash}
+    return Run(key_of(setting, rung), setting, rung, error, 1.0, made_up_price(flash=flash), 1.0, [], True)
+
+
+def test_what_exceeds_the_budget_is_not_trained_for_longer():
+    """A search that is resumed with a smaller budget has large runs, which would exceed it on all rungs."""
+    one = search({})
+    runs = [finished("tan", 900), finished("tan", 5000, error=0.01), finished("tree", 100), finished("naive", 800, 1)]
+    one.store = SimpleNamespace(runs={run.key: run for run in runs})
+    for budget, within in ((Budget(flash=1000), runs[:1]), (Budget(), runs[:2])):
+        one.budget = budget
+        assert one._trained(0) == within
+    one.budget = Budget(flash=1000)
+    assert one._trained(1) == runs[3:]
+
+
+def test_a_family_begins_anew_where_it_has_nothing_of_about_the_budget():
+    one = search({})
+    one.budget = Budget(flash=1000)
+    assert [one._takes_half(finished("tan", flash)) for flash in (400, 600, 2000)] == [False, True, False]
+    one.budget = Budget()
+    assert one._takes_half(finished("tan", 400))

@@ -85,11 +85,30 @@ def test_settings_of_one_shape_are_rounds_of_one_run(views):
 
 def test_trees_and_forests_vote(views):
     tree = carry_out(views, TREE.settings()[-2:-1], Effort(0))[0]
-    forest = carry_out(views, FOREST.settings()[-1:], Effort(0))[0]
+    forest, soft = (carry_out(views, [{**FOREST.settings()[-1], "values": values}], Effort(0))[0] for values in (0, 32))
     assert tree.model.votes
     assert forest.model.votes
-    assert forest.error < tree.error < 0.3
+    assert not soft.model.votes
+    assert len(soft.model.values) <= 32
+    assert max(soft.error, forest.error) < tree.error < 0.3
     assert TREE.smallest_flash(views, "cortex-m0+") <= carry_out(views, TREE.settings()[:1], Effort(0))[0].price.flash
+
+
+@pytest.mark.parametrize("trees", [5, 45])
+def test_forests_have_as_many_leaves_as_the_budget_allows(views, trees):
+    budget = Budget(flash=6000)
+    settings = [s for s in FOREST.settings_for(views, budget) if s["trees"] == trees]
+    assert {s["view"] for s in settings} == {"many", "trees"}
+    assert all("leaves" not in s and s["bytes"] == 6000 for s in settings)
+    for outcome in carry_out(views, settings, Effort(0, budget=budget)):
+        assert budget.allows(outcome.price)
+        assert outcome.price.flash > 0.7 * 6000 or trees == 5  # five trees have no more leaves than rows allow
+        assert FOREST.describe(outcome.setting) == f"{trees} trees"
+    final = carry_out(views, settings[:1], Effort(0, budget=budget, final=True))[0]  # more rows, the same limit
+    assert budget.allows(final.price)
+    assert FOREST.settings_for(views) == FOREST.settings()
+    tiny = carry_out(views, [{**settings[0], "bytes": 40}], Effort(0, budget=Budget(flash=40)))[0]
+    assert tiny.price.flash > 40  # nothing fits: the smallest that was tried, which the search then drops
 
 
 def test_forests_that_cannot_fit_are_not_tried():

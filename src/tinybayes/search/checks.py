@@ -1,9 +1,10 @@
 """A second look at the best runs of a search: on few validation rows the best one may be best by luck.
 
-The runs whose validation errors are within a standard error of the best are repeated on other splits of the rows. The
-one with the least mean error is chosen.
+The runs whose validation errors are close to the best, the best ones of every family first, are repeated on other
+splits of the rows. The one with the least mean error is chosen.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes.search.budget import Budget
-from tinybayes.search.families import family_of
+from tinybayes.search.families import Sampled, family_of
 from tinybayes.search.front import fits
 from tinybayes.search.study import Run
 
-MOST, OF_A_SHAPE = 8, 2  # runs that are repeated, in all and of one shape
+MOST, OF_A_SHAPE = 32, 2  # runs that are repeated, in all and of one shape
+CLOSE = 1.5  # standard errors above the best, up to which a run may be better than it
 
 
 class Score(NamedTuple):
@@ -40,21 +42,27 @@ def uncertainty(run: Run, rows: int, checked_on: int | None = None) -> float:
 
 
 def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
-    """Return the runs that may be the best within a budget, as many as are worth a second look."""
+    """Return the runs that may be the best within a budget, as many as are worth a second look.
+
+    The best of each family come first, then the second ones: hundreds of settings of one family hide others by luck.
+    """
     if budget.error is not None:  # then the cheapest one is wanted
         return []
     within = sorted((run for run in runs if fits(run, budget)), key=lambda run: (run.error, run.loss))
     if not within:
         return []
-    limit = within[0].error + uncertainty(within[0], rows)
-    close: list[Run] = []
-    shapes: dict[str, int] = {}
+    limit = within[0].error + CLOSE * uncertainty(within[0], rows)
+    close: list[tuple[int, Run]] = []  # with their places in their families
+    shapes, places = Counter[str](), Counter[str]()
     for run in within:
-        shape = family_of(run.setting).shape(run.setting)
-        shapes[shape] = shapes.get(shape, 0) + 1
+        family = family_of(run.setting)
+        # Of settings without a shape of their own, those of one size count as one.
+        shape = f"{family.shape(run.setting)} {0 if isinstance(family, Sampled) else run.price.flash}"
+        shapes[shape] += 1
         if run.error <= limit and shapes[shape] <= OF_A_SHAPE:
-            close.append(run)
-    return close[:MOST]
+            close.append((places[run.family], run))
+            places[run.family] += 1
+    return [run for _, run in sorted(close, key=lambda one: one[0])][:MOST]
 
 
 def checked(run: Run, scores: Mapping[str, Score]) -> Run:

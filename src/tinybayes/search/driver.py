@@ -34,12 +34,12 @@ STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
 AT_ONCE = (BATCH, BATCH, BATCH, 2)  # settings of a batch on each rung
 CLIMBING = (0.25, 0.4, 0.5)  # of the time, after which settings leave each rung
 SHARE = 1 / 3  # of a rung's runs that are promising
-COMPILING = 5.0  # seconds that a new shape takes, about
+COMPILING = 2.5  # seconds that a new shape takes, about
 LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
 CHECKING = "checking the best on other rows"  # phases, by which the served page chooses its title
 RETRAINING = "retraining the front"
 # Shares of the time: no batch begins, those that run are given up, the check ends, and all retraining.
-ENDING, LATE, CHECKED, LONGEST = 0.7, 0.75, 0.83, 0.96
+ENDING, LATE, CHECKED, LONGEST = 0.63, 0.68, 0.83, 0.96
 TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
 NOISE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # of the inputs, that is tried on higher rungs
 FEW = 1000  # validation rows, below which the best runs are checked on other splits
@@ -82,7 +82,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self.sampled = [f for f in self.families if isinstance(f, Sampled)]
-        listed = [(f, s) for f in self.families if isinstance(f, Listed) for s in f.settings_for(self.views)]
+        quick = [f for f in self.families if isinstance(f, Listed)]
+        listed = [(f, s) for f in quick for s in f.settings_for(self.views, self.budget)]
         settings = [s for f, s in listed if f.affordable(s, self.views, self.budget)]
         self.listed = [s for s in settings if key_of(s, 0) not in self.store.runs]
         self.kinds = {f.name: f for f in self.sampled}
@@ -94,7 +95,7 @@ class Search:
         self.failed: set[str] = set()
         self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
-        begun = {run.family for run in self.store.runs.values()}
+        begun = {run.family for run in self.store.runs.values() if self._takes_half(run)}
         self.turn = dict.fromkeys((f.name for f in self.sampled), 0)  # batches that each family was asked for
         self.spent = dict.fromkeys((f.name for f in self.families), 0.0)  # seconds of a worker, by family
         self.guesses = {f.name: [] if f.name in begun else f.opening(self.views, self.budget) for f in self.sampled}
@@ -207,9 +208,18 @@ class Search:
                 return batch
         return self._new() or self._promising(0) or self._promising(1) or self._promising(2)
 
+    def _takes_half(self, run: Run) -> bool:
+        """Tell whether a run is within the budget and takes a good part of it: a resumed search may have another."""
+        return self.budget.allows(run.price) and run.price.flash >= 0.5 * (self.budget.flash or 0)
+
+    def _trained(self, rung: int) -> list[Run]:
+        """Return the runs of a rung that may be trained for longer: what exceeds the budget will do so then, too."""
+        runs = (r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained))
+        return [r for r in runs if self.budget.allows(r.price)]
+
     def _promising(self, rung: int) -> Batch | None:
         """Take the most promising settings of a rung that share a shape, and train them longer."""
-        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained)]
+        runs = self._trained(rung)
         if not runs:
             return None
         order, most = self._order(runs), AT_ONCE[rung + 1]
@@ -228,7 +238,7 @@ class Search:
         """Let the best settings of a rung that share a shape learn again, from the teacher."""
         if self.lesson is None:
             return None
-        runs = [r for r in self.store.runs.values() if r.rung == rung and isinstance(family_of(r.setting), Trained)]
+        runs = self._trained(rung)
         best = [runs[i].setting for i in self._order(runs)[:BATCH]] if runs else []
         waiting = [t for s in best if not self._known(t := {**s, "taught": True}, rung)]
         for setting in waiting:
@@ -411,10 +421,10 @@ class Search:
         close, splits = doubtful(runs, self.budget, len(self.views.valid)), range(1, len(self.views.splits))
         left, wanted = self.crew.count * (CHECKED - self.elapsed) * self.seconds, []
         for run in close:
-            left -= self._seconds(run) * len(splits)
-            if left < 0:
-                break
-            wanted.append(run)
+            taken = self._seconds(run) * len(splits)
+            if taken <= left:  # where one takes too long, others may not
+                left -= taken
+                wanted.append(run)
         if len(wanted) < 2:
             return
         errors = {run.key: [(run.error, run.loss, run.share_wrong)] for run in wanted}

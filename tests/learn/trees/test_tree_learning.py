@@ -249,14 +249,30 @@ def test_few_values_of_leaves_keep_the_scores(levels):
     assert off < 0.7 * np.abs(class_scores(alone, data.X) - exact).mean()
 
 
-def test_many_levels_change_nothing_and_votes_cannot_be_tied():
+def test_many_levels_change_nothing():
     data = table(300)
     model = learn_boosted_trees(data, BoostingOptions(rounds=3, leaves=4))
     np.testing.assert_array_equal(tree_scores(tie_leaves(model, 10**4, data), data.X), tree_scores(model, data.X))
-    with pytest.raises(TinybayesError, match="one value in a leaf"):
-        tie_leaves(learn_forest(data), 4, data)
     with pytest.raises(TinybayesError, match="one level"):
         tie_leaves(model, 0, data)
+
+
+def test_leaves_of_a_forest_share_vectors():
+    data = table(600, (9, 7, 5), 3, 0.1)
+    forest = learn_forest(data, ForestOptions(trees=20, leaves=16))
+    exact = normalize_scores(class_scores(forest, data.X))
+    off = []
+    for levels in (1, 4, 16, 10**4):
+        tied = tie_leaves(forest, levels, data)
+        assert len(tied.values) <= min(levels, len(forest.values))
+        assert 0 <= tied.values.min() <= tied.values.max() <= 127  # a byte each
+        np.testing.assert_array_equal(tied.trees.feature, forest.trees.feature)
+        off.append(float(np.abs(np.exp(normalize_scores(class_scores(tied, data.X))) - np.exp(exact)).mean()))
+    assert off == sorted(off, reverse=True)
+    assert off[-1] < 0.01  # of rounding to 7 bits
+    one = tie_leaves(forest, 1, data)  # the mean of all leaves, by rows: shares of the classes
+    means = one.values[0] / one.values[0].sum()
+    np.testing.assert_allclose(means, np.bincount(data.y) / len(data.y), atol=0.03)
 
 
 @given(seed=st.integers(0, 1000), gaps=st.sampled_from([0.0, 0.2]))

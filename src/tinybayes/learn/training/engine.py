@@ -14,7 +14,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -25,6 +24,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset
 
@@ -65,7 +65,7 @@ class Steps(Protocol):
         """Return the class scores of rows."""
 
 
-@partial(jax.jit, static_argnames=("steps", "batch"), donate_argnums=0)
+@compiled(static_argnames=("steps", "batch"), donate_argnums=0)
 def run_epochs(
     states: Any, fixed: Any, data: Rows, epochs: tuple[Array, Array, Array], shuffle: Array, *, steps: Steps, batch: int
 ) -> Any:
@@ -95,7 +95,7 @@ def run_epochs(
     return jax.lax.fori_loop(first, last, epoch, states)
 
 
-@partial(jax.jit, static_argnames=("steps",))
+@compiled(static_argnames=("steps",))
 def error_rates(parameters: Any, fixed: Any, data: Rows, *, steps: Steps) -> Array:
     """Return the weighted share of wrong labels of every configuration.
 
@@ -115,7 +115,7 @@ def error_rates(parameters: Any, fixed: Any, data: Rows, *, steps: Steps) -> Arr
 Best = tuple[Array, Any]  # errors, and the parameters that have them
 
 
-@jax.jit
+@compiled()
 def better(best: Best, now: Best) -> Best:
     """Replace the parameters of the configurations whose error fell."""
     improved = now[0] < best[0]

@@ -9,12 +9,12 @@ Numbers in brackets are equations of resource_efficient_bn_classifiers.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
@@ -148,7 +148,7 @@ def shifted(key: Array, X: Array, most: int) -> Array:
     return jax.vmap(cut)(padded, corner)
 
 
-@partial(jax.jit, static_argnames="spec")
+@compiled(static_argnames="spec")
 def initial_state(key: Array, spec: NetSteps, hyper: Hyper) -> State:
     """Draw weights uniformly as Glorot and Bengio do, for the units that exist."""
     key, draw = jax.random.split(key)

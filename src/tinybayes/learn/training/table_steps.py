@@ -18,12 +18,12 @@ Numbers in brackets are equations of differentiable_tan; numbers with R of resou
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.input_noise import jitter
 from tinybayes.learn.training.losses import hybrid
@@ -100,7 +100,7 @@ class State(NamedTuple):
         return Parameters(self.theta.value, self.prior.value, self.logits.value)
 
 
-@partial(jax.jit, static_argnames=("max_states", "classes", "spread", "sharing"))
+@compiled(static_argnames=("max_states", "classes", "spread", "sharing"))
 def initial_state(
     key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1, sharing: bool = False
 ) -> State:

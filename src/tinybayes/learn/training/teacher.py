@@ -5,7 +5,6 @@ It is never deployed. Small models learn from its posteriors on rows that no tab
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from threading import Event
 from typing import Any
 
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import find_device, keep_compiled_code
 from tinybayes.learn.training.net_inputs import Columns
 from tinybayes.learn.training.net_steps import NetSteps
@@ -42,7 +42,7 @@ class Teacher:
         return np.concatenate(made) if made else np.empty((0, self.steps.classes))
 
 
-@partial(jax.jit, static_argnames="steps")
+@compiled(static_argnames="steps")
 def _posteriors(parameters: Any, fixed: Any, X: jax.Array, *, steps: NetSteps) -> jax.Array:
     log_p = jax.vmap(lambda own, hyper: jax.nn.log_softmax(steps.scores(own, hyper, X)))(parameters, fixed)
     return jax.scipy.special.logsumexp(log_p, axis=0) - jnp.log(len(log_p))

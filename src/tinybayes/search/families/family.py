@@ -145,8 +145,8 @@ class Listed(Family):
         """Return the settings to try."""
         return [{"family": self.name, **dict(zip(self.grid, v, strict=True))} for v in product(*self.grid.values())]
 
-    def settings_for(self, views: Views) -> list[Setting]:
-        """Return the settings to try for a table; where features have prices, with few columns, too."""
+    def settings_for(self, views: Views, budget: Budget | None = None) -> list[Setting]:
+        """Return the settings to try for a table and a budget; where features have prices, with few columns, too."""
         if views.prices is None:
             return self.settings()
         return [setting | more for more in self.readings(views.prices) for setting in self.settings()]

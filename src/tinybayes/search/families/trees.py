@@ -38,11 +38,14 @@ CLOSE = 32  # rounds are as many as a budget allows, to one in so many
 Prices = dict[tuple[int, int], Price]  # by rounds and levels
 FEATURE_PRICES = 2.0, 10.0  # of a feature of usual cost, in nats
 ROWS_OF_A_LEAF = 10  # about, where trees grow as far as they can
+BYTES_OF_A_LEAF = 4  # and of the test above it, about
+FEWEST = 4  # leaves of a tree of a forest
+TRIES, FULL = 4, 0.9  # numbers of leaves that are tried, and the share of a budget that is enough
 SMALLEST = 8  # bytes of a program of one test, about
 
 
 class Forests(Listed):
-    """Trees that vote."""
+    """Trees whose leaves vote, or hold shares of the classes."""
 
     def affordable(self, setting: Setting, views: Views, budget: Budget) -> bool:
         """Return whether trees may fit: a leaf and its test take three bytes or more, and a leaf some rows."""
@@ -65,26 +68,72 @@ class Forests(Listed):
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
         """Grow the trees of one setting after another; where features have prices, trees have only those they test."""
-        if views.prices is None:
-            return super().train(views, settings, effort)
         results = []
         for setting in settings:
             own = subset(views, setting)
             rows, _ = effort.rows(own, view_of(setting))
-            results.append(learned(setting, pruned(self.grown(rows, setting, _feature_prices(views, own)))))
+            model = self.sized(rows, setting, effort.budget or Budget(core=effort.core), _feature_prices(views, own))
+            results.append(learned(setting, model if views.prices is None else pruned(model)))
         return results
 
     def learn(self, rows: Dataset, setting: Setting, patience: float) -> Learned:
         """Grow the trees."""
         return learned(setting, self.grown(rows, setting))
 
+    def sized(self, rows: Dataset, setting: Setting, budget: Budget, prices: np.ndarray | None) -> TreeEnsemble:
+        """Grow the trees; without a number of leaves, as many as the budget allows."""
+        if "leaves" in setting:
+            return self.grown(rows, setting, prices)
+        most, kept = len(rows), None
+        leaves = max(2, min(most, setting["bytes"] // BYTES_OF_A_LEAF // setting["trees"]))
+        for _ in range(TRIES):
+            model = self.grown(rows, setting | {"leaves": leaves}, prices)
+            price = price_of(model, model_cost(model), budget.core, rows=4 if budget.microseconds else 0)
+            share = max(price.flash, 1) / setting["bytes"]
+            allowed = budget.allows(price)
+            if allowed and (kept is None or leaves > kept[0]):
+                kept = leaves, model
+            if not allowed:
+                most = leaves - 1
+                share = max(share, budget.excess(price))
+            other = min(most, int(leaves * (FULL + 1) / 2 / share))
+            if (allowed and (share >= FULL or other <= leaves)) or other < 2:
+                break
+            leaves = other
+        return model if kept is None else kept[1]
+
     def grown(self, rows: Dataset, setting: Setting, prices: np.ndarray | None = None) -> TreeEnsemble:
-        """Grow the trees under prices of features."""
+        """Grow the trees under prices of features; leaves vote, or hold shares of the classes, a few different ones."""
+        from tinybayes.compress.trees import tie_leaves
         from tinybayes.learn.trees.forest import learn_forest
 
-        share = 1.0 if setting.get("trees", 1) == 1 else max(0.3, len(rows.variables) ** -0.5)
-        options = ForestOptions(votes=True, feature_share=share, **hyper_parameters(setting, ForestOptions))
-        return learn_forest(rows, options, feature_prices=prices)
+        many, values = setting.get("trees", 1) > 1, setting.get("values", 0)
+        share = len(rows.variables) ** -0.5 if many else 1.0
+        options = ForestOptions(votes=not values, feature_share=share, **hyper_parameters(setting, ForestOptions))
+        forest = learn_forest(rows, options, feature_prices=prices)
+        return tie_leaves(forest, values, rows) if values else forest
+
+
+class FilledForests(Forests):
+    """Forests, under a budget with as many leaves as it allows."""
+
+    def settings_for(self, views: Views, budget: Budget | None = None) -> list[Setting]:
+        """Return the settings to try: under a budget the number of leaves follows from it."""
+        settings = super().settings_for(views, budget)
+        limits = [limit for limit in (budget and budget.flash, budget and budget.bits and budget.bits // 8) if limit]
+        if not limits:
+            return settings
+        most = max(self.grid["leaves"])
+        filled = [{**setting, "bytes": min(limits)} for setting in settings if setting["leaves"] == most]
+        return [{name: value for name, value in setting.items() if name != "leaves"} for setting in filled]
+
+    def affordable(self, setting: Setting, views: Views, budget: Budget) -> bool:
+        """Return whether trees of a few leaves may fit."""
+        return super().affordable({"leaves": FEWEST, **setting}, views, budget)
+
+    def describe(self, setting: Setting) -> str:
+        """Name the number of trees, and that of leaves where it is given."""
+        return f"{setting['trees']} trees" + (f" of {setting['leaves']} leaves" if "leaves" in setting else "")
 
 
 class Boosted(Sampled):
@@ -230,9 +279,9 @@ TREE = Forests(
     {"view": ("trees",), "leaves": (2, 4, 8, 16, 32, 64, 128, 256, 512)},
     "decision tree, {leaves} leaves",
 )
-FOREST = Forests(
+FOREST = FilledForests(
     "forest",
-    {"view": ("trees",), "trees": (5, 15, 45, 135), "leaves": (16, 64, 256, 1024)},
+    {"view": ("many", "trees"), "values": (0, 32), "trees": (5, 15, 45, 135), "leaves": (16, 64, 256)},
     "{trees} trees of {leaves} leaves",
 )
 BOOSTED = Boosted(
