@@ -23,7 +23,7 @@ from tinybayes.model import Dataset, TreeEnsemble
 
 PASSES = 3
 BLOCK = 8  # trees a task
-ROUNDS = 50  # of k-means, at most
+ROUNDS, VECTORS = 20, 4000  # of k-means, at most, and what it is fitted to
 PEAK = 127  # the largest entry of a shared vector: one byte
 POINTS = 20_000  # distinct numbers that levels are fitted to, at most
 
@@ -96,8 +96,10 @@ def _shared_vectors(model: TreeEnsemble, levels: int, mass: np.ndarray) -> TreeE
     weight = np.bincount(row, mass[leaf], len(model.values)) + 1e-6
     means, nearest = model.values / largest, np.arange(len(model.values))
     if len(means) > levels:
-        found = KMeans(levels, n_init=1, max_iter=ROUNDS, random_state=0).fit(means, sample_weight=weight)
-        means, nearest = found.cluster_centers_, found.labels_
+        heaviest = np.argsort(-weight, kind="stable")[:VECTORS]
+        clusters = KMeans(levels, n_init=1, max_iter=ROUNDS, random_state=0)
+        clusters.fit(means[heaviest], sample_weight=weight[heaviest])
+        means, nearest = clusters.cluster_centers_, clusters.predict(means)
     values, kept = np.unique(np.rint(means * PEAK).astype(np.int64), axis=0, return_inverse=True)
     threshold = model.trees.threshold.copy()
     threshold[leaf] = kept.reshape(-1)[nearest[row]]

@@ -330,7 +330,7 @@ class Search:
         """
         space, guesses = self.spaces[family.name], self.guesses[family.name]
         whole = family.whole() if self.budget.limited and not guesses and self.turn[family.name] % 2 else {}
-        alone = {"taught": False} if self.lesson is None and isinstance(family, Trained) else {}
+        alone = {"taught": False} if (self.lesson is None or guesses) and isinstance(family, Trained) else {}
         leader = self.store.ask(family.name, space, alone | (guesses.pop(0) if guesses else whole))
         self.generator = np.random.default_rng([self.seed, leader[0]])  # no two searches draw the same
         shaping = (

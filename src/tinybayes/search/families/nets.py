@@ -19,6 +19,7 @@ from tinybayes.search.views import Views
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
+FEW_UNITS = 6  # of a layer; fewer are no guess
 UNIT_BITS = 48  # of a hidden unit: a bias of 32 bits and a multiplier of 16
 
 
@@ -60,7 +61,10 @@ class Nets(Trained):
         return {"size": self.sizes, "share": 1.0}
 
     def guesses(self, views: Views, budget: Budget) -> list[Setting]:
-        """Begin with ReLU in the widest layers that the budget allows: many layers of 6 bits, then fewer of 4."""
+        """Begin with ReLU in the widest layers that the budget allows: many layers, then fewer, of 6 bits or of less.
+
+        Where layers of 6 bits would have hardly any unit, they have 4 or 3 bits.
+        """
         least, most = self.depths(views)
         noise = 0.4 if views.image_shape is not None else 0.12
         guess = {
@@ -70,8 +74,16 @@ class Nets(Trained):
             "input_noise": noise,
             "mixup": 0.0,
         }
-        shapes = dict.fromkeys([(most, 6), (min(max(1, least), most), 4)])
-        return [guess | self._sized(layers, bits, guess, views, budget) for layers, bits in shapes]
+        found = []
+        for layers, wanted in {most: 6, min(max(1, least), most): 4 if most > 1 else 6}.items():
+            sized = [guess | self._sized(layers, bits, guess, views, budget) for bits in (wanted, 4, 3)]
+            wide = [one for one in sized if self._units(one) >= min(FEW_UNITS, self.narrowest)]
+            found += wide[:1]
+        return found or [guess | self._sized(min(1, most), 4, guess, views, budget)]
+
+    def _units(self, setting: Setting) -> int:
+        """Return the units of a layer."""
+        return max(1, round(setting["share"] * self.narrowest * 2 ** setting["size"]))
 
     def _sized(self, layers: int, bits: int, guess: Setting, views: Views, budget: Budget) -> Setting:
         """Return the size of the widest layers within the budget, of at most half of the most units."""
@@ -83,7 +95,7 @@ class Nets(Trained):
     def fitted(self, setting: Setting, views: Views, budget: Budget) -> Setting | None:
         """Make the layers narrower, and take fewer bits where they would be narrower than the output."""
         layers = setting["layers"]
-        wanted = max(1, round(setting["share"] * self.narrowest * 2 ** setting["size"]))
+        wanted = self._units(setting)
         narrow = min(wanted, self.narrowest, views.target.cardinality)
         settings = [{**setting, "bits": bits} for bits in range(setting["bits"], 0, -1)]
         settings = [cut for cut in settings if self.allowed(cut, self.widths(1, layers), views, budget)]

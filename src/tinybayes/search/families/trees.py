@@ -39,6 +39,7 @@ Prices = dict[tuple[int, int], Price]  # by rounds and levels
 FEATURE_PRICES = 2.0, 10.0  # of a feature of usual cost, in nats
 ROWS_OF_A_LEAF = 10  # about, where trees grow as far as they can
 BYTES_OF_A_LEAF = 4  # and of the test above it, about
+ROWS_OF_SHARES = 4  # of a leaf that holds shares of the classes, at least
 FEWEST = 4  # leaves of a tree of a forest
 TRIES, FULL = 4, 0.9  # numbers of leaves that are tried, and the share of a budget that is enough
 SMALLEST = 8  # bytes of a program of one test, about
@@ -109,7 +110,12 @@ class Forests(Listed):
 
         many, values = setting.get("trees", 1) > 1, setting.get("values", 0)
         share = len(rows.variables) ** -0.5 if many else 1.0
-        options = ForestOptions(votes=not values, feature_share=share, **hyper_parameters(setting, ForestOptions))
+        options = ForestOptions(
+            votes=not values,
+            leaf_rows=ROWS_OF_SHARES if values else 1,
+            feature_share=share,
+            **hyper_parameters(setting, ForestOptions),
+        )
         forest = learn_forest(rows, options, feature_prices=prices)
         return tie_leaves(forest, values, rows) if values else forest
 
@@ -120,6 +126,8 @@ class FilledForests(Forests):
     def settings_for(self, views: Views, budget: Budget | None = None) -> list[Setting]:
         """Return the settings to try: under a budget the number of leaves follows from it."""
         settings = super().settings_for(views, budget)
+        if not any(v.has_intervals for v in views.by_name["trees"].seen.variables):
+            settings = [setting for setting in settings if setting["view"] == "trees"]  # there is nothing to cut
         limits = [limit for limit in (budget and budget.flash, budget and budget.bits and budget.bits // 8) if limit]
         if not limits:
             return settings
