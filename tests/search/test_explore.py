@@ -269,7 +269,7 @@ def test_identifiers_and_few_rows_are_told_once():
 
 def test_search_ends_with_a_front_of_models_that_do_what_it_says(tmp_path):
     found = explore(
-        iris(), "target", output=tmp_path, seconds=16, budget="1kB", families="closed-form,tied,tree,dense", seed=3
+        iris(), "target", output=tmp_path, seconds=10, budget="1kB", families="closed-form,tied,tree,dense", seed=3
     )
     assert found.chosen is not None
     assert found.chosen["flash"] <= 1000

@@ -7,13 +7,14 @@ import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from tinybayes import __version__
+from tinybayes.cost import model_cost
 from tinybayes.errors import error
 from tinybayes.files import atomic_path
 from tinybayes.infer.calibration import calibration_metadata
@@ -26,7 +27,7 @@ from tinybayes.search.families import describe, family_of
 from tinybayes.search.families.family import posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
 from tinybayes.search.measure import ERROR, Measure, quality
-from tinybayes.search.price import Price
+from tinybayes.search.price import ENOUGH, Price, price_of
 from tinybayes.search.study import Run
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
@@ -149,7 +150,8 @@ def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) 
         return outcome
     model = read_classifier(directory / "trials" / f"{run.key}.tb")
     tested = quality(posteriors_of(model), like(views.by_name[view_of(run.setting)].test, model), views.measure)
-    return Outcome(run.setting, model, run.error, run.loss, run.price, tested=tested)
+    price = price_of(model, model_cost(model), run.price.core, rows=ENOUGH)  # a search counts fewer rows
+    return Outcome(run.setting, model, run.error, run.loss, replace(price, features=run.price.features), tested=tested)
 
 
 def _entry(

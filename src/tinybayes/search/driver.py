@@ -421,7 +421,7 @@ class Search:
         close, splits = doubtful(runs, self.budget, len(self.views.valid)), range(1, len(self.views.splits))
         left, wanted = self.crew.count * (CHECKED - self.elapsed) * self.seconds, []
         for run in close:
-            taken = self._seconds(run) * len(splits)
+            taken = self._seconds(run) * len(splits) + self._compiling(run)
             if taken <= left:  # where one takes too long, others may not
                 left -= taken
                 wanted.append(run)
@@ -461,7 +461,8 @@ class Search:
     def _outcomes(self, group: list[Run], work: Work, what: str) -> list[Outcome]:
         """Return what became of runs; nothing if they failed."""
         try:
-            return list({key_of(o.setting, 0): o for o in work.result()}.values())  # some fill up a batch
+            outcomes: list[Outcome] = work.result()
+            return outcomes
         except LOST as problem:  # the model of the search stands in
             self.failures.append(f"{group[0].family} {what}: {problem or type(problem).__name__}")
             return []
@@ -484,10 +485,8 @@ class Search:
             if stopped() or left <= 0:
                 break
             settings, rung = [run.setting for run in group], group[0].rung
-            if isinstance(family_of(settings[0]), Trained) and rung < 2 and split is None:
-                # As many as were compiled for, unless that takes longer.
-                settings = (settings * BATCH)[: max(BATCH, len(settings))]
-            if sum(map(self._seconds, group)) * (len(settings) / len(group)) > left:
+            taken = sum(map(self._seconds, group))
+            if taken + self._compiling(group[0]) > left:
                 continue
             effort = self._effort(rung, end)._replace(final=split is None, split=split or 0)
             running.append((group, self.crew.submit(settings, effort)))
@@ -499,6 +498,10 @@ class Search:
         """Return about how long a run takes again."""
         pace = self.pace.get(_shape(run.setting)) if isinstance(family_of(run.setting), Trained) else None
         return run.seconds if pace is None else pace * STEPS[run.rung]
+
+    def _compiling(self, run: Run) -> float:
+        """Return how long it takes to compile a run for other numbers of rows or settings."""
+        return COMPILING if isinstance(family_of(run.setting), Trained) else 0.0
 
     def _tell(self, phase: str) -> None:
         if self.report is None and not self.live.due():

@@ -64,10 +64,13 @@ class Views:
     def rows(self, name: str, *, all_seen: bool = False, split: int = 0) -> tuple[Dataset, Dataset]:
         """Return training rows, and validation rows that training watches; both have weights of their own.
 
-        With `all_seen` the training rows are all but the test rows.
+        With `all_seen` the training rows are all but the test rows. Otherwise they are as many in all splits, so that
+        nothing is compiled again: a few are left out or taken twice.
         """
         seen, valid = self.by_name[name].seen, self.splits[split]
-        train = seen if all_seen else seen.rows(np.setdiff1d(np.arange(len(seen)), valid))
+        others = np.setdiff1d(np.arange(len(seen)), valid)
+        others = others[np.linspace(0, len(others) - 1, len(self.train)).round().astype(np.int64)]
+        train = seen if all_seen else seen.rows(others)
         watched = self.validation(name, split)
         assert watched.y is not None
         weight = _weighted(watched.y, watched.weight, self.decision.watched_factor(watched.y, watched.weight))
