@@ -8,17 +8,20 @@ The form with lanes (`net`) reads a word for several units and skips zeros, but 
 network with few weights and values is written this way, and every other one that way.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 import numpy as np
 
+from tinybayes.deploy.programs.encoder import grid_numbers
 from tinybayes.deploy.programs.plan import NetPlan
-from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow
-from tinybayes.model import NeuralNet
+from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow, records
+from tinybayes.model import Grid, NeuralNet
 from tinybayes.model.neural_net import PEAK, Layer
 
 WEIGHTS = 512  # bytes of weights, at most
+SIGNED = ("scale", "center", "shift", "first")  # numbers that may be negative
 VALUES = 128  # inputs and hidden units, at most: each takes four bytes of the stack
 DOC = "All layers, a unit after another; the largest sum wins."
 
@@ -31,6 +34,7 @@ class Entry:
     arrays: list[Array]
     order: np.ndarray  # the column of each value
     bias: np.ndarray  # of the first layer, with what was left out of the values
+    shared: tuple[Array, ...] = ()  # a table that the encoder reads, too
 
 
 def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
@@ -46,7 +50,13 @@ def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
     activation, multiplier = _activation(hidden, ends)
     made = ["*sum++ = (int32_t)s;"]
     if hidden:
-        made = [f"if (out != v + {ends[-1]}) {{", *indent([*activation, *_switch(ends)]), "} else {", *indent(made), "}"]
+        made = [
+            f"if (out != v + {ends[-1]}) {{",
+            *indent([*activation, *_switch(ends)]),
+            "} else {",
+            *indent(made),
+            "}",
+        ]
     begin, end = ("in", "end") if hidden else ("v", f"v + {inputs}")
     sums = [
         "uint32_t s = (uint32_t)*b++;",
@@ -72,7 +82,7 @@ def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
     )
     parameters = (f"const {plan.features.state} *x", "int32_t *sum")
     arrays = (*entry.arrays, weight, bias, *multiplier)
-    return Sums((Function("add_up", "void", parameters, body, DOC, arrays),), "int32_t")
+    return Sums((Function("add_up", "void", parameters, body, DOC, arrays),), "int32_t", tables=entry.shared)
 
 
 def _small(net: NeuralNet) -> bool:
@@ -158,59 +168,59 @@ def _entry(plan: NetPlan) -> Entry | None:
     marked = inputs.state >= 0
     if len(np.unique(inputs.multiplier[marked])) > 1 or inputs.center[marked].any():
         return None
-    lines, arrays, moved = _numbers(plan, [group[0] for _, group in groups], states)
+    rows = np.array([group[0] for _, group in groups])
+    folded = first.bias - inputs.center.astype(np.int64) @ first.weights
+    moved = not plan.features.gaps and _bytes(folded) <= _bytes(first.bias) + len(rows)
+    text, arrays, shared = _numbers(plan, rows, states == 0, centred=not moved)
+    lines = [f"*out++ = {_value(text)};"] if not states.all() else []
     if marked.any():
-        count, table = _number("states", states)
         factor = int(inputs.multiplier[marked][0]) % 2**32
-        each = [f"uint32_t n = {count};", "do {", f"    *out++ = z == --n ? {factor}U : 0U;", "} while (n);"]
+        each = ["do {", f"    *out++ = z == --n ? {factor}U : 0U;", "} while (n);"]
         if not states.all():
-            each = [each[0], "if (n) {", *indent(each[1:]), "} else {", *indent(lines), "}"]
-        lines, arrays = each, [*table, *(arrays if not states.all() else [])]
+            each = ["if (n) {", *indent(each), "} else {", *indent(lines), "}"]
+        lines = [f"uint32_t n = {text['states']};", *each]
     features = [feature for feature, _ in groups]
     at = "i"
     if features != list(range(len(features))):
         at, arrays = "feature[i]", [Array("feature", narrow(features, limit=len(net.variables))), *arrays]
     order = np.concatenate([group[::-1] for _, group in groups])  # indicators from the last state on
     lines = loop("i", len(groups), [f"const uint32_t z = x[{at}];", *lines])
-    return Entry(lines, arrays, order, first.bias - (inputs.center.astype(np.int64) @ first.weights if moved else 0))
+    return Entry(lines, arrays, order, folded if moved else first.bias, shared)
 
 
-def _numbers(plan: NetPlan, columns: list[int], states: np.ndarray) -> tuple[list[str], list[Array], bool]:
-    """Write lines for the number ``z``, of a column for each feature; return whether the bias takes the centres away.
+def _numbers(
+    plan: NetPlan, rows: np.ndarray, numeric: np.ndarray, *, centred: bool
+) -> tuple[dict[str, str], list[Array], tuple[Array, ...]]:
+    """Return the numbers of features, by names, the tables that they read, and those that the encoder reads as well.
 
-    A missing value is zero, so that centres are subtracted where values may be missing.
+    The code of the last state is in the table of the encoder, if all features are on grids.
     """
-    net, inputs, numeric = plan.net, plan.net.inputs, states == 0
-    first, center = net.layers[0], inputs.center[columns].astype(np.int64)
-    arrays: list[Array] = []
+    net, inputs, features = plan.net, plan.net.inputs, plan.features
+    cards = np.array([net.variables[f].cardinality for f in inputs.feature[rows]])
+    columns = {"scale": inputs.multiplier[rows], "center": inputs.center[rows], "top": cards - 1}
+    wanted = ["scale", *(["center"] if centred else []), *(["top"] if features.gaps else [])] if numeric.any() else []
+    # What features without numbers have does not matter.
+    numbers = {name: np.where(numeric, columns[name], columns[name][numeric][:1]).tolist() for name in wanted}
+    if not numeric.all():
+        numbers["states"] = np.where(numeric, 0, cards).tolist()
+    grids = plan.encodes and features.of_kind(Grid) == list(range(len(net.variables))) == inputs.feature[rows].tolist()
+    if grids and len(set(numbers.get("top", []))) > 1:
+        text, tables = records("grid", "i", grid_numbers(features) | numbers, SIGNED)
+        if len(tables) == 1:
+            return text, [], tuple(tables)
+    text, tables = records("column", "i", numbers, SIGNED)
+    return text, tables, ()
 
-    def number(name: str, values: np.ndarray) -> str:
-        """Name the number of a feature; what those without numbers have does not matter."""
-        known = values[numeric] if numeric.any() else np.zeros(1, np.int64)
-        text, table = _number(name, np.where(numeric, values, known[0]))
-        arrays.extend(table)
-        return text
 
+def _value(text: Mapping[str, str]) -> str:
+    """Write the value of the number ``z``; a missing one is zero, which is the centre."""
     value = "z"
-    if (inputs.multiplier[columns][numeric] != 1).any():
-        value = f"z * {number('scale', inputs.multiplier[columns].astype(np.int64))}"
-    folded = first.bias - inputs.center.astype(np.int64) @ first.weights
-    moved = not plan.features.gaps and _bytes(folded) <= _bytes(first.bias) + center[numeric].any() * len(columns)
-    if center[numeric].any() and not moved:
-        value += f" - {number('center', center)}"
-    if plan.features.gaps:
-        known = number("known", np.array([net.variables[f].cardinality for f in inputs.feature[columns]]))
-        value = f"z < {known} ? {value} : 0U"
-    return [f"*out++ = {value};"], arrays, moved
+    if text["scale"] != "1":
+        value = f"z * (uint32_t){text['scale']}"
+    if text.get("center", "0") != "0":
+        value = f"{value} - (uint32_t){text['center']}"
+    return f"z <= {text['top']} ? {value} : 0U" if "top" in text else value
 
 
 def _bytes(values: np.ndarray) -> int:
     return narrow(values, signed=True).nbytes
-
-
-def _number(name: str, values: np.ndarray) -> tuple[str, list[Array]]:
-    """Return an expression of the i-th of these numbers, and the table that it reads unless all are equal."""
-    if len(np.unique(values)) == 1:
-        return f"{int(values[0]) % 2**32}U", []
-    signed = bool(values.min() < 0)
-    return f"{'(uint32_t)' if signed else ''}{name}[i]", [Array(name, narrow(values, signed=signed))]
