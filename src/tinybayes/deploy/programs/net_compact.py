@@ -20,9 +20,10 @@ from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, bl
 from tinybayes.model import Grid, NeuralNet
 from tinybayes.model.neural_net import PEAK, Layer
 
-WEIGHTS = 512  # bytes of weights, at most
+BYTES = 768  # of weights, at most: more than that leaves no room in 1 kB
+WEIGHTS = 4096  # at most: each takes a dozen instructions
+VALUES = 256  # inputs and hidden units, at most: each takes four bytes of the stack
 SIGNED = ("scale", "center", "shift", "first")  # numbers that may be negative
-VALUES = 128  # inputs and hidden units, at most: each takes four bytes of the stack
 DOC = "All layers, a unit after another; the largest sum wins."
 
 
@@ -95,9 +96,10 @@ def _small(net: NeuralNet) -> bool:
     )
     if any(layer.convolution for layer in net.layers) or any(len(kinds) > 1 for kinds in alike):
         return False
-    codes = np.empty(sum(layer.codes.size for layer in net.layers), np.uint8)
+    weights = sum(layer.codes.size for layer in net.layers)
     values = len(net.inputs) + sum(layer.units for layer in hidden)
-    return values <= VALUES and pack(codes, net.layers[0].bits).nbytes <= WEIGHTS
+    size = pack(np.zeros(min(weights, WEIGHTS), np.uint8), net.layers[0].bits).nbytes
+    return values <= VALUES and weights <= WEIGHTS and size <= BYTES
 
 
 def pack(codes: np.ndarray, bits: int) -> np.ndarray:
@@ -172,7 +174,7 @@ def _entry(plan: NetPlan) -> Entry | None:
     folded = first.bias - inputs.center.astype(np.int64) @ first.weights
     moved = not plan.features.gaps and _bytes(folded) <= _bytes(first.bias) + len(rows)
     text, arrays, shared = _numbers(plan, rows, states == 0, centred=not moved)
-    lines = [f"*out++ = {_value(text)};"] if not states.all() else []
+    lines = _value(text) if not states.all() else []
     if marked.any():
         factor = int(inputs.multiplier[marked][0]) % 2**32
         each = ["do {", f"    *out++ = z == --n ? {factor}U : 0U;", "} while (n);"]
@@ -212,14 +214,16 @@ def _numbers(
     return text, tables, ()
 
 
-def _value(text: Mapping[str, str]) -> str:
-    """Write the value of the number ``z``; a missing one is zero, which is the centre."""
-    value = "z"
-    if text["scale"] != "1":
-        value = f"z * (uint32_t){text['scale']}"
+def _value(text: Mapping[str, str]) -> list[str]:
+    """Append the value of the number ``z``; a missing one is zero, which is the centre."""
+    named = {name: name if "[" in (number := text.get(name, "0")) else f"(uint32_t){number}" for name in SIGNED[:2]}
+    lines = [f"const uint32_t {name} = (uint32_t){text[name]};" for name, word in named.items() if word == name]
+    value = "z" if text["scale"] == "1" else f"z * {named['scale']}"
     if text.get("center", "0") != "0":
-        value = f"{value} - (uint32_t){text['center']}"
-    return f"z <= {text['top']} ? {value} : 0U" if "top" in text else value
+        value = f"{value} - {named['center']}"
+    if "top" in text:
+        value = f"z <= {text['top']} ? {value} : 0U"
+    return [*lines, f"*out++ = {value};"]
 
 
 def _bytes(values: np.ndarray) -> int:
