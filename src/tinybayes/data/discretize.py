@@ -60,6 +60,22 @@ def _grid(column: np.ndarray, n_bins: int, integer: bool) -> Grid:
     return uniform_grid(low, high, SMALL if small else n_bins, integer=integer)
 
 
+def common_grid(grids: Sequence[Grid]) -> Grid | None:
+    """Return one grid for columns whose ranges are alike: it has their finest step and is at most twice as wide.
+
+    A device then needs no table of starts and ends. None where ranges differ more, or more than 255 intervals result.
+    """
+    if len({grid.integer for grid in grids}) != 1:
+        return None
+    step = min(grid.step for grid in grids)
+    first = min(round(grid.start / step) for grid in grids)
+    count = max(round((grid.start + grid.count * grid.step) / step) for grid in grids) - first
+    narrowest = min(grid.count * grid.step for grid in grids) / step
+    if count >= SMALL or 2 * narrowest < count:
+        return None
+    return Grid(first * step, step, count, grids[0].integer)
+
+
 def shorten(column: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     """Move cut points to numbers of few significant bits; no value of the column changes its side.
 

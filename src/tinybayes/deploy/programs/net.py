@@ -16,6 +16,7 @@ from tinybayes.deploy.programs.net_compact import compact_sums
 from tinybayes.deploy.programs.packing import Bank, Shape, net_banks
 from tinybayes.deploy.programs.plan import NetPlan, Stage
 from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow, unsigned
+from tinybayes.errors import error
 from tinybayes.model import NeuralNet
 from tinybayes.model.neural_net import PEAK
 
@@ -122,7 +123,11 @@ class _Kernels:
 
 def net_sums(plan: NetPlan, dialect: Dialect) -> Sums:
     """Make the functions that lead from states to scores; those of a small dense network are in the compact form."""
-    return compact_sums(plan, dialect) or lane_sums(plan, dialect)
+    compact = compact_sums(plan, dialect) if plan.form != "lanes" else None
+    if compact is None and plan.form == "compact":
+        remedy = "use the form 'lanes', or leave it out"
+        raise error("dense layers that are alike, of whole features", "another net", where="form", remedy=remedy)
+    return compact or lane_sums(plan, dialect)
 
 
 def lane_sums(plan: NetPlan, dialect: Dialect) -> Sums:

@@ -22,7 +22,7 @@ from tinybayes.model.neural_net import PEAK, Layer
 
 BYTES = 768  # of weights, at most: more than that leaves no room in 1 kB
 WEIGHTS = 4096  # at most: each takes a dozen instructions
-VALUES = 256  # inputs and hidden units, at most: each takes four bytes of the stack
+VALUES = 128  # inputs and hidden units, at most: each takes four bytes of the stack
 SIGNED = ("scale", "center", "shift", "first")  # numbers that may be negative
 DOC = "All layers, a unit after another; the largest sum wins."
 
@@ -40,7 +40,7 @@ class Entry:
 
 def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
     """Make the function that leads from states to scores; None for a network that takes the other form."""
-    if not _small(plan.net) or (entry := _entry(plan)) is None:
+    if not _alike(plan.net) or not (plan.form or _small(plan.net)) or (entry := _entry(plan)) is None:
         return None
     layers, inputs = plan.net.layers, len(plan.net.inputs)
     hidden, bits = layers[:-1], layers[0].bits
@@ -86,18 +86,21 @@ def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
     return Sums((Function("add_up", "void", parameters, body, DOC, arrays),), "int32_t", tables=entry.shared)
 
 
-def _small(net: NeuralNet) -> bool:
-    """Tell whether all layers are dense and alike, with few weights and values."""
+def _alike(net: NeuralNet) -> bool:
+    """Tell whether all layers are dense, and differ in nothing but their sizes and shifts."""
     hidden = net.layers[:-1]
-    alike = (
+    kinds = (
         {layer.bits for layer in net.layers},
         {layer.activation for layer in hidden},
         {layer.after > 0 for layer in hidden},
     )
-    if any(layer.convolution for layer in net.layers) or any(len(kinds) > 1 for kinds in alike):
-        return False
+    return not net.layers[0].convolution and all(len(kind) <= 1 for kind in kinds)
+
+
+def _small(net: NeuralNet) -> bool:
+    """Tell whether there are few weights and values."""
     weights = sum(layer.codes.size for layer in net.layers)
-    values = len(net.inputs) + sum(layer.units for layer in hidden)
+    values = len(net.inputs) + sum(layer.units for layer in net.layers[:-1])
     size = pack(np.zeros(min(weights, WEIGHTS), np.uint8), net.layers[0].bits).nbytes
     return values <= VALUES and weights <= WEIGHTS and size <= BYTES
 
