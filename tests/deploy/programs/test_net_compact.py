@@ -65,9 +65,9 @@ def test_weights_have_no_padding_but_the_marks_of_words(bits):
     [
         (neural_net((24,), bits=8, states=[9] * 29), True),  # 768 weights
         (neural_net((24,), bits=8, states=[9] * 30), False),
-        (neural_net(bits=1, states=[2] * 100, classes=40), True),
-        (neural_net(bits=1, states=[2] * 100, classes=41), False),  # 4,100 weights
-        (neural_net((58,), bits=1, states=[3] * 70), False),  # 4,234 weights
+        (neural_net(bits=1, states=[2] * 100, classes=20), True),
+        (neural_net(bits=1, states=[2] * 100, classes=21), False),  # 2,100 weights
+        (neural_net((29,), bits=1, states=[3] * 70), False),  # 2,117 weights
         (neural_net((64,), bits=4, states=[3] * 8), True),
         (neural_net((8, 120), bits=1, states=[3] * 1), False),  # 129 values
         (neural_net((8, 119), bits=1, states=[3] * 1), True),
@@ -83,7 +83,7 @@ def test_small_dense_networks_of_whole_features_are_compact(net, chosen):
 
 
 def test_the_limits_are_those_of_the_documents():
-    assert (BYTES, WEIGHTS, VALUES) == (768, 4096, 128)
+    assert (BYTES, WEIGHTS, VALUES) == (768, 2048, 128)
 
 
 def test_layers_that_differ_in_kind_have_lanes():

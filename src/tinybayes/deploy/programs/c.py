@@ -53,7 +53,7 @@ def to_c(
 
     The code of a neural net has the `form` ``"lanes"``, a function for each layer that adds several units at once, or
     ``"compact"``, one loop for all layers with less code and more instructions. By default dense nets of at most 768
-    bytes of weights, 4,096 weights, and 128 inputs and hidden units are compact.
+    bytes of weights, 2,048 weights, and 128 inputs and hidden units are compact.
 
     The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others,
     as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as

@@ -21,7 +21,7 @@ from tinybayes.model import Grid, NeuralNet
 from tinybayes.model.neural_net import PEAK, Layer
 
 BYTES = 768  # of weights, at most: more than that leaves no room in 1 kB
-WEIGHTS = 4096  # at most: each takes a dozen instructions
+WEIGHTS = 2048  # at most: each takes about fifteen instructions, several times those of lanes
 VALUES = 128  # inputs and hidden units, at most: each takes four bytes of the stack
 SIGNED = ("scale", "center", "shift", "first")  # numbers that may be negative
 DOC = "All layers, a unit after another; the largest sum wins."
