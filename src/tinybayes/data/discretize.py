@@ -12,7 +12,7 @@ from tinybayes._kernels.encode import find_neighbours
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
-from tinybayes.model.encoding import HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
+from tinybayes.model.encoding import EXACT, HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
 METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
 SMALL = 256  # integers of a smaller range are the codes of a grid
@@ -71,7 +71,7 @@ def common_grid(grids: Sequence[Grid]) -> Grid | None:
     first = min(round(grid.start / step) for grid in grids)
     count = max(round((grid.start + grid.count * grid.step) / step) for grid in grids) - first
     narrowest = min(grid.count * grid.step for grid in grids) / step
-    if count >= SMALL or 2 * narrowest < count:
+    if count >= SMALL or 2 * narrowest < count or max(-first, first + count) > EXACT:
         return None
     return Grid(first * step, step, count, grids[0].integer)
 
