@@ -30,6 +30,7 @@ class Case:
     net: BayesNet | NeuralNet | TreeEnsemble
     X: np.ndarray
     codes: np.ndarray | None = None  # what the program gets, if it is not the type's own code for -1
+    form: str | None = None  # of the code of trees and of neural nets, in C, C++ and Arduino
 
     @property
     def given(self) -> np.ndarray:
@@ -130,7 +131,7 @@ def _ran(directory, command, cases):
 
 def run_c(directory, cases, flags=()):
     for case in cases:
-        write_files(export(case.net, "c", name=case.name, extras=False), directory)
+        write_files(export(case.net, "c", name=case.name, extras=False, form=case.form), directory)
     (directory / "main.c").write_text(c_main(cases))
     command = [compiler(), *QUICK, *flags, "main.c", *(f"{case.name}.c" for case in cases), "-o", "main"]
     return _ran(directory, command, cases)
@@ -140,7 +141,7 @@ def run_cpp(directory, cases):
     if shutil.which("g++") is None:
         pytest.skip("no g++ on this machine")
     for case in cases:
-        write_files(export(case.net, "cpp", name=case.name, extras=False), directory)
+        write_files(export(case.net, "cpp", name=case.name, extras=False, form=case.form), directory)
     begin = "#include <cstdio>\n#include <array>\n"
     (directory / "main.cpp").write_text(c_main(cases, CPP_BLOCK, "{}.hpp", begin, ""))
     flags = [flag.replace("c99", "c++11") for flag in QUICK]
@@ -149,7 +150,7 @@ def run_cpp(directory, cases):
 
 def unzip(directory, case):
     """Lay out the library of a case as the Arduino IDE does, and return its folder."""
-    unzipped(directory, export(case.net, "arduino", name=case.name))
+    unzipped(directory, export(case.net, "arduino", name=case.name, form=case.form))
     return directory / case.name
 
 

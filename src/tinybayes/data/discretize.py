@@ -12,7 +12,7 @@ from tinybayes._kernels.encode import find_neighbours
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
 from tinybayes.errors import error
-from tinybayes.model.encoding import HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
+from tinybayes.model.encoding import EXACT, HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
 METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
 SMALL = 256  # integers of a smaller range are the codes of a grid
@@ -58,6 +58,22 @@ def _grid(column: np.ndarray, n_bins: int, integer: bool) -> Grid:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     small = high - low < SMALL and _holds_integers(column)
     return uniform_grid(low, high, SMALL if small else n_bins, integer=integer)
+
+
+def common_grid(grids: Sequence[Grid]) -> Grid | None:
+    """Return one grid for columns whose ranges are alike: it has their finest step and is at most twice as wide.
+
+    A device then needs no table of starts and ends. None where ranges differ more, or more than 255 intervals result.
+    """
+    if len({grid.integer for grid in grids}) != 1:
+        return None
+    step = min(grid.step for grid in grids)
+    first = min(round(grid.start / step) for grid in grids)
+    count = max(round((grid.start + grid.count * grid.step) / step) for grid in grids) - first
+    narrowest = min(grid.count * grid.step for grid in grids) / step
+    if count >= SMALL or 2 * narrowest < count or max(-first, first + count) > EXACT:
+        return None
+    return Grid(first * step, step, count, grids[0].integer)
 
 
 def shorten(column: np.ndarray, cuts: np.ndarray) -> np.ndarray:

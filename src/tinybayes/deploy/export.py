@@ -69,7 +69,8 @@ def export(
         In C, C++ and Arduino also, for classifiers, ``calibration``, the result of
         `tinybayes.infer.calibration.calibrate`, and ``extras``: False leaves out all functions that no prediction
         needs. For trees ``form``: ``"nested"``, ``"nodes"`` or ``"levels"``, see
-        `tinybayes.deploy.programs.c.to_c`; by default the one that costs least.
+        `tinybayes.deploy.programs.c.to_c`; by default the one that costs least. For neural nets ``"compact"`` (little
+        flash) or ``"lanes"`` (few instructions); by default small dense nets are compact.
 
     Returns
     -------

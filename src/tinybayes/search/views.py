@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from tinybayes.data.checks import check_classes, check_features
+from tinybayes.data.discretize import common_grid
 from tinybayes.data.encode import encode_column, encode_frame
 from tinybayes.data.variables import Discretization, distinct_values, learn_variables
 from tinybayes.errors import error, near, warn
-from tinybayes.model import Dataset, Variable
+from tinybayes.model import Dataset, Grid, Variable
 from tinybayes.search.goal import USUAL, Decision, Goal, decide
 from tinybayes.search.measure import Measure
 from tinybayes.search.roles import NO_ROLES, Roles
@@ -196,7 +197,11 @@ def _class_variable(classes: pd.Series) -> Variable:
 def _variables(frame: pd.DataFrame, classes: pd.Series, weight: np.ndarray | None, view: str) -> tuple[Variable, ...]:
     discretizer, bins = VIEWS[view]
     discretization = Discretization(discretizer=discretizer, n_bins=bins, max_states=MOST_STATES)
-    return learn_variables([(frame, classes, weight)], discretization)[0]
+    variables = learn_variables([(frame, classes, weight)], discretization)[0]
+    common = common_grid([v.encoding for v in variables if isinstance(v.encoding, Grid)])
+    if common is None:
+        return variables
+    return tuple(Variable.from_encoding(v.name, common) if isinstance(v.encoding, Grid) else v for v in variables)
 
 
 def _square_image(data: Dataset) -> tuple[int, int] | None:

@@ -29,7 +29,7 @@ def test_lanes_are_emptied_before_those_of_either_bank_overflow(tmp_path, monkey
     net = neural_net(bits=2, classes=units, states=[17] * 31)
     forced = [Bank(0, main.room, 2, main), Bank(main.room, 7, 2, rest)]
     monkeypatch.setattr(net_module, "net_banks", lambda *_, **__: forced)
-    case = Case("net", net, rows_of(net))
+    case = Case("net", net, rows_of(net), form="lanes")
     ((labels, scores),) = run_c(tmp_path, [case], SANITIZERS)
     np.testing.assert_array_equal(scores, case.exact)
     np.testing.assert_array_equal(labels, case.exact.argmax(axis=1))
@@ -39,7 +39,7 @@ def test_sums_are_cleared_only_where_lanes_are_emptied_on_top_of_them(monkeypatc
     net = neural_net(bits=2, classes=16, states=[17] * 31)
     for shape, cleared in ((NARROW, True), (WHOLE, False)):
         monkeypatch.setattr(net_module, "net_banks", lambda *_, shape=shape, **__: [Bank(0, 16, 2, shape)])
-        assert ("clear(sum," in to_c(net)["model.c"]) == cleared
+        assert ("clear(sum," in to_c(net, form="lanes")["model.c"]) == cleared
 
 
 def test_buffers_have_room_for_what_enters_a_layer_and_no_more():
@@ -53,7 +53,8 @@ def test_buffers_have_room_for_what_enters_a_layer_and_no_more():
 def test_equal_multipliers_are_no_table(multiplier, table):
     net = neural_net((4,), bits=3)
     object.__setattr__(net.layers[0], "multiplier", np.array(multiplier))
-    assert ("multiplier0[" in to_c(net)["model.c"]) == table
+    assert ("multiplier0[" in to_c(net, form="lanes")["model.c"]) == table
+    assert ("multiplier[" in to_c(net, form="compact")["model.c"]) == table
 
 
 def test_states_of_a_feature_are_one_term():
@@ -67,7 +68,7 @@ def test_values_of_zero_and_one_are_added_without_multiplication():
     for inputs, states, flags in (("one-hot", [4] * 7, True), ("ordinal", [2] * 7, True), ("ordinal", [3] * 7, False)):
         net = neural_net(bits=2, inputs=inputs, states=states)
         assert make_plan(net).stages[0].flags == flags
-        assert ("* x;" in to_c(net)["model.c"]) == (not flags)
+        assert ("* x;" in to_c(net, form="lanes")["model.c"]) == (not flags)
 
 
 @pytest.mark.parametrize("bits", [1, 3, 4, 7, 8, 9, 16, 17])

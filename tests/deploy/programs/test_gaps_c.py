@@ -86,13 +86,20 @@ def make_cases():
         states = [v.cardinality for v in net.variables]
         codes = oracle.codes_of(X, states, make_plan(net, gaps=True).features.missing, seed=i)
         cases[key] = Case(f"net{i}", net, X, codes)
+        if isinstance(net, NeuralNet) and not net.layers[0].convolution:
+            cases[f"{key}, lanes"] = Case(f"lanes{i}", net, X, codes, "lanes")
     return cases
 
 
 CASES = make_cases()
 UNUSUAL = [key for key in CASES if not key.startswith(("naive", "forest", "net ")) and key != "65,536 states"]
 FEW = {*list(CASES)[::3], *UNUSUAL[::2], "forest fixed3.1", "naive float32", "impossible floats of naive Bayes"}
-FEW = FEW - {"many classes"} | {"net conv one-hot", "net some False 8"}
+FEW = FEW - {"many classes"} | {
+    "net conv one-hot",
+    "net some False 8",
+    "net some False 8, lanes",
+    "net mixed True 5, lanes",
+}
 IN_CPP = list(CASES)[::12]
 
 

@@ -48,18 +48,20 @@ def images():
 
 
 SPECIAL = {"widest": widest()} | images()
+NETS = kinds() | SPECIAL
+DENSE = [key for key, net in NETS.items() if not net.layers[0].convolution]
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """What the code says of all networks, built together under sanitizers."""
-    nets = kinds() | SPECIAL
-    cases = {key: Case(f"net{i}", net, rows_of(net)) for i, (key, net) in enumerate(nets.items())}
+    """What the code says of all networks, built together under sanitizers; of dense ones with lanes in any case."""
+    cases = {key: Case(f"net{i}", net, rows_of(net)) for i, (key, net) in enumerate(NETS.items())}
+    cases |= {f"lanes {key}": replace(cases[key], name=f"lanes{i}", form="lanes") for i, key in enumerate(DENSE)}
     found = run_c(tmp_path_factory.mktemp("nets"), list(cases.values()), SANITIZERS)
     return {key: (case, *answer) for (key, case), answer in zip(cases.items(), found, strict=True)}
 
 
-@pytest.mark.parametrize("key", [*kinds(), *SPECIAL])
+@pytest.mark.parametrize("key", [*NETS, *(f"lanes {key}" for key in DENSE)])
 def test_scores_and_labels_are_those_of_python(answers, key):
     case, labels, scores = answers[key]
     exact = net_scores(case.net, case.X)
@@ -98,8 +100,8 @@ def test_raw_values_fall_into_the_same_states(tmp_path, kind):
 
 
 def test_the_code_has_no_float_no_memory_of_its_own_and_needs_only_stdint():
-    for net in kinds().values():
-        text = "".join(to_c(net).values())
+    for net, form in [(net, form) for net in kinds().values() for form in (None, "lanes")]:
+        text = "".join(to_c(net, form=form).values())
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         assert not re.search(r"\b(float|double|malloc|memset|int64_t|uint64_t)\b", code)
         assert set(re.findall(r"#include .*", code)) == {'#include "model.h"', "#include <stdint.h>"}
@@ -131,7 +133,7 @@ def test_banks_hold_every_unit_once_and_lanes_never_overflow(units, bits, peak, 
 
 
 def test_functions_are_shared_by_layers():
-    text = to_c(neural_net((8, 8, 8), bits=4, states=[17] * 8, classes=8))["model.c"]
+    text = to_c(neural_net((8, 8, 8), bits=4, states=[17] * 8, classes=8), form="lanes")["model.c"]
     assert len(re.findall(r"^static MODEL_NOINLINE void add\d", text, flags=re.MULTILINE)) <= 2
 
 

@@ -44,9 +44,9 @@ def all_rows(net, *, gaps=True):
     return np.array(np.meshgrid(*axes, indexing="ij"), dtype=np.int32).reshape(len(axes), -1).T
 
 
-def check_c(net, *, gaps=True):
+def check_c(net, *, gaps=True, form="lanes"):
     """Compare the C code with Python, and return its text."""
-    program = classifier_program(make_plan(net, gaps=gaps), DIALECT, "")
+    program = classifier_program(make_plan(net, gaps=gaps, form=form), DIALECT, "")
     machine, rows = Machine(program, DIALECT), all_rows(net, gaps=gaps)
     found = []
     for row in np.where(rows < 0, 255, rows).tolist():
@@ -82,8 +82,9 @@ FEW = {
 
 @pytest.mark.parametrize("key", FEW)
 def test_few_columns(key):
-    check_c(FEW[key])
-    check_c(FEW[key], gaps=False)
+    for form in ("lanes", None):
+        check_c(FEW[key], form=form)
+        check_c(FEW[key], gaps=False, form=form)
     check_python(FEW[key])
 
 
@@ -116,6 +117,7 @@ def test_factors_are_taken_modulo_32_bits(gaps):
         text = check_c(net, gaps=gaps)
         assert f"{2 * LARGE}U * sum[u]" in text
         assert max(int(number) for number in re.findall(r"\b(\d+)U", text)) < 2**32
+        check_c(net, gaps=gaps, form="compact")
 
 
 # Missing indicators
@@ -125,6 +127,7 @@ def test_a_missing_indicator_with_a_centre_is_not_zero():
     columns = [(f, s, 3, 1) for f in range(2) for s in range(3)]
     net = net_of(columns, [3, 3])
     check_c(net)
+    check_c(net, form=None)
     stage = make_plan(net, gaps=True).stages[0]
     assert [term.states for term in terms(net, stage)] == [0] * 6  # one by one
 
@@ -132,6 +135,7 @@ def test_a_missing_indicator_with_a_centre_is_not_zero():
 def test_indicators_without_a_centre_are_joined_beside_numbers_that_have_one():
     net = net_of([(0, -1, 2, 4), *((1, s, 2, 0) for s in range(3)), (2, -1, 2, 2)], [5, 3, 4])
     check_c(net)
+    check_c(net, form="compact")
     stage = make_plan(net, gaps=True).stages[0]
     assert [(term.feature, term.states) for term in terms(net, stage)] == [(0, 0), (1, 3), (2, 0)]
 

@@ -255,7 +255,7 @@ def test_a_form_must_fit_the_model():
         export(KINDS["no sets"], "c", form="levels")
     with pytest.raises(TinybayesError, match="form: expected one of nested, nodes, levels, got 'loop'"):
         export(KINDS["no sets"], "c", form="loop")
-    with pytest.raises(TinybayesError, match="form: expected trees with this option"):
+    with pytest.raises(TinybayesError, match="form: expected trees or a neural net with this option"):
         export(classifier("naive", Fixed(3, 1)), "c", form="nodes")
 
 

@@ -51,6 +51,10 @@ def to_c(
     ``"nodes"`` or, for symmetric trees, ``"levels"`` (tables and a loop: little flash); by default a single tree is
     nested, and several trees take the form with the least flash.
 
+    The code of a neural net has the `form` ``"lanes"``, a function for each layer that adds several units at once, or
+    ``"compact"``, one loop for all layers with less code and more instructions. By default dense nets of at most 768
+    bytes of weights, 2,048 weights, and 128 inputs and hidden units are compact.
+
     The code of a circuit answers for one variable, `query` (by default the class), given any evidence on the others,
     as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as
     `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment

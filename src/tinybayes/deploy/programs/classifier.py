@@ -38,7 +38,7 @@ def classifier_program(plan: Plan, dialect: Dialect, note: str) -> Program:
     sums = _sums(plan, dialect)
     functions = [*sums.functions, _predict(plan, sums), _scores(plan, sums)]
     if plan.encodes:
-        functions += [*encode_functions(plan.features, dialect), _predict_raw(plan, dialect)]
+        functions += [*encode_functions(plan.features, dialect, sums.tables), _predict_raw(plan, dialect)]
     constants = _constants(plan)
     return Program(
         facts=_facts(plan, dialect, note),

@@ -1,17 +1,18 @@
 """The functions of the C family from raw values to codes: one loop for each kind of encoding that occurs."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tinybayes.deploy.programs.encoding import Features, bisects
-from tinybayes.deploy.programs.program import Array, Dialect, Function, block, loop, narrow
+from tinybayes.deploy.programs.program import Array, Dialect, Function, block, loop, narrow, records
 from tinybayes.model import Categories, Cuts, Grid, Integers
 
 DOC = "The codes of a row of raw values."
 SIGN = "bits >> 31 ? -(int32_t){0} : (int32_t){0}"
 KEY = "Integers in the order of floats: the bits of the magnitude, with the sign."
-STEPS = "A float in steps of 2**shift, rounded down; beyond 31 bits the largest integer."
+STEPS = "A float in steps of 2**shift, rounded down; beyond 23 bits some integer of as many."
 WHOLE = "The integer that a float is; the lowest one for all other floats."
 WHOLE_BODY = """const uint32_t m = (bits & 0x7FFFFFU) | 0x800000U;
 const unsigned down = 150U - (unsigned)(size >> 23);
@@ -21,31 +22,34 @@ if (size == 0U) {
 if (down > 23U || m & (((uint32_t)1 << down) - 1U)) {
     return INT32_MIN;
 }"""
-SHIFT = """uint32_t m = size & 0x7FFFFFU;
-int down = 150 + shift - (int)(size >> 23);
-if (size >> 23) {
-    m |= 0x800000U;
-} else {
-    --down; /* a denormal number */
-}
-if (down < -6) {
-    m = 0x7FFFFFFFU;
-} else if (down <= 0) {
-    m <<= -down;
-} else {
-    down = down > 31 ? 31 : down;
-    if (bits >> 31) {
-        m += ((uint32_t)1 << down) - 1U;
-    }
-    m >>= down;
+# Below zero, from one less and with all bits turned, shifts round down, too. The smallest numbers, without a leading
+# one, are less than a step in any case.
+NAN = """if (size > 0xFF000000U) {
+    return INT32_MIN; /* not a number */
 }"""
+SHIFT = """const uint32_t below = bits > 0x80000000U;
+int down = 150 + shift - (int)(size >> 24);
+uint32_t m = (bits & 0x7FFFFFU) | 0x800000U;
+FAR
+down = down < 0 ? 0 : down;
+down = down > 31 ? 31 : down;
+m = (m - below) >> down;
+return (int32_t)(m ^ (0U - below));"""
+FAR = """if (down < 0) {
+    m = down < -6 ? 0x7FFFFFFFU : m << -down;
+}"""
+NEAR = 2**23  # steps from zero: larger numbers need not be exact where all grids end before
 
 
-def encode_functions(features: Features, dialect: Dialect) -> tuple[Function, ...]:
-    """Make the function that sets codes ``x`` from raw values ``value``, after the functions that it calls."""
+def encode_functions(features: Features, dialect: Dialect, shared: Sequence[Array] = ()) -> tuple[Function, ...]:
+    """Make the function that sets codes ``x`` from raw values ``value``, after the functions that it calls.
+
+    A `shared` table ``grid`` has the numbers of grids for other functions, too.
+    """
+    grids = partial(_grids, shared=[array for array in shared if array.name == "grid"])
     arrays: list[Array] = []
     lines: list[str] = []
-    for kinds, write in (((Cuts,), _cuts), ((Grid,), _grids), ((Integers, Categories), _states)):
+    for kinds, write in (((Cuts,), _cuts), ((Grid,), grids), ((Integers, Categories), _states)):
         if indices := features.of_kind(*kinds):
             found, own = write(features, indices)
             feature, listed = _feature(indices, len(features.variables), kinds[0].__name__.lower())
@@ -69,7 +73,9 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     if features.of_kind(Integers, Categories):
         functions.append(whole_function(dialect))
     if any(features.gaps or grid.count > 1 for _, grid in features.grids()):
-        body = (*_magnitude(dialect, gaps=features.gaps), *SHIFT.splitlines(), f"return {SIGN.format('m')};")
+        near = all(grid.first >= -NEAR and grid.first + grid.count <= NEAR for _, grid in features.grids())
+        lines = [*dialect.float_bits, "const uint32_t size = bits << 1;", *(NAN.splitlines() if features.gaps else [])]
+        body = (*lines, *SHIFT.replace("FAR\n", "" if near else f"{FAR}\n").splitlines())
         functions.append(Function("steps", "int32_t", ("float value", "int shift"), body, STEPS))
     return functions
 
@@ -142,13 +148,24 @@ def _cuts(features: Features, indices: list[int]) -> tuple[list[str], list[Array
     return lines, [table, *arrays, *more]
 
 
-def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
-    """Count the steps from the start, and clip them."""
+def grid_numbers(features: Features) -> dict[str, list[int]]:
+    """Return the numbers of grids that codes are counted by."""
     grids = [grid for _, grid in features.grids()]
-    assert len(grids) == len(indices)
-    shift, arrays = _number("grid_shift", [grid.shift for grid in grids], signed=True)
-    first, more = _number("grid_first", [grid.first for grid in grids], signed=True)
-    top, last = _number("grid_top", [grid.count - 1 for grid in grids])
+    return {
+        "shift": [grid.shift for grid in grids],
+        "first": [grid.first for grid in grids],
+        "top": [grid.count - 1 for grid in grids],
+    }
+
+
+def _grids(features: Features, indices: list[int], shared: Sequence[Array]) -> tuple[list[str], list[Array]]:
+    """Count the steps from the start, and clip them."""
+    assert sum(1 for _ in features.grids()) == len(indices)
+    text, arrays = records("grid", "k", grid_numbers(features), ("shift", "first"))
+    for table in shared:
+        text |= {field: f"grid[k].{field}" for field in table.values.dtype.names or ()}
+        arrays = []
+    shift, first, top = text["shift"], text["first"], text["top"]
     if features.raw == "float":
         q, missing = [f"const int32_t q = steps(value[i], {shift});"], "q == INT32_MIN"
     else:
@@ -158,13 +175,13 @@ def _grids(features: Features, indices: list[int]) -> tuple[list[str], list[Arra
         if not features.gaps:
             return ["(void)value;", "x[i] = 0;"], []
         known = f"x[i] = {_known(features, missing, '0')};"
-        return ([*q, known], arrays) if features.raw == "float" else ([known], [])
+        return ["const int32_t q = steps(value[i], 0);", known] if features.raw == "float" else [known], []
     lines = [
         *q,
         f"const uint32_t s = q < {first} ? 0U : (uint32_t)q - (uint32_t){first};",
         f"x[i] = {_known(features, missing, code)};",
     ]
-    return lines, [*arrays, *more, *last]
+    return lines, arrays
 
 
 def _states(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:

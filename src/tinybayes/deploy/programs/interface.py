@@ -77,7 +77,7 @@ def _percent(share: float) -> str:
 def _price_fact(plan: Plan) -> str:
     # Cached on the model, which is immutable: it is often written in several languages.
     kept = plan.model.__dict__.setdefault("_prices", {})
-    key = plan.features.raw, plan.features.gaps, plan.form if isinstance(plan, TreePlan) else None
+    key = plan.features.raw, plan.features.gaps, plan.form if isinstance(plan, TreePlan | NetPlan) else None
     if key not in kept:
         cost = price(count_program(plan, most=0), "cortex-m0+")
         kept[key] = f"{cost.flash:,} B of flash, {cost.ram:,} B of static RAM, {cost.stack:,} B of stack"

@@ -12,9 +12,11 @@ from math import prod
 
 import numpy as np
 
+from tinybayes.deploy.programs.net_compact import compact_sums
 from tinybayes.deploy.programs.packing import Bank, Shape, net_banks
 from tinybayes.deploy.programs.plan import NetPlan, Stage
 from tinybayes.deploy.programs.program import Array, Dialect, Function, Sums, block, indent, loop, narrow, unsigned
+from tinybayes.errors import error
 from tinybayes.model import NeuralNet
 from tinybayes.model.neural_net import PEAK
 
@@ -120,7 +122,16 @@ class _Kernels:
 
 
 def net_sums(plan: NetPlan, dialect: Dialect) -> Sums:
-    """Make the functions that lead from states to scores."""
+    """Make the functions that lead from states to scores; those of a small dense network are in the compact form."""
+    compact = compact_sums(plan, dialect) if plan.form != "lanes" else None
+    if compact is None and plan.form == "compact":
+        remedy = "use the form 'lanes', or leave it out"
+        raise error("dense layers that are alike, of whole features", "another net", where="form", remedy=remedy)
+    return compact or lane_sums(plan, dialect)
+
+
+def lane_sums(plan: NetPlan, dialect: Dialect) -> Sums:
+    """Make a function for each layer, and those that layers share."""
     kernels = _Kernels()
     layers = [_Layer(plan, i, dialect).function(kernels) for i in range(len(plan.stages))]
     border = [SURROUND] if any(line.lstrip().startswith("surround(") for f in layers for line in f.body) else []

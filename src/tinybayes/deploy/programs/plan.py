@@ -35,6 +35,7 @@ from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 
 _Table = tuple[np.ndarray, tuple[tuple[int, int], ...]]  # its rows, and the steps of its term
 LOG_ADD_ERROR = 4e-7  # nats: of an addition of probabilities in 32-bit floats, besides the rounding of its result
+NET_FORMS = ("compact", "lanes")
 MAX_ENTRIES = 2**26  # of a decision tree written out as a table
 
 
@@ -297,6 +298,7 @@ class NetPlan(ClassifierPlan):
     """A neural network on its way to a device."""
 
     net: NeuralNet
+    form: str | None = None  # of the program: "compact", "lanes"; None for the one that suits its size
     score = "int32_t"
 
     @cached_property
@@ -410,14 +412,17 @@ Plan = TablePlan | NetPlan | TreePlan
 def make_plan(model: object, raw: str | None = "none", *, gaps: bool = False, form: str | None = None) -> Plan:
     """Lay out a model for export; raise when a device could not hold its codes or sums.
 
-    Programs of trees have one of several forms, see `tinybayes.deploy.programs.trees`.
+    Programs of trees and of neural nets have one of several forms, see `tinybayes.deploy.programs.trees` and
+    `tinybayes.deploy.programs.net`.
     """
-    if form is not None and not isinstance(model, TreeEnsemble):
-        raise error("trees with this option", type(model).__name__, where="form")
+    if form is not None and not isinstance(model, TreeEnsemble | NeuralNet):
+        raise error("trees or a neural net with this option", type(model).__name__, where="form")
     if isinstance(model, NeuralNet):
         features = make_features(model.variables, raw, gaps=gaps)
         check_states((*model.variables, model.target))
-        return NetPlan(model, model.target, features, model)
+        if form not in (None, *NET_FORMS):
+            raise error(f"one of {', '.join(NET_FORMS)}", repr(form), where="form")
+        return NetPlan(model, model.target, features, model, form)
     if isinstance(model, TreeEnsemble):
         return make_tree_plan(model, raw, gaps=gaps, form=form)
     return make_table_plan(model, raw, gaps=gaps)

@@ -6,7 +6,7 @@ languages write differently inside functions; `c`, `cpp` and `arduino` lay out t
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -221,6 +221,31 @@ def narrow(values: Iterable[int] | np.ndarray, *, signed: bool = False, limit: i
     array = np.asarray(values, dtype=np.int64)
     low, high = int(array.min(initial=0)), int(array.max(initial=limit))
     return array.astype(narrowest(low, high, ("int8", "int16", "int32") if signed else ("uint8", "uint16", "uint32")))
+
+
+def records(
+    name: str, index: str, numbers: Mapping[str, Sequence[int]], signed: Container[str] = ()
+) -> tuple[dict[str, str], list[Array]]:
+    """Return expressions of the numbers that belong to an index, and the tables that these read.
+
+    Equal numbers are a constant, unsigned except for the `signed` ones. The others are fields of one structure, whose
+    address a function loads once, unless there would be bytes between them.
+    """
+    text = {field: f"{values[0]}{'' if field in signed else 'U'}" for field, values in numbers.items()}
+    tables = {field: _compared(np.array(values)) for field, values in numbers.items() if len(set(values)) > 1}
+    wide = sorted(tables, key=lambda field: -tables[field].itemsize)
+    if len(tables) < 2 or sum(tables[field].itemsize for field in wide) % tables[wide[0]].itemsize:
+        text |= {field: f"{name}_{field}[{index}]" for field in tables}
+        return text, [Array(f"{name}_{field}", values) for field, values in tables.items()]
+    rows = np.empty(len(tables[wide[0]]), [(field, tables[field].dtype) for field in wide])
+    for field in wide:
+        rows[field] = tables[field]
+    return text | {field: f"{name}[{index}].{field}" for field in tables}, [Array(name, rows)]
+
+
+def _compared(values: np.ndarray) -> np.ndarray:
+    """Convert integers to the narrowest type that can be compared with a signed integer of 32 bits."""
+    return narrow(values, signed=bool(values.min() < 0 or values.max() >= 2**16))
 
 
 def narrowest(low: int, high: int, kinds: Iterable[str]) -> np.dtype:
