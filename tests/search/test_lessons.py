@@ -13,7 +13,7 @@ from tinybayes.learn.training.teacher import train_teacher
 from tinybayes.model import Categories, Cuts, Grid, Integers, Variable
 from tinybayes.search import lessons
 from tinybayes.search.budget import Budget
-from tinybayes.search.checks import Score, checked, doubtful, standard_error
+from tinybayes.search.checks import Score, checked, compared, doubtful, standard_error
 from tinybayes.search.driver import grouped
 from tinybayes.search.families import FAMILIES
 from tinybayes.search.families.family import Effort
@@ -188,9 +188,24 @@ def test_runs_close_to_the_best_are_checked_few_of_one_shape():
     assert doubtful([best, far], Budget(error=0.2), 100) == []
     assert doubtful([large], Budget(flash=2000), 100) == []
     many = [run(0.1, family="tan", sharing=float(k)) for k in range(40)]
-    assert len(doubtful(many, Budget(), 100)) == 32
+    assert len(doubtful(many, Budget(), 100)) == 16
     forests = [run(0.1, family="forest", flash=500 * k, trees=k, n=n) for k in (1, 2) for n in range(3)]
     assert len(doubtful(forests, Budget(), 100)) == 4  # two of each size
+
+
+def test_runs_are_compared_on_the_splits_that_all_have():
+    figures = {
+        "a": [(0.1, 1.0, 0.1), (0.3, 3.0, 0.2), (0.9, 9.0, 0.9)],
+        "b": [(0.2, 2.0, 0.2)] * 2,
+        "c": [(0.0, 0.0, 0.0)],
+    }
+    scores = compared(figures, [100, 90, 80])
+    assert set(scores) == {"a", "b"}  # nothing but luck is known of the third
+    assert scores["a"] == (pytest.approx(0.2), pytest.approx(2.0), 190, pytest.approx(0.15))
+    assert scores["b"].error == pytest.approx(0.2)
+    assert compared({"a": figures["a"], "c": figures["c"]}, [100, 90, 80]) == {}
+    both = compared({"a": figures["a"], "b": [(0.2, 2.0, 0.2)] * 3}, [100, 90, 80])
+    assert both["a"].rows == 270
 
 
 def test_the_mean_over_splits_decides():

@@ -16,7 +16,7 @@ from tinybayes.search.families import Sampled, family_of
 from tinybayes.search.front import fits
 from tinybayes.search.study import Run
 
-MOST, OF_A_SHAPE = 32, 2  # runs that are repeated, in all and of one shape
+MOST, OF_A_SHAPE = 16, 2  # runs that are repeated, in all and of one shape
 CLOSE = 1.5  # standard errors above the best, up to which a run may be better than it
 
 
@@ -63,6 +63,20 @@ def doubtful(runs: Sequence[Run], budget: Budget, rows: int) -> list[Run]:
             close.append((places[run.family], run))
             places[run.family] += 1
     return [run for _, run in sorted(close, key=lambda one: one[0])][:MOST]
+
+
+def compared(figures: Mapping[str, Sequence[Sequence[float]]], parts: Sequence[int]) -> dict[str, Score]:
+    """Return the scores of runs from their figures on one split after another: error, loss and share of wrong labels.
+
+    `parts` are the rows of the splits. Where the time was up before all were done, the splits count that all of the
+    runs have with more than one of them.
+    """
+    several = {key: own for key, own in figures.items() if len(own) > 1}
+    if len(several) < 2:
+        return {}
+    count = min(map(len, several.values()))
+    means = {key: np.mean(own[:count], axis=0).tolist() for key, own in several.items()}
+    return {key: Score(error, loss, sum(parts[:count]), wrong) for key, (error, loss, wrong) in means.items()}
 
 
 def checked(run: Run, scores: Mapping[str, Score]) -> Run:

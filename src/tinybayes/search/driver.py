@@ -17,7 +17,7 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.budget import Budget
-from tinybayes.search.checks import Score, checked, doubtful
+from tinybayes.search.checks import Score, checked, compared, doubtful
 from tinybayes.search.columns import subset
 from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, describe, family_of
 from tinybayes.search.families.family import PRICED, Effort
@@ -436,10 +436,7 @@ class Search:
 
         jobs = [(group, split) for split in splits for group in grouped(wanted)]
         self._carry_out(jobs, finish, CHECKED, CHECKING, stopped)
-        rows = len(self.views.train) + len(self.views.valid)
-        full = {key: np.mean(own, axis=0).tolist() for key, own in errors.items() if len(own) == 1 + len(splits)}
-        scores = {key: Score(error, loss, rows, wrong) for key, (error, loss, wrong) in full.items()}
-        self.scores = scores if len(full) > 1 else {}
+        self.scores = compared(errors, [len(part) for part in self.views.splits])
 
     def finals(self, stopped: Callable[[], bool]) -> list[tuple[Run, Outcome | None]]:
         """Retrain the models of the front on all rows but the test rows, as far as the time allows."""
@@ -496,8 +493,12 @@ class Search:
 
     def _seconds(self, run: Run) -> float:
         """Return about how long a run takes again."""
-        pace = self.pace.get(_shape(run.setting)) if isinstance(family_of(run.setting), Trained) else None
-        return run.seconds if pace is None else pace * STEPS[run.rung]
+        family = family_of(run.setting)
+        pace = self.pace.get(_shape(run.setting)) if isinstance(family, Trained) else None
+        if pace is not None:
+            return pace * STEPS[run.rung]
+        alone = isinstance(family, Sampled) and not isinstance(family, Trained)  # a batch was one run of the learner
+        return run.seconds * (BATCH if alone else 1)
 
     def _compiling(self, run: Run) -> float:
         """Return how long it takes to compile a run for other numbers of rows or settings."""
