@@ -137,3 +137,16 @@ def test_a_family_begins_anew_where_it_has_nothing_of_about_the_budget():
     assert [one._takes_half(finished("tan", flash)) for flash in (400, 600, 2000)] == [False, True, False]
     one.budget = Budget()
     assert one._takes_half(finished("tan", 400))
+
+
+@pytest.mark.parametrize(("rows", "taught"), [(999, False), (1000, True)])
+def test_there_is_no_teacher_where_models_are_checked_on_rows_that_it_has_seen(tmp_path, rows, taught):
+    one = search({})
+    one.budget, one.families, one.directory, one.seed = Budget(), [FAMILIES["dense"]], tmp_path, 0
+    one.views, one.teacher, one.lesson = SimpleNamespace(valid=range(rows)), None, None
+    one.crew = SimpleNamespace(teach=lambda path, seconds, seed: "begun")
+    one._begin_teaching()
+    assert (one.teacher == "begun") is taught
+    (tmp_path / "lesson.safetensors").touch()  # of an earlier search
+    one._begin_teaching()
+    assert (one.lesson is not None) is taught

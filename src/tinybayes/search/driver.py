@@ -154,9 +154,13 @@ class Search:
         self.running = []
 
     def _begin_teaching(self) -> None:
-        """Let a worker train a teacher, unless there is one from before, or too little time."""
+        """Let a worker train a teacher, unless there is one from before, or too little time.
+
+        There is none where models are checked on other splits: it would have seen the rows of these, and those who
+        learn from it would seem better than they are.
+        """
         path = self.directory / "lesson.safetensors"
-        if not any(isinstance(f, Trained) for f in self.families):
+        if self._checks or not any(isinstance(f, Trained) for f in self.families):
             return
         if path.exists():
             self.lesson = str(path)
