@@ -1,13 +1,15 @@
 """The search at 1, 4, 16 and 64 kB of flash on twelve tables, beside other libraries of the same bytes.
 
-    TINYBAYES_DATA=DIR python benchmarks/flash.py [--seconds 60] [--only ours peers] [--before DIR] [--page]
+    TINYBAYES_DATA=DIR python benchmarks/flash.py [--seconds 60] [--only ours peers programs] [--before DIR] [--page]
 
 *ours*: one directory for each table, searched for the largest budget first; smaller budgets resume it, as a user would.
 Flash is that of the whole program on a Cortex-M0+. *peers*: models without any code: a random forest of scikit-learn at
 4 bytes a node, and a multi-layer perceptron at a byte a weight and four a bias, each with the best of several settings
 on the validation rows of our search, learned again from all training rows. LightGBM at 4 bytes a node is taken from
-trees.json. `--before` runs the search of another checkout; that of release 0.1.0 (6cc1cee) has a budget for parameters
-alone, so its programs are larger. The test rows are used once. `--page` writes the page.
+trees.json. *programs*: forests and perceptrons at 1 and 4 kB with the code that runs them, as our exporter writes it:
+forests of shares or votes, and perceptrons of 8 bits (rounding to them is not done: it would add errors). `--before`
+runs the search of another checkout; that of release 0.1.0 (6cc1cee) has a budget for parameters alone, so its programs
+are larger. The test rows are used once. `--page` writes the page.
 """
 
 import argparse
@@ -41,6 +43,7 @@ PAGE = ROOT / "docs" / "explore.md"
 MARKS = "<!-- flash: written by benchmarks/flash.py -->", "<!-- end of flash -->"
 WHO = {"tinybayes": "tinybayes", "before": "release 0.1.0", "LightGBM": "LightGBM"}
 WHO |= {"forest": "random forest", "perceptron": "8-bit perceptron"}
+PROGRAMS = {"forest program": "random forest with code", "perceptron program": "8-bit perceptron with code"}
 SEARCH = """
 import json, os, sys
 from tinybayes.search import explore
@@ -138,6 +141,54 @@ def peers(name: str) -> Iterator[dict[str, Any]]:
         yield {"data": name, "budget": budget, "who": who, "error": error, "setting": str(best[1])}
 
 
+def programs(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the test errors of forests and perceptrons whose programs keep the two smaller budgets."""
+    from tinybayes.deploy import from_sklearn
+    from tinybayes.deploy.price import program_cost
+    from tinybayes.search.budget import Budget
+    from tinybayes.search.families import FAMILIES
+
+    train, test, target = read(name)
+    views = make_views(train, target, test=test)
+    features = [c for c in train.columns if c != target]
+    y, z = (np.asarray(part[target].astype(str)) for part in (train, test))
+    transformer = prepared(train[features]).fit(train.iloc[views.train][features])
+    X, Z = (np.asarray(transformer.transform(part[features]), dtype=np.float32) for part in (train, test))
+    own, held = (X[views.train], y[views.train]), (X[views.valid], y[views.valid])
+
+    def labels(forest: Any, votes: bool, rows: np.ndarray) -> np.ndarray:
+        if not votes:
+            return np.asarray(forest.predict(rows))
+        shares = sum(np.eye(len(forest.classes_))[tree.predict(rows).astype(int)] for tree in forest.estimators_)
+        return np.asarray(forest.classes_[np.argmax(shares, axis=1)])
+
+    for budget in BUDGETS[:2]:
+        best: tuple[float, Any, bool] = (2.0, None, False)
+        for trees, share, votes in product((5, 10, 20, 50), ("sqrt", 0.5), (False, True)):
+            for leaves in (128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4):  # the most that fit
+                if 2 * trees * leaves > budget:
+                    continue
+                forest = RandomForestClassifier(trees, max_leaf_nodes=leaves, max_features=share, random_state=0)
+                forest.fit(*own)
+                if program_cost(from_sklearn(forest, votes=votes), most=0).flash <= budget:
+                    error = float((labels(forest, votes, held[0]) != held[1]).mean())
+                    best = min(best, (error, forest, votes), key=lambda b: b[0])
+                    break
+        error = None if best[1] is None else float((labels(best[1].fit(X, y), best[2], Z) != z).mean())
+        yield {"data": name, "budget": budget, "who": "forest program", "error": error, "setting": str(best[1])}
+        top: tuple[float, Any] = (2.0, None)
+        for layers, alpha, rate in product((1, 2), (1e-4, 1e-2, 1.0), (1e-3, 1e-2)):
+            kind = {"bits": 8, "activation": "relu", "inputs": "standard", "layers": layers}
+            units = FAMILIES["dense"]._widest(kind, views, Budget(flash=budget))
+            if units < 2:
+                continue
+            net = MLPClassifier([units] * layers, alpha=alpha, learning_rate_init=rate, max_iter=300, random_state=0)
+            net.fit(*own)
+            top = min(top, (float((net.predict(held[0]) != held[1]).mean()), net), key=lambda b: b[0])
+        error = None if top[1] is None else float((top[1].fit(X, y).predict(Z) != z).mean())
+        yield {"data": name, "budget": budget, "who": "perceptron program", "error": error, "setting": str(top[1])}
+
+
 def all_lines(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return our lines and those of LightGBM."""
     trees = json.loads(TREES.read_text())["budgets"] if TREES.exists() else []
@@ -147,17 +198,25 @@ def all_lines(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*results, *(line for line in other if line["data"] in TABLES)]
 
 
+def _means(errors: dict[tuple[str, str, int], float | None], names: dict[str, str]) -> list[str]:
+    """Return a table of means over those tables for which all have a model."""
+    whos = [who for who in names if any(key[0] == who for key in errors)]
+    text = [f"| budget | tables | {' | '.join(names[who] for who in whos)} |", "|---" * (2 + len(whos)) + "|"]
+    for budget in BUDGETS:
+        common = [n for n in TABLES if all(errors.get((who, n, budget)) is not None for who in whos)]
+        if common:
+            means = [np.mean([errors[who, n, budget] for n in common]) for who in whos]
+            text.append(f"| {budget // 1000} kB | {len(common)} | {' | '.join(f'{100 * m:.2f}' for m in means)} |")
+    return text
+
+
 def page(results: list[dict[str, Any]]) -> str:
     """Return the table of the page: errors at each budget, and means over tables for which all have a model."""
     errors = {(line["who"], line["data"], line["budget"]): line["error"] for line in all_lines(results)}
     whos = [who for who in WHO if any(key[0] == who for key in errors)]
-    text = [f"| budget | tables | {' | '.join(WHO[who] for who in whos)} |", "|---" * (2 + len(whos)) + "|"]
-    for budget in BUDGETS:
-        common = [n for n in TABLES if all(errors.get((who, n, budget)) is not None for who in whos)]
-        if not common:
-            continue
-        means = [np.mean([errors[who, n, budget] for n in common]) for who in whos]
-        text.append(f"| {budget // 1000} kB | {len(common)} | {' | '.join(f'{100 * m:.2f}' for m in means)} |")
+    text = _means(errors, WHO)
+    if any(key[0] in PROGRAMS for key in errors):
+        text += ["", *_means(errors, {"tinybayes": WHO["tinybayes"], **PROGRAMS})]
     text += ["", f"| table | budget | {' | '.join(WHO[who] for who in whos)} |", "|---" * (2 + len(whos)) + "|"]
     for name, budget in product(TABLES, BUDGETS):
         own = [errors.get((who, name, budget)) for who in whos]
@@ -170,7 +229,8 @@ def page(results: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=TABLES, default=TABLES)
-    parser.add_argument("--only", nargs="+", choices=("ours", "peers"), default=("ours", "peers"))
+    parts = ("ours", "peers", "programs")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--before", type=Path, help="another checkout, searched instead of this one")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each search")
     parser.add_argument("--page", action="store_true", help="only write the page from the results")
@@ -184,6 +244,8 @@ def main() -> None:
             lines += [line | {"who": who} for line in searched(name, options.seconds, checkout)]
         if "peers" in options.only and not options.before:
             lines += peers(name)
+        if "programs" in options.only and not options.before:
+            lines += programs(name)
         known = {(line["who"], line["data"], line["budget"]) for line in lines}
         results = [line for line in results if (line["who"], line["data"], line["budget"]) not in known] + lines
         about = provenance(["numpy", "jax", "scikit-learn"]) | {"load": round(os.getloadavg()[0], 1)}
