@@ -1,0 +1,189 @@
+"""Latent trees: hidden variables along the Chow-Liu tree, learned by EM; the result is a circuit.
+
+A mixture has one hidden variable for all observed ones, a latent tree many that depend on each other. For its number of
+edges it is the best density of this package (docs/learning_circuits.md).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.infer.likelihood import dataset_rows
+from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
+from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
+from tinybayes.learn.circuits.latent_structure import latent_structure
+from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.model import Circuit, Dataset
+
+if TYPE_CHECKING:
+    from tinybayes.learn.training.engine import Progress
+
+STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
+HELD_OUT = 50  # validation rows at least
+
+
+@dataclass(frozen=True)
+class LatentTree:
+    """What was learned.
+
+    Parameters
+    ----------
+    circuit
+        The density over the observed variables, hidden ones summed out.
+    variables, parents
+        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root. The
+        leaves of the Chow-Liu tree have no hidden variable of their own.
+    homes
+        The hidden variable on which each observed one depends.
+    hidden_states
+        How many states each hidden variable has.
+    log_likelihood, validation_log_likelihood
+        Of a row on average, in nats: of the training rows, and of the held-out ones (NaN without them).
+    history
+        Epochs, and the log-likelihood of the held-out rows after each.
+    complete
+        False when an interrupt or a limit of time ended the training early.
+    """
+
+    circuit: Circuit
+    variables: tuple[int, ...]
+    parents: tuple[int, ...]
+    homes: tuple[int, ...]
+    hidden_states: tuple[int, ...]
+    log_likelihood: float
+    validation_log_likelihood: float
+    history: tuple[tuple[int, float], ...]
+    complete: bool
+
+
+def learn_latent_tree(
+    data: Dataset,
+    *,
+    hidden_states: int | Sequence[int] = LatentOptions.hidden_states,
+    epochs: int | None = LatentOptions.epochs,
+    batch_size: int = LatentOptions.batch_size,
+    smoothing: float = LatentOptions.smoothing,
+    restarts: int = LatentOptions.restarts,
+    validation: Dataset | None = None,
+    validation_share: float = LatentOptions.validation_share,
+    seconds: float = LatentOptions.seconds,
+    seed: int = LatentOptions.seed,
+    device: str | None = LatentOptions.device,
+    report: "Callable[[Progress], None] | None" = None,
+) -> LatentTree:
+    """Learn a tree of hidden variables over the observed ones.
+
+    The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
+    variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned.
+
+    Parameters
+    ----------
+    data
+        The rows. A class, if there is one, is one more variable. Missing values are summed out.
+    hidden_states
+        How many states the hidden variables have: one number for all, or one for each observed variable, beside which
+        they stand.
+    epochs, batch_size, smoothing, restarts, validation_share, seconds, seed, device
+        See `LatentOptions`.
+    validation
+        Rows that choose the best epoch and start; by default a share of the rows is held out.
+    report
+        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).integers(0, 2, (300, 1)) ^ (np.random.default_rng(1).random((300, 5)) < 0.1)
+    >>> data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(5)), None, rows.astype(np.int8))
+    >>> learned = learn_latent_tree(data, hidden_states=2)
+    >>> bool(learned.log_likelihood > -2.6)
+    True
+    """
+    options = LatentOptions(
+        hidden_states=hidden_states if isinstance(hidden_states, int) else max(hidden_states, default=0),
+        epochs=epochs,
+        batch_size=batch_size,
+        smoothing=smoothing,
+        restarts=restarts,
+        validation_share=validation_share,
+        seconds=seconds,
+        seed=seed,
+        device=device,
+    )
+    deadline = time.time() + options.seconds
+    rows, held_out = _learning_rows(data, validation, options)
+    tree, variables = latent_structure(rows)
+    prior = pseudocounts(rows, tree, _states_of(hidden_states, data)[variables], options.smoothing)
+    starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
+    training = TrainingOptions(
+        epochs=options.epochs or default_epochs(len(rows), options.batch_size),
+        batch_size=options.batch_size,
+        keep_best=True,
+        shuffle_seed=options.seed,
+        device=options.device,
+        deadline=deadline,
+    )
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
+
+    trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
+    fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
+    scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
+    best = int(np.argmax(scores))
+    tables = trained[best].tables
+    return LatentTree(
+        latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
+        tuple(variables),
+        tree.parent,
+        tree.home,
+        tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),
+        fits[best],
+        trained[best].validation_log_likelihood,
+        trained[best].history,
+        trained[best].complete,
+    )
+
+
+def default_epochs(rows: int, batch_size: int) -> int:
+    """Return as many epochs as make `STEPS` mini-batches, within bounds."""
+    return int(np.clip(ceil(STEPS / max(1, rows // batch_size)), FEWEST, MOST))
+
+
+def _states_of(hidden_states: int | Sequence[int], data: Dataset) -> np.ndarray:
+    """Return the hidden states beside each variable."""
+    count = len(data.nodes)
+    states = np.full(count, hidden_states) if isinstance(hidden_states, int) else np.array(hidden_states)
+    if states.shape != (count,) or states.dtype.kind not in "iu" or (states < 1).any():
+        expected = f"a number of states, or {count} of them, one for each variable"
+        raise error(expected, hidden_states, where="hidden_states")
+    return states
+
+
+def _learning_rows(
+    data: Dataset, validation: Dataset | None, options: LatentOptions
+) -> tuple[Dataset, Dataset | None]:
+    """Return the rows to learn from, with the class among the variables, and the rows that are held out."""
+    if validation is not None and (validation.variables, validation.target) != (data.variables, data.target):
+        raise error("the variables of the training rows", "others", where="validation", remedy="read it like the data")
+    rows, held_out = _as_density(data), None if validation is None else _as_density(validation)
+    if not len(rows):
+        raise error("at least one row with a weight above zero", "none", where="data")
+    share = int(options.validation_share * len(rows))
+    if held_out is None and share >= HELD_OUT:
+        order = np.random.default_rng(options.seed).permutation(len(rows))
+        held_out, rows = rows.rows(np.sort(order[:share])), rows.rows(np.sort(order[share:]))
+    return rows, held_out
+
+
+def _as_density(data: Dataset) -> Dataset:
+    """Return the rows with a weight, the class as the last of the variables."""
+    X = dataset_rows(data.nodes, data)
+    if data.weight is None:
+        return Dataset(data.nodes, None, X)
+    known = data.weight > 0
+    return Dataset(data.nodes, None, X[known], weight=data.weight[known])
