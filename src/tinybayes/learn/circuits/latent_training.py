@@ -46,7 +46,9 @@ def train_latent(
 
     def floats(part: Sequence[Tables]) -> int:
         states = starts[0].emission.shape[1]
-        return 6 * (starts[0].transition.size + starts[0].emission.size) + 8 * options.batch_size * states * len(data.nodes)
+        return 6 * (starts[0].transition.size + starts[0].emission.size) + 8 * options.batch_size * states * len(
+            data.nodes
+        )
 
     return engine.train(starts, options, shape=lambda _: None, floats=floats, make=make, report=report)
 
@@ -104,9 +106,7 @@ def counts_and_log_likelihood(data: Dataset, tree: Tree, tables: Tables) -> tupl
 
 
 @partial(jax.jit, static_argnames=("steps",))
-def _over_blocks(
-    parameters: Parameters, blocks: engine.Rows, *, steps: LatentSteps
-) -> tuple[Parameters, jax.Array]:
+def _over_blocks(parameters: Parameters, blocks: engine.Rows, *, steps: LatentSteps) -> tuple[Parameters, jax.Array]:
     """Add the expected counts and the weighted log-likelihoods of blocks of rows."""
 
     def add(total: tuple[Parameters, jax.Array], rows: engine.Rows) -> tuple[tuple[Parameters, jax.Array], None]:

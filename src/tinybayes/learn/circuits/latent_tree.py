@@ -164,9 +164,7 @@ def _states_of(hidden_states: int | Sequence[int], data: Dataset) -> np.ndarray:
     return states
 
 
-def _learning_rows(
-    data: Dataset, validation: Dataset | None, options: LatentOptions
-) -> tuple[Dataset, Dataset | None]:
+def _learning_rows(data: Dataset, validation: Dataset | None, options: LatentOptions) -> tuple[Dataset, Dataset | None]:
     """Return the rows to learn from, with the class among the variables, and the rows that are held out."""
     if validation is not None and (validation.variables, validation.target) != (data.variables, data.target):
         raise error("the variables of the training rows", "others", where="validation", remedy="read it like the data")

@@ -17,8 +17,9 @@ class CircuitOptions:
     )
     method: str = option(
         "quick",
-        "quick assumes that the edges that a split costs never become fewer; greedy always takes the best split.",
-        choices=("quick", "greedy"),
+        "quick assumes that the edges that a split costs never become fewer; greedy always takes the best split; "
+        "latent: no splits, a tree of hidden variables.",
+        choices=("quick", "greedy", "latent"),
     )
     smoothing: float = option(1.0, "Spread uniformly over the states of each leaf's distribution.", above=0)
     bayesian: bool = option(False, "Score leaves by their marginal likelihood under a Dirichlet prior of that weight.")

@@ -1,11 +1,12 @@
 """The training engine: configurations of equal shape go through the epochs together, in compiled calls.
 
 A learner plugs in at two places. Its `Steps` see arrays only: `schedule` returns what is constant within an epoch,
-`step` changes the state of one configuration by one mini-batch, `losses` returns what is measured of rows: of
-classifiers, by their class scores, whether a label is wrong. They are a static argument of the compiled loop, hence a frozen dataclass, hashed by value. What configurations
-may differ in (hyper-parameters, structures, widths) is data with a leading axis of configurations, over which
-`run_epochs` maps the steps. The property `parameters` of a state is the part that is kept when it was best. Its `Run`
-knows the package's types: it turns configurations of equal shape into arrays, and learned arrays into models.
+`step` changes the state of one configuration by one mini-batch, `losses` returns what is measured of rows: for
+classifiers whether a label is wrong, by their class scores. They are a static argument of the compiled loop, hence a
+frozen dataclass, hashed by value. What configurations may differ in (hyper-parameters, structures, widths) is data with
+a leading axis of configurations, over which `run_epochs` maps the steps. The property `parameters` of a state is the
+part that is kept when it was best. Its `Run` knows the package's types: it turns configurations of equal shape into
+arrays, and learned arrays into models.
 `train` does the rest: groups by shape, parts that fit in memory, the device, progress, interrupts.
 """
 
