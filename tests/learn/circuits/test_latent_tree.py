@@ -276,7 +276,7 @@ def test_hidden_states_may_differ_and_a_class_is_a_variable():
         ({"hidden_states": 0}, "hidden_states"),
         ({"hidden_states": [2, 2]}, "5 of them, one for each variable"),
         ({"smoothing": 0.0}, "smoothing"),
-        ({"validation_share": 1.0}, "validation_share"),
+        ({"validation_fraction": 1.0}, "validation_fraction"),
         ({"restarts": 0}, "restarts"),
         ({"epochs": 0}, "epochs"),
     ],

@@ -6,7 +6,7 @@ edges it is the best density of this package (docs/learning_circuits.md).
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -15,17 +15,20 @@ import numpy as np
 from tinybayes.errors import error
 from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
-from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
-from tinybayes.learn.circuits.latent_structure import latent_structure
+from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
+from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
+from tinybayes.learn.circuits.latent_structure import Tree, latent_structure
 from tinybayes.learn.circuits.options import LatentOptions
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
 
 if TYPE_CHECKING:
+    from tinybayes.learn.circuits.latent_training import TrainedTables
     from tinybayes.learn.training.engine import Progress
 
 STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
 HELD_OUT = 50  # validation rows at least
+PRUNING, PRUNING_EPOCHS, PRUNING_RATES = 0.5, 0.25, (0.1, 0.01)  # edges left by a round, its share of the epochs
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def learn_latent_tree(
     smoothing: float = LatentOptions.smoothing,
     restarts: int = LatentOptions.restarts,
     validation: Dataset | None = None,
-    validation_share: float = LatentOptions.validation_share,
+    validation_fraction: float = LatentOptions.validation_fraction,
+    max_edges: int | None = LatentOptions.max_edges,
     seconds: float = LatentOptions.seconds,
     seed: int = LatentOptions.seed,
     device: str | None = LatentOptions.device,
@@ -81,7 +85,8 @@ def learn_latent_tree(
 
     The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
     variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
-    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned.
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges`,
+    transitions are then cut by the expected counts that flow through them, and EM goes on with the others.
 
     Parameters
     ----------
@@ -90,7 +95,7 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    epochs, batch_size, smoothing, restarts, validation_share, seconds, seed, device
+    epochs, batch_size, smoothing, restarts, validation_fraction, max_edges, seconds, seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -111,7 +116,8 @@ def learn_latent_tree(
         batch_size=batch_size,
         smoothing=smoothing,
         restarts=restarts,
-        validation_share=validation_share,
+        validation_fraction=validation_fraction,
+        max_edges=max_edges,
         seconds=seconds,
         seed=seed,
         device=device,
@@ -134,19 +140,46 @@ def learn_latent_tree(
     trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
     fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
     scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
-    best = int(np.argmax(scores))
-    tables = trained[best].tables
+    best = trained[int(np.argmax(scores))]
+    if options.max_edges is not None:
+        best = _pruned(rows, tree, best, prior, training, held_out, options.max_edges)
+    tables = best.tables
     return LatentTree(
         latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
         tuple(variables),
         tree.parent,
         tree.home,
         tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),
-        fits[best],
-        trained[best].validation_log_likelihood,
-        trained[best].history,
-        trained[best].complete,
+        counts_and_log_likelihood(rows, tree, tables)[1],
+        best.validation_log_likelihood,
+        best.history,
+        best.complete,
     )
+
+
+def _pruned(
+    rows: Dataset,
+    tree: Tree,
+    trained: "TrainedTables",
+    prior: Tables,
+    training: TrainingOptions,
+    held_out: Dataset | None,
+    max_edges: int,
+) -> "TrainedTables":
+    """Cut transitions until the circuit has at most so many edges, in rounds, and train again after each."""
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
+
+    cards = [variable.cardinality for variable in rows.variables]
+    edges = count_edges(tree, trained.tables.transition > 0, cards)
+    shorter = replace(training, epochs=max(1, round(PRUNING_EPOCHS * training.epochs)))
+    while edges > max_edges:
+        flow = counts_and_log_likelihood(rows, tree, trained.tables)[0].transition
+        allowed = strongest(tree, flow, cards, max(max_edges, int(PRUNING * edges)))
+        start, smoothed = cut(trained.tables, allowed), Tables(prior.transition * allowed, prior.emission)
+        (again,) = train_latent(rows, tree, [start], smoothed, shorter, rates=PRUNING_RATES, validation=held_out)
+        trained = replace(again, complete=trained.complete and again.complete)
+        edges = count_edges(tree, trained.tables.transition > 0, cards)
+    return trained
 
 
 def default_epochs(rows: int, batch_size: int) -> int:
@@ -171,7 +204,7 @@ def _learning_rows(data: Dataset, validation: Dataset | None, options: LatentOpt
     rows, held_out = _as_density(data), None if validation is None else _as_density(validation)
     if not len(rows):
         raise error("at least one row with a weight above zero", "none", where="data")
-    share = int(options.validation_share * len(rows))
+    share = int(options.validation_fraction * len(rows))
     if held_out is None and share >= HELD_OUT:
         order = np.random.default_rng(options.seed).permutation(len(rows))
         held_out, rows = rows.rows(np.sort(order[:share])), rows.rows(np.sort(order[share:]))

@@ -40,7 +40,7 @@ class LatentOptions:
     batch_size: int = option(64, "Rows of a mini-batch.", low=1)
     smoothing: float = same_option(CircuitOptions, "smoothing")
     restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
-    validation_share: float = option(
+    validation_fraction: float = option(
         0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
     )
     max_edges: int | None = same_option(CircuitOptions, "max_edges")
