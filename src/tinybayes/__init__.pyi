@@ -39,6 +39,7 @@ from tinybayes.infer import predict_codes as predict_codes
 from tinybayes.learn import chow_liu as chow_liu
 from tinybayes.learn import learn_circuit as learn_circuit
 from tinybayes.learn import learn_classifier as learn_classifier
+from tinybayes.learn import learn_latent_tree as learn_latent_tree
 from tinybayes.learn import maximum_likelihood as maximum_likelihood
 from tinybayes.learn import naive_bayes as naive_bayes
 from tinybayes.learn import relearn as relearn

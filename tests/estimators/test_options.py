@@ -15,7 +15,7 @@ from tinybayes import (
 )
 from tinybayes.cli import COMMANDS
 from tinybayes.cli._options import spelled_out
-from tinybayes.learn.circuits.options import CircuitOptions
+from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.learn.hybrid import HybridOptions
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
@@ -24,8 +24,8 @@ from tinybayes.search.families import FAMILIES
 
 LEARNERS = {
     BayesNetClassifier: (HybridOptions, Discretization),
-    CircuitClassifier: (CircuitOptions, Discretization),
-    CircuitDensity: (CircuitOptions, Discretization),
+    CircuitClassifier: (CircuitOptions, LatentOptions, Discretization),
+    CircuitDensity: (CircuitOptions, LatentOptions, Discretization),
     QuantizedNetClassifier: (NetOptions, TrainingOptions, Discretization),
     TreeEnsembleClassifier: (BoostingOptions, ForestOptions, Discretization),
 }

@@ -21,6 +21,7 @@ from tinybayes.infer import (
     posteriors,
     sample,
 )
+from tinybayes.learn.circuits import latent_rows
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
 from tinybayes.learn.circuits.latent_start import Tables, draw_start, marginals, pseudocounts
 from tinybayes.learn.circuits.latent_steps import Fixed, LatentSteps, Parameters, State
@@ -204,6 +205,24 @@ def test_integer_weights_count_as_rows():
     np.testing.assert_allclose(one[0].emission, other[0].emission, rtol=1e-4, atol=1e-4)
     assert one[1] == pytest.approx(other[1], rel=1e-5)
     np.testing.assert_allclose(marginals(weighted, 1.0), marginals(repeated, 1.0))
+
+
+@pytest.mark.parametrize("many", [50_000, 40])
+def test_equal_rows_of_large_tables_are_collapsed(monkeypatch, many):
+    monkeypatch.setattr(latent_rows, "MANY", many)
+    generator = np.random.default_rng(0)
+    X = (generator.random((500, 4)) < [0.1, 0.2, 0.1, 0.5]).astype(int)
+    data = Dataset(variables([2] * 4), None, X, weight=generator.integers(1, 3, 500).astype(float))
+    rows = latent_rows.collapsed(data)
+    distinct, total = len(np.unique(X, axis=0)), data.weight.sum()
+    assert rows.weight.max() <= max(1, total / many) * (1 + 1e-6)
+    assert len(rows) <= min(total, many + distinct)
+    for row in itertools.product(range(2), repeat=4):
+        same = [np.equal(part.X, row).all(axis=1) for part in (data, rows)]
+        assert data.weight[same[0]].sum() == pytest.approx(rows.weight[same[1]].sum())
+    repeated = Dataset(variables([2] * 4), None, np.repeat(X, data.weight.astype(int), axis=0))
+    np.testing.assert_array_equal(latent_rows.collapsed(repeated).X, rows.X)
+    np.testing.assert_array_equal(latent_rows.collapsed(repeated).weight, rows.weight)
 
 
 def test_wide_trees_do_not_underflow():

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
 from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
+from tinybayes.learn.circuits.latent_rows import learning_rows
 from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
 from tinybayes.learn.circuits.latent_structure import Tree, latent_structure
 from tinybayes.learn.circuits.options import LatentOptions
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tinybayes.learn.training.engine import Progress
 
 STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
-HELD_OUT = 50  # validation rows at least
 PRUNING, PRUNING_EPOCHS, PRUNING_RATES = 0.5, 0.25, (0.1, 0.01)  # edges left by a round, its share of the epochs
 
 
@@ -123,7 +122,7 @@ def learn_latent_tree(
         device=device,
     )
     deadline = time.time() + options.seconds
-    rows, held_out = _learning_rows(data, validation, options)
+    rows, held_out = learning_rows(data, validation, options.validation_fraction, options.seed)
     tree, variables = latent_structure(rows)
     prior = pseudocounts(rows, tree, _states_of(hidden_states, data)[variables], options.smoothing)
     starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
@@ -195,26 +194,3 @@ def _states_of(hidden_states: int | Sequence[int], data: Dataset) -> np.ndarray:
         expected = f"a number of states, or {count} of them, one for each variable"
         raise error(expected, hidden_states, where="hidden_states")
     return states
-
-
-def _learning_rows(data: Dataset, validation: Dataset | None, options: LatentOptions) -> tuple[Dataset, Dataset | None]:
-    """Return the rows to learn from, with the class among the variables, and the rows that are held out."""
-    if validation is not None and (validation.variables, validation.target) != (data.variables, data.target):
-        raise error("the variables of the training rows", "others", where="validation", remedy="read it like the data")
-    rows, held_out = _as_density(data), None if validation is None else _as_density(validation)
-    if not len(rows):
-        raise error("at least one row with a weight above zero", "none", where="data")
-    share = int(options.validation_fraction * len(rows))
-    if held_out is None and share >= HELD_OUT:
-        order = np.random.default_rng(options.seed).permutation(len(rows))
-        held_out, rows = rows.rows(np.sort(order[:share])), rows.rows(np.sort(order[share:]))
-    return rows, held_out
-
-
-def _as_density(data: Dataset) -> Dataset:
-    """Return the rows with a weight, the class as the last of the variables."""
-    X = dataset_rows(data.nodes, data)
-    if data.weight is None:
-        return Dataset(data.nodes, None, X)
-    known = data.weight > 0
-    return Dataset(data.nodes, None, X[known], weight=data.weight[known])
