@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from tinybayes import __version__
@@ -101,29 +102,40 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
 
 
 def _learn_latent(rows: "Dataset", options: "LatentOptions", cuts: Any, output: Path, as_json: bool) -> None:
-    """Learn a latent tree, save its circuit and show what it is."""
+    """Learn a latent tree, or a classifier by latent trees, save the circuit and show what it is."""
     from tinybayes.cost import model_cost
     from tinybayes.deploy import save
-    from tinybayes.learn.circuits.latent_tree import learn_latent_tree
+    from tinybayes.infer import log_likelihood
+    from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
+    from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
     from tinybayes.report.progress import density_progress
 
+    learned: LatentClassifier | LatentTree
     began = time.monotonic()
     with density_progress(watched_live()) as report:
-        learned = learn_latent_tree(rows, **asdict(options), report=report)
+        if rows.target is None:
+            learned = learn_latent_tree_with(rows, options, report=report)
+        else:
+            learned = learn_latent_classifier(rows, options, report=report)
     chosen = {name: value for name, value in asdict(options).items() if name not in ("seconds", "device")}
     trained = {"rows": len(rows), "method": "latent", **chosen, "discretizer": cuts or "none"}
-    trained |= {"complete": learned.complete, "log_likelihood": learned.log_likelihood}
-    if learned.history:
+    fit = float(np.average(log_likelihood(learned.circuit, rows), weights=rows.weight))
+    trained |= {"complete": learned.complete, "log_likelihood": fit}
+    if isinstance(learned, LatentClassifier):
+        trained["class_trees"] = learned.class_trees
+    elif learned.history:
         trained["validation_log_likelihood"] = learned.validation_log_likelihood
     save(learned.circuit, output, metadata={"trained": trained, "tinybayes": __version__})
     cost = model_cost(learned.circuit)
     if as_json:
         print_json({**cost.to_dict(), **trained}, output)
     else:
-        fits = [("log-likelihood", learned.log_likelihood), ("on held-out rows", learned.validation_log_likelihood)]
-        fit = ", ".join(f"{name} {value:.4f} a row" for name, value in fits if value == value)
-        hidden = f"{len(learned.parents):,} hidden variables in a circuit of {cost.edges:,} edges"
-        say(f"Learned {hidden} from {len(rows):,} rows: {fit}; {cost}.")
+        what = "a latent tree for each class" if trained.get("class_trees") else "a latent tree"
+        held_out = trained.get("validation_log_likelihood")
+        likelihood = f"log-likelihood {fit:.4f} a row" + (
+            "" if held_out is None else f", {held_out:.4f} of held-out rows"
+        )
+        say(f"Learned {what}, a circuit of {cost.edges:,} edges, from {len(rows):,} rows: {likelihood}; {cost}.")
         node = learned.circuit.nodes[0]
         say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")
     if not learned.complete and time.monotonic() - began < options.seconds:

@@ -23,7 +23,8 @@ from tinybayes.estimators._base import (
 )
 from tinybayes.infer import circuit as circuits
 from tinybayes.infer.ask import parse_query, state_code
-from tinybayes.learn.circuits.latent_tree import learn_latent_tree
+from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
+from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
 from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
@@ -89,8 +90,12 @@ class _CircuitEstimator(TableEstimator):
     def _learn_latent(self, data: Dataset) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options = options_of_estimator(self, LatentOptions, seed=seed)
+        learned: LatentClassifier | LatentTree
         with density_progress(self.verbose) as report:
-            learned = learn_latent_tree(data, **asdict(options), report=report)
+            if data.target is None:
+                learned = learn_latent_tree_with(data, options, report=report)
+            else:
+                learned = learn_latent_classifier(data, options, report=report)
         self.circuit_ = self.model_ = learned.circuit
         self.complete_ = learned.complete
 
@@ -259,7 +264,8 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     """Classifier by an arithmetic circuit over the features and the class.
 
-    The class is one more variable of the density that `CircuitDensity` learns; a prediction is its exact posterior
+    The class is one more variable of the density that `CircuitDensity` learns. With `method="latent"`, each class may
+    also have a tree of its own, if that is better on held-out rows. A prediction is the exact posterior of the class
     given what is known of a row: missing values and states never seen are summed out. LearnAC leaves rows with missing
     values out of learning, with a warning; latent trees sum them out. `model_cost(model.circuit_)` is the price.
 

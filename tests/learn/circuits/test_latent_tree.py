@@ -21,13 +21,16 @@ from tinybayes.infer import (
     posteriors,
     sample,
 )
+from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.learn.circuits import latent_rows
-from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
+from tinybayes.learn.circuits.latent_circuit import class_mixture, latent_circuit, used_states
+from tinybayes.learn.circuits.latent_classifier import learn_latent_classifier
 from tinybayes.learn.circuits.latent_start import Tables, draw_start, marginals, pseudocounts
 from tinybayes.learn.circuits.latent_steps import Fixed, LatentSteps, Parameters, State
 from tinybayes.learn.circuits.latent_structure import Tree, latent_structure, rooted_at_centre
 from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, rows_of, train_latent
 from tinybayes.learn.circuits.latent_tree import learn_latent_tree
+from tinybayes.learn.circuits.options import LatentOptions
 from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset, Variable
@@ -355,3 +358,47 @@ def test_the_most_probable_completion_is_exact_or_named_approximate():
             seen = [(v, z[home], x[v]) for v, home in enumerate(TREE.home)]
             joint[z, x] = math.prod(tables.transition[e] for e in used) * math.prod(tables.emission[e] for e in seen)
     assert max(joint, key=joint.get)[1] == tuple(rows[0].tolist())
+
+
+def test_a_mixture_of_classes_is_its_parts():
+    target = Variable("class", ("a", "b", "c"))
+    parts = []
+    for seed in range(3):
+        data, _, tables = model(seed, (2, 3, 2))
+        parts.append(latent_circuit(data.variables, None, TREE, tables.transition, tables.emission))
+    prior = np.array([0.5, 0.2, 0.3])
+    circuit = class_mixture(parts, target, prior)
+    assert is_smooth(circuit)
+    assert is_decomposable(circuit)
+    X = data.X.astype(int)
+    joint = np.stack([np.log(p) + part.log_likelihood(X) for p, part in zip(prior, parts, strict=True)], axis=1)
+    np.testing.assert_allclose(log_joint_with_class(circuit, X), joint, rtol=1e-9)
+    np.testing.assert_allclose(circuit.log_likelihood(X), np.logaddexp.reduce(joint, axis=1), rtol=1e-9)
+    assert circuit.n_edges == sum(part.n_edges for part in parts) + 4 * 3
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_classes_have_their_own_trees_if_that_is_better(own):
+    """Either the class decides which features are equal, or it is a noisy copy of one."""
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 2, 1500)
+    X = generator.integers(0, 2, (1500, 6))
+    if own:
+        X[:, 1], X[:, 3], X[:, 5] = X[:, 0] ^ y, X[:, 2] ^ y, X[:, 4] ^ y
+    else:
+        X[:, 0] = y ^ (generator.random(1500) < 0.1)
+    data = Dataset(variables([2] * 6), Variable("class", (0, 1)), X, y)
+    learned = learn_latent_classifier(data, LatentOptions(hidden_states=2, epochs=10))
+    assert learned.class_trees == (learned.conditional[1] > learned.conditional[0])
+    labels = log_joint_with_class(learned.circuit, X).argmax(axis=1)
+    assert (labels == y).mean() > (0.99 if own else 0.88)
+    assert learned.class_trees or not own
+
+
+def test_a_classifier_keeps_its_edges_and_refuses_rows_without_a_class():
+    X = dependent(0, 300, 5)
+    data = Dataset(variables([2] * 5), Variable("class", (0, 1)), X[:, :5], X[:, 0])
+    learned = learn_latent_classifier(data, LatentOptions(hidden_states=4, epochs=2, max_edges=260))
+    assert learned.circuit.n_edges <= 260
+    with pytest.raises(TinybayesError, match="rows with a class"):
+        learn_latent_classifier(Dataset(data.variables, None, X))

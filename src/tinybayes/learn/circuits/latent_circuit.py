@@ -44,6 +44,35 @@ def latent_circuit(
     return graph.circuit(variables, target)
 
 
+def class_mixture(circuits: Sequence[Circuit], target: Variable, prior: np.ndarray) -> Circuit:
+    """Return the circuit over features and class that has, given each class, the density of one of the circuits."""
+    first = circuits[0]
+    classes, start = len(circuits), int(first.first_state[-1])
+    nodes = np.cumsum([0, *(circuit.n_nodes for circuit in circuits)])
+    entries = np.cumsum([0, *(len(circuit.table) for circuit in circuits)])
+    parameters = [np.where(circuit.kind == PARAMETER, e, 0) for circuit, e in zip(circuits, entries, strict=False)]
+    leaf = [circuit.leaf + more for circuit, more in zip(circuits, parameters, strict=True)]
+    children = [circuit.children + n for circuit, n in zip(circuits, nodes, strict=False)]
+    sizes = [np.diff(circuit.offsets) for circuit in circuits]
+    number = np.arange(classes)
+    own, none = nodes[-1] + number, np.zeros(classes, dtype=np.int64)  # parameters, then indicators, then products
+    terms = np.stack([own, own + classes, nodes[1:] - 1], axis=1).ravel()
+    kinds = np.repeat([PARAMETER, INDICATOR, PRODUCT, SUM], [classes, classes, classes, 1])
+    more = np.concatenate([entries[-1] + number, start + number, np.full(classes + 1, -1)])
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([*sizes, none, none, np.full(classes, 3), [classes]]))])
+    table = np.concatenate([*(circuit.log_parameters for circuit in circuits), np.log(prior)])
+    return Circuit(
+        first.variables,
+        target,
+        np.concatenate([*(circuit.kind for circuit in circuits), kinds]),
+        offsets,
+        np.concatenate([*children, terms, own + 2 * classes]),
+        np.concatenate([*leaf, more]),
+        Float(64).encode(table),
+        Float(64),
+    )
+
+
 def used_states(tree: Tree, transition: np.ndarray) -> np.ndarray:
     """Tell which hidden states of each node can occur, shape (nodes, states)."""
     used = np.zeros(transition.shape[:2], dtype=bool)

@@ -16,7 +16,7 @@ def learning_rows(
     """Return the rows to learn from, and those that are held out: the given ones, or a fraction if that is enough."""
     if validation is not None and (validation.variables, validation.target) != (data.variables, data.target):
         raise error("the variables of the training rows", "others", where="validation", remedy="read it like the data")
-    rows, held_out = _as_density(data), None if validation is None else _as_density(validation)
+    rows, held_out = as_density(data), None if validation is None else as_density(validation)
     if not len(rows):
         raise error("at least one row with a weight above zero", "none", where="data")
     count = int(fraction * len(rows))
@@ -41,7 +41,7 @@ def collapsed(data: Dataset) -> Dataset:
     return Dataset(data.variables, None, rows, weight=np.repeat(total / copies, copies))
 
 
-def _as_density(data: Dataset) -> Dataset:
+def as_density(data: Dataset) -> Dataset:
     """Return the rows with a weight, the class as the last of the variables."""
     X = dataset_rows(data.nodes, data)
     if data.weight is None:

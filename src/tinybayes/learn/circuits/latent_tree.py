@@ -121,10 +121,24 @@ def learn_latent_tree(
         seed=seed,
         device=device,
     )
+    return learn_latent_tree_with(data, options, validation, report, states=_states_of(hidden_states, data))
+
+
+def learn_latent_tree_with(
+    data: Dataset,
+    options: LatentOptions,
+    validation: Dataset | None = None,
+    report: "Callable[[Progress], None] | None" = None,
+    *,
+    states: np.ndarray | None = None,
+) -> LatentTree:
+    """Do what `learn_latent_tree` does, with the options in one record."""
     deadline = time.time() + options.seconds
+    if states is None:
+        states = _states_of(options.hidden_states, data)
     rows, held_out = learning_rows(data, validation, options.validation_fraction, options.seed)
     tree, variables = latent_structure(rows)
-    prior = pseudocounts(rows, tree, _states_of(hidden_states, data)[variables], options.smoothing)
+    prior = pseudocounts(rows, tree, states[variables], options.smoothing)
     starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
     training = TrainingOptions(
         epochs=options.epochs or default_epochs(len(rows), options.batch_size),
