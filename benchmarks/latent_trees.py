@@ -1,4 +1,4 @@
-"""Latent trees on the density data sets: python benchmarks/latent_trees.py [--only nltcs plants].
+"""Latent trees on the density data sets: python benchmarks/latent_trees.py [--only nltcs plants | --page-only].
 
 For each data set: a latent tree with 16 hidden states, one cut to two fifths of its edges, and both with their
 parameters tied to a few levels. Validation rows choose the epoch, test rows are used once, nothing is tuned to a data
@@ -13,6 +13,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from harness import provenance
@@ -23,6 +24,12 @@ NAMED = ("nltcs", "plants", "baudio", "msweb", "tmovie", "book", "kdd", "msnbc")
 OTHERS = ("jester", "tretail", "kosarek", "pumsb_star", "cwebkb", "bbc")
 LEVELS = (8, 16, 32)
 SHARE = 0.4  # of the edges that pruning leaves
+ROOT = Path(__file__).parents[1]
+LEARN_AC = ROOT / "experiments" / "learning_arithmetic_circuits" / "results" / "models.json"
+PAGE, BEGIN, END = ROOT / "docs" / "learning_circuits.md", "<!-- latent trees -->", "<!-- end -->"
+HEAD = """| data | LearnAC | edges | latent tree | edges | pruned | edges | 16 levels | kB | 32 levels | kB |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
 
 
 def parts(name: str) -> list[Dataset]:
@@ -69,21 +76,56 @@ def measure(name: str, states: int, seed: int) -> list[dict[str, object]]:
     return results
 
 
+def learn_ac() -> dict[str, dict[str, float]]:
+    """Return the circuit of LearnAC that the validation rows chose for each data set."""
+    best: dict[str, dict[str, float]] = {}
+    for one in json.loads(LEARN_AC.read_text())["results"]:
+        known = best.get(one["data"])
+        if one["learner"] == "quick" and (known is None or one["valid"] > known["valid"]):
+            best[one["data"]] = one
+    return best
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """Return the table of the page."""
+    lines = [HEAD]
+    circuits = learn_ac()
+    for name in dict.fromkeys(one["data"] for one in results):
+        known = circuits.get(name)
+        cells = ["", ""] if known is None else [f"{known['test']:.3f}", f"{known['edges']:,}"]
+        for form, levels in (("whole", None), ("pruned", None), ("pruned", 16), ("pruned", 32)):
+            one = next(one for one in results if (one["data"], one["form"], one["levels"]) == (name, form, levels))
+            cells += [f"{one['test']:.3f}", f"{one['edges']:,}" if levels is None else f"{one['bits'] / 8000:,.1f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |\n")
+    return "".join(lines)
+
+
+def write_page(results: list[dict[str, Any]]) -> None:
+    """Write the table into the page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert end, f"no {BEGIN} ... {END} in {PAGE}"
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(results)}\n{END}{after}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "latent_trees.json")
     parser.add_argument("--only", nargs="+", default=[*NAMED, *OTHERS])
     parser.add_argument("--states", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page-only", action="store_true", help="rewrite the table of the page from the results")
     options = parser.parse_args()
     kept = json.loads(options.output.read_text())["results"] if options.output.exists() else []
-    for name in options.only:
+    for name in [] if options.page_only else options.only:
         new = measure(name, options.states, options.seed)
         kept = [one for one in kept if (one["data"], one["hidden_states"]) != (name, options.states)] + new
         for one in new:
             print(one, flush=True)
         found = {**provenance(["jax", "numpy"]), "results": kept}
         options.output.write_text(json.dumps(found, indent=1) + "\n")
+    if options.page_only:
+        write_page(kept)
 
 
 if __name__ == "__main__":
