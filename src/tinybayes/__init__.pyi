@@ -22,6 +22,7 @@ from tinybayes.deploy import save as save
 from tinybayes.deploy.export import export as export
 from tinybayes.deploy.price import model_cost as model_cost
 from tinybayes.errors import TinybayesError as TinybayesError
+from tinybayes.estimators import AnomalyDetector as AnomalyDetector
 from tinybayes.estimators import BayesNetClassifier as BayesNetClassifier
 from tinybayes.estimators import CircuitClassifier as CircuitClassifier
 from tinybayes.estimators import CircuitDensity as CircuitDensity

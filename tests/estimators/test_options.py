@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tinybayes import (
+    AnomalyDetector,
     BayesNetClassifier,
     CircuitClassifier,
     CircuitDensity,
@@ -23,6 +24,7 @@ from tinybayes.options import options_of
 from tinybayes.search.families import FAMILIES
 
 LEARNERS = {
+    AnomalyDetector: (CircuitOptions, LatentOptions, Discretization),
     BayesNetClassifier: (HybridOptions, Discretization),
     CircuitClassifier: (CircuitOptions, LatentOptions, Discretization),
     CircuitDensity: (CircuitOptions, LatentOptions, Discretization),
@@ -30,6 +32,7 @@ LEARNERS = {
     TreeEnsembleClassifier: (BoostingOptions, ForestOptions, Discretization),
 }
 OTHER_DEFAULTS = {  # where an estimator chooses its own
+    AnomalyDetector: {"max_states", "method"},
     BayesNetClassifier: set(),
     CircuitClassifier: {"max_states"},
     CircuitDensity: {"max_states"},
@@ -43,7 +46,7 @@ HIDDEN = {"bayesian", "keep_best", "every", "shuffle_seed", "memory", "keep_valu
 def test_estimators_have_the_parameters_of_their_learners(estimator):
     parameters = inspect.signature(estimator).parameters
     text = inspect.getdoc(estimator)
-    if estimator is CircuitClassifier:
+    if estimator in (AnomalyDetector, CircuitClassifier):
         text += inspect.getdoc(CircuitDensity)
     for name, parameter in parameters.items():
         assert re.search(rf"^(\w+, )*{name}\b.*( : .*)?$", text.replace("\\\n", ""), re.MULTILINE), name

@@ -116,6 +116,35 @@ def conditional(
     return both - given if log else np.exp(both - given)
 
 
+def log_conditionals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Return the log-probability of each observed value given all others of its row: how surprising it is.
+
+    Parameters
+    ----------
+    circuit, X
+        As for `log_evidence`.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, variables)
+        NaN where nothing was observed. Minus infinity for a value that the others rule out.
+
+    Raises
+    ------
+    TinybayesError
+        When a row has the probability zero also without one of its values.
+    """
+    X = checked_rows(circuit, X)
+    logs, result = pass_rows(circuit, X)[0], np.full(X.shape, np.nan)
+    for v in range(X.shape[1]):
+        seen = np.flatnonzero(X[:, v] >= 0)
+        if seen.size:
+            others = X[seen]
+            others[:, v] = -1
+            result[seen, v] = logs[seen] - _possible(pass_rows(circuit, others)[0])
+    return result
+
+
 def most_probable(circuit: Circuit, X: np.ndarray, *, approximate: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Complete each row of evidence in the most probable way.
 

@@ -32,6 +32,8 @@ def collapsed(data: Dataset) -> Dataset:
     Rows of a small table keep the weight one: an integer weight is that many rows. In a large table no row gets more
     than a share of ``1 / MANY`` of all weight, so that mini-batches remain alike.
     """
+    if data.weight is not None:
+        data = data.rows(data.weight > 0)
     X = np.ascontiguousarray(data.X)
     key = X.view(np.dtype((np.void, X.shape[1] * X.itemsize))).ravel()
     _, index, inverse = np.unique(key, return_index=True, return_inverse=True)
