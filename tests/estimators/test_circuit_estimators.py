@@ -37,7 +37,7 @@ def test_scikit_learn_conformance(estimator, check):
         CircuitDensity(method="greedy", discretizer="uniform"),
         CircuitClassifier(edge_price=1.0, discretizer="quantile"),
         CircuitDensity(method="latent", hidden_states=2, epochs=3),
-        CircuitClassifier(method="latent", hidden_states=4),
+        CircuitClassifier(method="latent", hidden_states=4, epochs=10),
     ]
 )
 def test_scikit_learn_conformance_of_other_settings(estimator, check):

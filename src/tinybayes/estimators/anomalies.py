@@ -27,7 +27,7 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
 
     Parameters
     ----------
-    false_alarm_rate : float, default=0.01
+    false_alarm_rate : float, default=0.05
         Share of usual rows for which `predict` may raise an alarm.
     method : {"latent", "quick", "greedy"}, default="latent"
         As for `CircuitDensity`.
@@ -52,7 +52,7 @@ validation_fraction, random_state, device, discretizer, n_bins, max_states, verb
 
     def __init__(
         self,
-        false_alarm_rate: float = 0.01,
+        false_alarm_rate: float = 0.05,
         *,
         method: str = "latent",
         edge_price: float = 0.1,
