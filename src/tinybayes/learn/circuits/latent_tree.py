@@ -103,7 +103,9 @@ def learn_latent_tree(
 
     Examples
     --------
-    >>> rows = np.random.default_rng(0).integers(0, 2, (300, 1)) ^ (np.random.default_rng(1).random((300, 5)) < 0.1)
+    >>> from tinybayes.model import Variable
+    >>> generator = np.random.default_rng(0)
+    >>> rows = generator.integers(0, 2, (300, 1)) ^ (generator.random((300, 5)) < 0.1)
     >>> data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(5)), None, rows.astype(np.int8))
     >>> learned = learn_latent_tree(data, hidden_states=2)
     >>> bool(learned.log_likelihood > -2.6)
