@@ -451,3 +451,13 @@ def test_pruned_trees_keep_the_edges_and_more_than_independent_variables():
     assert pruned.circuit.n_edges <= whole.circuit.n_edges // 3
     assert -8 * math.log(2) + 0.5 < pruned.log_likelihood <= whole.log_likelihood
     assert max(pruned.hidden_states) <= 6
+
+
+def test_a_limit_of_time_returns_what_was_learned_so_far():
+    data = Dataset(variables([2] * 6), None, dependent(0, 600, 6))
+    seen = []
+    learned = learn_latent_tree(data, hidden_states=2, epochs=50, seconds=1e-9, report=seen.append)
+    assert not learned.complete
+    assert len(learned.history) < 50
+    assert seen[0].total == 50
+    assert log_partition(learned.circuit) == pytest.approx(0, abs=1e-9)
