@@ -34,7 +34,7 @@ LEARN: dict[str, set[str]] = {
     "interrupts": set(),
     "closed_form": set(),
     "training": {"closed_form"},
-    "circuits": {"closed_form"},
+    "circuits": {"closed_form", "training"},
     "ties": {"closed_form"},
     "trees": set(),
     "hybrid": {"closed_form", "training"},

@@ -16,9 +16,10 @@ _HOMES = {
     "deploy.export": "export",
     "deploy.price": "model_cost",
     "errors": "TinybayesError",
-    "estimators": "BayesNetClassifier CircuitClassifier CircuitDensity QuantizedNetClassifier TreeEnsembleClassifier",
+    "estimators": "AnomalyDetector BayesNetClassifier CircuitClassifier CircuitDensity QuantizedNetClassifier "
+    "TreeEnsembleClassifier",
     "infer": "ask class_scores compile_circuit estimate_width evaluate explain log_likelihood marginals predict_codes",
-    "learn": "chow_liu learn_circuit learn_classifier maximum_likelihood naive_bayes relearn",
+    "learn": "chow_liu learn_circuit learn_classifier learn_latent_tree maximum_likelihood naive_bayes relearn",
     "model": "CPD BayesNet Circuit Codebook Dataset Fixed Float LogLinear NeuralNet Structure TreeEnsemble Variable",
     "search.budget": "Budget",
     "search.explore": "explore",

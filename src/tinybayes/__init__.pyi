@@ -22,6 +22,7 @@ from tinybayes.deploy import save as save
 from tinybayes.deploy.export import export as export
 from tinybayes.deploy.price import model_cost as model_cost
 from tinybayes.errors import TinybayesError as TinybayesError
+from tinybayes.estimators import AnomalyDetector as AnomalyDetector
 from tinybayes.estimators import BayesNetClassifier as BayesNetClassifier
 from tinybayes.estimators import CircuitClassifier as CircuitClassifier
 from tinybayes.estimators import CircuitDensity as CircuitDensity
@@ -39,6 +40,7 @@ from tinybayes.infer import predict_codes as predict_codes
 from tinybayes.learn import chow_liu as chow_liu
 from tinybayes.learn import learn_circuit as learn_circuit
 from tinybayes.learn import learn_classifier as learn_classifier
+from tinybayes.learn import learn_latent_tree as learn_latent_tree
 from tinybayes.learn import maximum_likelihood as maximum_likelihood
 from tinybayes.learn import naive_bayes as naive_bayes
 from tinybayes.learn import relearn as relearn

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cli_host import fails, run
-from tinybayes import CircuitClassifier, CircuitDensity, load
+from tinybayes import CircuitClassifier, CircuitDensity, learn_latent_tree, load, read_dataset
 from tinybayes.cost import model_cost
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn.circuits import learn_ac
@@ -203,7 +203,7 @@ def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
         (("--edge-price=-0.1",), "--edge-price: expected at least 0, got -0.1"),
         (("--edge-price", "nan"), "--edge-price"),
         (("--parameter-price=-1",), "--parameter-price: expected at least 0"),
-        (("--method", "fast"), "--method: expected one of quick, greedy, got 'fast'"),
+        (("--method", "fast"), "--method: expected one of quick, greedy, latent, got 'fast'"),
         (("--smoothing", "0"), "--smoothing: expected above 0"),
         (("--max-edges", "0"), "--max-edges: expected at least 1"),
         (("--seconds", "0"), "--seconds: expected above 0"),
@@ -240,3 +240,43 @@ def test_help(place):
     shown = run("learn-circuit", "--help", cwd=place).stdout
     assert "Example: tinybayes learn-circuit" in shown
     assert "learn-circuit" in run("--help", cwd=place).stdout
+
+
+def test_a_latent_tree_is_what_the_learner_learns(place, frame):
+    shown = run(*LEARN, "--method", "latent", "--hidden-states", "3", "--epochs", "4", cwd=place).stdout
+    saved = load(place / "m.tb")
+    learned = learn_latent_tree(read_dataset(place / "t.csv", like=saved), hidden_states=3, epochs=4)
+    assert saved == learned.circuit
+    assert f"Learned a latent tree, a circuit of {saved.n_edges:,} edges, from 600 rows" in shown
+    answer = run("query", "m.tb", "b=yes | a=0", cwd=place).stdout
+    assert 0 < float(answer.split("= ")[-1]) < 1
+    info = run("info", "m.tb", cwd=place).stdout
+    assert "deterministic" in info
+    trained = load_metadata(place / "m.tb")["trained"]
+    assert trained["method"] == "latent"
+    assert trained["hidden_states"] == 3
+    assert trained["validation_log_likelihood"] == pytest.approx(learned.validation_log_likelihood)
+
+
+def test_a_latent_tree_has_a_class_and_a_limit(place):
+    arguments = ("--method", "latent", "--target", "b", "--epochs", "2", "--max-edges", "400")
+    shown = json.loads(run(*LEARN, *arguments, "--json", cwd=place).stdout)
+    saved = load(place / "m.tb")
+    assert saved.target.name == "b"
+    assert shown["edges"] == saved.n_edges <= 400
+    assert shown["class_trees"] in (True, False)
+    run("evaluate", "m.tb", "t.csv", cwd=place)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hidden-states", "3"), "add --method latent"),
+        (("--method", "latent", "--edge-price", "1"), "--edge-price"),
+        (("--method", "latent", "--checkpoint", "c"), "--checkpoint"),
+        (("--method", "latent", "--hidden-states", "0"), "--hidden-states"),
+        (("--method", "latent", "--trees-only"), "--method"),
+    ],
+)
+def test_options_of_another_method_are_refused(place, arguments, message):
+    fails(*LEARN, *arguments, cwd=place, message=message)

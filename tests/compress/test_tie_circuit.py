@@ -12,7 +12,8 @@ from tinybayes import learn_circuit
 from tinybayes.compress import optimal_levels, tie
 from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit, log_likelihood
+from tinybayes.infer import compile_circuit, expected_counts, log_likelihood
+from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.model import Codebook, Dataset, Float
 
 
@@ -41,6 +42,24 @@ def test_learned_circuits_are_tied_to_the_best_levels(seed, k, weighted):
     assert result.after == pytest.approx(by_hand(result.model, data), abs=1e-9)
     bits = len(result.model.table) * (result.levels - 1).bit_length() + 32 * result.levels
     assert model_cost(result.model).bits == bits
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_are_weighted_by_the_expected_counts(seed):
+    data = random_data(seed)
+    circuit = learn_circuit(data, edge_price=0.05).circuit
+    k = min(4, len(np.unique(circuit.log_parameters)))
+    tied = tie(circuit, k, counts=data).model.log_parameters
+    weights = 1 + expected_counts(circuit, dataset_rows(data.nodes, data), data.weight)
+
+    def distance(values):
+        return (weights * (values - circuit.log_parameters) ** 2).sum()
+
+    assert distance(tied) <= distance(tie(circuit, k).model.log_parameters) + 1e-6
+    levels = np.unique(tied)
+    own = np.abs(circuit.log_parameters[:, None] - levels).argmin(axis=1)
+    for i, level in enumerate(levels):  # each is the weighted mean of its entries
+        assert level == pytest.approx(np.average(circuit.log_parameters[own == i], weights=weights[own == i]), abs=1e-5)
 
 
 def test_the_number_of_levels_is_chosen_by_data_and_zeros_stay():

@@ -36,6 +36,8 @@ def test_scikit_learn_conformance(estimator, check):
     [
         CircuitDensity(method="greedy", discretizer="uniform"),
         CircuitClassifier(edge_price=1.0, discretizer="quantile"),
+        CircuitDensity(method="latent", hidden_states=2, epochs=3),
+        CircuitClassifier(method="latent", hidden_states=4, epochs=10),
     ]
 )
 def test_scikit_learn_conformance_of_other_settings(estimator, check):
@@ -351,3 +353,41 @@ def test_verbose_shows_the_growth(capsys, monkeypatch):
     assert "splits" in shown
     assert "edges" in shown
     assert "a row" in shown
+
+
+def test_a_latent_density_learns_from_gaps_and_answers_like_any_other():
+    X = mixed(600)
+    X.loc[X.index[::7], "rain"] = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no row is left out
+        density = CircuitDensity(method="latent", hidden_states=3, epochs=10).fit(X)
+    assert density.complete_
+    assert density.model_ is density.circuit_
+    assert density.n_edges_ == density.circuit_.n_edges
+    codes = encode(X.set_axis(map(str, X.columns), axis=1), density.circuit_.variables)
+    np.testing.assert_allclose(density.score_samples(X), log_evidence(density.circuit_, codes))
+    rain = [density.query({"rain": value}, {"umbrellas": 2}) for value in ("yes", "no")]
+    assert sum(rain) == pytest.approx(1)
+    assert density.sample(5, random_state=0).columns.tolist() == X.columns.tolist()
+    again = CircuitDensity(method="latent", hidden_states=3, epochs=10).fit(X)
+    assert again.circuit_ == density.circuit_
+    other = CircuitDensity(method="latent", hidden_states=3, epochs=10, random_state=1).fit(X)
+    assert other.circuit_ != density.circuit_
+    assert pickle.loads(pickle.dumps(density)).score(X) == density.score(X)
+
+
+def test_a_latent_density_keeps_its_edges():
+    X = bits(600)
+    free = CircuitDensity(method="latent", hidden_states=6, epochs=4).fit(X)
+    few = CircuitDensity(method="latent", hidden_states=6, epochs=4, max_edges=free.n_edges_ // 2).fit(X)
+    assert few.n_edges_ <= free.n_edges_ // 2
+    with pytest.raises(TinybayesError, match="max_edges"):
+        CircuitDensity(method="latent", epochs=4, max_edges=3).fit(X)
+
+
+def test_a_latent_classifier_predicts():
+    X, y = load_iris(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    model = CircuitClassifier(method="latent", hidden_states=3, epochs=20).fit(X, y)
+    assert model.score(X_test, y_test) > 0.85
+    np.testing.assert_allclose(model.predict_proba(X_test).sum(axis=1), 1)

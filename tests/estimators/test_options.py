@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tinybayes import (
+    AnomalyDetector,
     BayesNetClassifier,
     CircuitClassifier,
     CircuitDensity,
@@ -15,7 +16,7 @@ from tinybayes import (
 )
 from tinybayes.cli import COMMANDS
 from tinybayes.cli._options import spelled_out
-from tinybayes.learn.circuits.options import CircuitOptions
+from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.learn.hybrid import HybridOptions
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.learn.trees.options import BoostingOptions, ForestOptions
@@ -23,13 +24,15 @@ from tinybayes.options import options_of
 from tinybayes.search.families import FAMILIES
 
 LEARNERS = {
+    AnomalyDetector: (CircuitOptions, LatentOptions, Discretization),
     BayesNetClassifier: (HybridOptions, Discretization),
-    CircuitClassifier: (CircuitOptions, Discretization),
-    CircuitDensity: (CircuitOptions, Discretization),
+    CircuitClassifier: (CircuitOptions, LatentOptions, Discretization),
+    CircuitDensity: (CircuitOptions, LatentOptions, Discretization),
     QuantizedNetClassifier: (NetOptions, TrainingOptions, Discretization),
     TreeEnsembleClassifier: (BoostingOptions, ForestOptions, Discretization),
 }
 OTHER_DEFAULTS = {  # where an estimator chooses its own
+    AnomalyDetector: {"max_states", "method"},
     BayesNetClassifier: set(),
     CircuitClassifier: {"max_states"},
     CircuitDensity: {"max_states"},
@@ -43,7 +46,7 @@ HIDDEN = {"bayesian", "keep_best", "every", "shuffle_seed", "memory", "keep_valu
 def test_estimators_have_the_parameters_of_their_learners(estimator):
     parameters = inspect.signature(estimator).parameters
     text = inspect.getdoc(estimator)
-    if estimator is CircuitClassifier:
+    if estimator in (AnomalyDetector, CircuitClassifier):
         text += inspect.getdoc(CircuitDensity)
     for name, parameter in parameters.items():
         assert re.search(rf"^(\w+, )*{name}\b.*( : .*)?$", text.replace("\\\n", ""), re.MULTILINE), name

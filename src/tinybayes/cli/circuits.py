@@ -1,10 +1,12 @@
 """The command that learns circuits."""
 
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from tinybayes import __version__
@@ -16,13 +18,19 @@ from tinybayes.errors import error
 if TYPE_CHECKING:
     from tinybayes.data.variables import Discretization
     from tinybayes.learn.circuits.learn_ac import Grown
-    from tinybayes.learn.circuits.options import CircuitOptions
+    from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
     from tinybayes.model import Dataset
 
 
 @discretization_options(max_states=62)
 @options_from(
     "tinybayes.learn.circuits.options.CircuitOptions", "options", panel="The score and its limits", without=["bayesian"]
+)
+@options_from(
+    "tinybayes.learn.circuits.options.LatentOptions",
+    "latent",
+    panel="With --method latent",
+    without=["smoothing", "max_edges", "seconds"],  # of both methods
 )
 def learn_circuit(
     context: typer.Context,
@@ -40,19 +48,19 @@ def learn_circuit(
     as_json: Json = False,
     *,
     options: "CircuitOptions",
+    latent: "LatentOptions",
     discretization: "Discretization",
 ) -> None:
     """Learn an arithmetic circuit, with the price of inference in the score, and save it.
 
-    Ctrl-C ends the growth early: the circuit so far is saved, and the exit code is 130.
+    With --method latent it is that of a tree of hidden variables, learned by EM. Ctrl-C ends learning early: the
+    circuit so far is saved, and the exit code is 130.
     """
     from tinybayes.deploy import save
     from tinybayes.model import Dataset
 
     check_output(output)
-    unused = given(context, "edge_price", "method", "max_edges", "checkpoint")
-    if trees_only and unused:
-        raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
+    _check_options(context, options, trees_only)
     if trees_only and not given(context, "parameter_price"):
         options = replace(options, parameter_price=1.0)
     if checkpoint is not None:
@@ -63,6 +71,10 @@ def learn_circuit(
     discretization = replace(discretization, discretizer=cuts, keep_values=discretization.n_bins)
     rows = read_rows(table, target, weight, drop or [], discretization, in_memory=True)
     assert isinstance(rows, Dataset)
+    if options.method == "latent":
+        same = {name: getattr(options, name) for name in ("smoothing", "max_edges", "seconds")}
+        _learn_latent(rows, replace(latent, **same), cuts, output, as_json)
+        return
     grown, chosen = _grow(rows, options, trees_only, checkpoint)
     growth = grown.growth
     trained = {"rows": len(rows), **chosen, "discretizer": cuts or "none", "splits": growth.splits}
@@ -73,6 +85,61 @@ def learn_circuit(
     if not grown.complete and growth.seconds < options.seconds:
         again = "" if checkpoint is None else f"; run the same command again to continue from {checkpoint}"
         say(f"An interrupt ended the growth after {growth.splits:,} splits: saved the model so far{again}.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check_options(context: typer.Context, options: "CircuitOptions", trees_only: bool) -> None:
+    """Refuse options of another method."""
+    unused = given(context, "edge_price", "method", "max_edges", "checkpoint")
+    if trees_only and unused:
+        raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
+    latent = "hidden_states", "epochs", "batch_size", "restarts", "validation_fraction", "seed", "device"
+    growing = "edge_price", "parameter_price", "checkpoint"
+    by_em = options.method == "latent"
+    if unused := given(context, *(growing if by_em else latent)):
+        remedy = "leave it out" if by_em else "add --method latent"
+        raise error(f"no such option with --method {options.method}", unused[0], where=unused[0], remedy=remedy)
+
+
+def _learn_latent(rows: "Dataset", options: "LatentOptions", cuts: Any, output: Path, as_json: bool) -> None:
+    """Learn a latent tree, or a classifier by latent trees, save the circuit and show what it is."""
+    from tinybayes.cost import model_cost
+    from tinybayes.deploy import save
+    from tinybayes.infer import log_likelihood
+    from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
+    from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
+    from tinybayes.report.progress import density_progress
+
+    learned: LatentClassifier | LatentTree
+    began = time.monotonic()
+    with density_progress(watched_live()) as report:
+        if rows.target is None:
+            learned = learn_latent_tree_with(rows, options, report=report)
+        else:
+            learned = learn_latent_classifier(rows, options, report=report)
+    chosen = {name: value for name, value in asdict(options).items() if name not in ("seconds", "device")}
+    trained = {"rows": len(rows), "method": "latent", **chosen, "discretizer": cuts or "none"}
+    fit = float(np.average(log_likelihood(learned.circuit, rows), weights=rows.weight))
+    trained |= {"complete": learned.complete, "log_likelihood": fit}
+    if isinstance(learned, LatentClassifier):
+        trained["class_trees"] = learned.class_trees
+    elif learned.history:
+        trained["validation_log_likelihood"] = learned.validation_log_likelihood
+    save(learned.circuit, output, metadata={"trained": trained, "tinybayes": __version__})
+    cost = model_cost(learned.circuit)
+    if as_json:
+        print_json({**cost.to_dict(), **trained}, output)
+    else:
+        what = "a latent tree for each class" if trained.get("class_trees") else "a latent tree"
+        held_out = trained.get("validation_log_likelihood")
+        likelihood = f"log-likelihood {fit:.4f} a row" + (
+            "" if held_out is None else f", {held_out:.4f} of held-out rows"
+        )
+        say(f"Learned {what}, a circuit of {cost.edges:,} edges, from {len(rows):,} rows: {likelihood}; {cost}.")
+        node = learned.circuit.nodes[0]
+        say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")
+    if not learned.complete and time.monotonic() - began < options.seconds:
+        say("An interrupt ended the training: saved the circuit so far.", err=True)
         raise typer.Exit(INTERRUPTED)
 
 

@@ -63,9 +63,9 @@ def tie(
     net: Any = read_joint(model)
     wanted = _levels(levels)
     held_out = None if data is None else read_dataset(data, like=net)
-    unused = given(context, "counts", "per_table", "zeros", "renormalize", "relearn")
+    unused = given(context, "per_table", "zeros", "renormalize", "relearn")
     if isinstance(net, Circuit) and unused:
-        remedy = "for circuits only --levels and --data count"
+        remedy = "for circuits only --levels, --data and --counts count"
         raise error("a Bayesian network", "a circuit", where=", ".join(unused), remedy=remedy)
     weights = None if counts is None else read_dataset(counts, like=net)
     tying: dict[str, Any] = {"per_table": per_table, "zeros": _zeros(zeros), "renormalize": renormalize}

@@ -13,7 +13,7 @@ from tinybayes.compress.levels import LevelPath
 from tinybayes.compress.quantize import with_tables
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
-from tinybayes.infer import compile_circuit, log_evidence, log_partition
+from tinybayes.infer import compile_circuit, expected_counts, log_evidence, log_partition
 from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat
 
@@ -83,13 +83,14 @@ def tie(
     Parameters
     ----------
     model
-        A network, or a smooth and decomposable circuit, for which `levels`, `data` and `candidates` count alone.
+        A network; or a smooth and decomposable circuit, which takes only `levels`, `data`, `counts` and `candidates`.
     levels
         How many levels; or ``"auto"``: the smallest number with the best likelihood of `data`.
     data
         Held-out rows: they give the likelihoods, and choose the number of levels.
     counts
-        Rows, such as the training rows: the squared error of an entry is weighted by one plus its uses in them.
+        Rows, such as the training rows: the squared error of an entry is weighted by one plus its uses in them; of a
+        circuit, whose hidden variables are not in the rows, by one plus its expected uses.
     per_table
         Give each table levels of its own, at most as many as it has distinct values, instead of common ones.
     zeros
@@ -126,7 +127,7 @@ class _Tying:
     def __post_init__(self) -> None:
         self.tables = [part.log_parameters for part in _parts(self.model)]
         if isinstance(self.model, Circuit):
-            options = {"counts": self.counts, "per_table": self.per_table, "zeros": self.zeros != "keep"}
+            options = {"per_table": self.per_table, "zeros": self.zeros != "keep"}
             _check_circuit(self.model, **options, renormalize=self.renormalize)
             self.tables = [self.tables[0][None]]
         if self.zeros != "keep":
@@ -315,8 +316,10 @@ def normalized_rows(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _entry_counts(net: Any, data: Dataset) -> np.ndarray:
-    """Return how often each entry of the tables is used by the complete rows of data."""
+    """Return how often each entry of the tables is used by the complete rows of data, or is expected to be by all."""
     X = dataset_rows(net.nodes, data)
+    if isinstance(net, Circuit):
+        return expected_counts(net, X, data.weight)
     complete = (X >= 0).all(axis=1)
     weight = None if data.weight is None else data.weight[complete]
     return LogLinear.from_bayes_net(net).counts(X[complete], weight)

@@ -1,11 +1,13 @@
 """scikit-learn faces: thin wrappers around the functions of the package."""
 
+from tinybayes.estimators.anomalies import AnomalyDetector
 from tinybayes.estimators.bayes_net import BayesNetClassifier
 from tinybayes.estimators.circuits import CircuitClassifier, CircuitDensity
 from tinybayes.estimators.nets import QuantizedNetClassifier
 from tinybayes.estimators.trees import TreeEnsembleClassifier
 
 __all__ = [
+    "AnomalyDetector",
     "BayesNetClassifier",
     "CircuitClassifier",
     "CircuitDensity",

@@ -23,7 +23,7 @@ from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization, learn_variables, matrix_variables
 from tinybayes.errors import error, warn
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
-from tinybayes.model import BayesNet, Dataset, NeuralNet, TreeEnsemble, Variable
+from tinybayes.model import BayesNet, Circuit, Dataset, NeuralNet, TreeEnsemble, Variable
 from tinybayes.options import options_of
 
 Options = TypeVar("Options")
@@ -35,7 +35,7 @@ class TableEstimator(BaseEstimator):
 
     n_features_in_: int
     classes_: np.ndarray
-    model_: BayesNet | NeuralNet | TreeEnsemble
+    model_: BayesNet | Circuit | NeuralNet | TreeEnsemble
 
     def _learning_set(self, X: Any, y: Any, sample_weight: Any, discretization: Discretization) -> Dataset:
         """Check and encode a table with classes, whose labels are stored."""

@@ -23,10 +23,12 @@ from tinybayes.estimators._base import (
 )
 from tinybayes.infer import circuit as circuits
 from tinybayes.infer.ask import parse_query, state_code
+from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
+from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
 from tinybayes.learn.circuits.learn_ac import learn_circuit
-from tinybayes.learn.circuits.options import CircuitOptions
+from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
-from tinybayes.report.progress import growth_progress
+from tinybayes.report.progress import density_progress, growth_progress
 
 BLOCK = 2**12  # rows whose posteriors are held at a time
 
@@ -35,7 +37,7 @@ class _CircuitEstimator(TableEstimator):
     """The options of both estimators, and learning with them."""
 
     circuit_: Circuit
-    model_: BayesNet
+    model_: BayesNet | Circuit
     n_edges_: int
     complete_: bool
 
@@ -48,6 +50,13 @@ class _CircuitEstimator(TableEstimator):
         smoothing: float = 1.0,
         max_edges: int | None = None,
         seconds: float = float("inf"),
+        hidden_states: int = 16,
+        epochs: int | None = None,
+        batch_size: int = 64,
+        restarts: int = 1,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str | None = None,
         discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 62,
@@ -57,28 +66,49 @@ class _CircuitEstimator(TableEstimator):
 
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
-        options_of_estimator(self, CircuitOptions)  # refuses bad ones before the table is read
+        for learner in (CircuitOptions, LatentOptions):  # refuse bad ones before the table is read
+            options_of_estimator(self, learner)
         asked = self.discretizer
         cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
         return options_of_estimator(self, Discretization, discretizer=cuts, keep_values=self.n_bins)
 
+    def _learn(self, data: Dataset) -> None:
+        """Learn by the chosen method."""
+        if self.method == "latent":
+            self._learn_latent(data)
+        else:
+            self._grow(complete_rows(data))
+        self.n_edges_ = self.circuit_.n_edges
+
     def _grow(self, data: Dataset) -> None:
-        data = complete_rows(data)
         options = options_of_estimator(self, CircuitOptions)
         with growth_progress(self.verbose) as report:
             grown = learn_circuit(data, **asdict(options), report=report)
         assert grown.circuit is not None
         self.circuit_, self.model_, self.complete_ = grown.circuit, grown.net, grown.complete
-        self.n_edges_ = grown.circuit.n_edges
+
+    def _learn_latent(self, data: Dataset) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        options = options_of_estimator(self, LatentOptions, seed=seed)
+        learned: LatentClassifier | LatentTree
+        with density_progress(self.verbose) as report:
+            if data.target is None:
+                learned = learn_latent_tree_with(data, options, report=report)
+            else:
+                learned = learn_latent_classifier(data, options, report=report)
+        self.circuit_ = self.model_ = learned.circuit
+        self.complete_ = learned.complete
 
 
 class CircuitDensity(DensityMixin, _CircuitEstimator):
     """Density over discrete variables with exact answers: an arithmetic circuit, learned with its price in the score.
 
-    The learner is LearnAC of *Learning arithmetic circuits*. Every query takes time linear in the edges of the circuit,
-    and `edge_price` says what an edge may cost. Integers with at most `n_bins` distinct values in a column, text,
-    categories and booleans are states as they are; other numbers are cut. Rows with missing values are left out of
-    learning, with a warning; in queries missing values are summed out exactly.
+    The learner is LearnAC of *Learning arithmetic circuits*, or with `method="latent"` a tree of hidden variables,
+    which usually has the higher likelihood. Every query takes time linear in the edges of the circuit; `edge_price`
+    says what an edge may cost, `max_edges` how many there may be. Integers with at most `n_bins` distinct values in a
+    column, text, categories and booleans are states as they are; other numbers are cut. In queries missing values are
+    summed out exactly. A latent tree sums them out in learning, too; LearnAC leaves rows with missing values out of
+    learning, with a warning.
 
     Parameters
     ----------
@@ -86,14 +116,29 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         Price of an edge of the circuit, in units of log-likelihood: the price of inference.
     parameter_price : float, default=0.0
         Price of a free parameter.
-    method : {"quick", "greedy"}, default="quick"
-        "greedy" takes the best split every time, "quick" assumes that the cost of a split never falls.
+    method : {"quick", "greedy", "latent"}, default="quick"
+        "greedy" takes the best split every time, "quick" assumes that the cost of a split never falls; "latent" learns
+        a tree of hidden variables, for which both prices mean nothing.
     smoothing : float, default=1.0
-        Spread over the states of each leaf's distribution; above zero.
+        Spread over the states of each distribution; above zero.
     max_edges : int or None, default=None
         The circuit gets no more edges than these.
     seconds : float, default=inf
         After this time the circuit so far is taken.
+    hidden_states : int, default=16
+        Of "latent": states of each hidden variable.
+    epochs : int or None, default=None
+        Of "latent": passes over the data; by default as many as make 10,000 mini-batches, in 10 to 80.
+    batch_size : int, default=64
+        Of "latent": rows of a mini-batch.
+    restarts : int, default=1
+        Of "latent": trainings from different starts, of which the best on held-out rows is taken.
+    validation_fraction : float, default=0.1
+        Of "latent": share of the rows held out to choose the epoch and the start, if these are 50 rows or more.
+    random_state : int, RandomState or None, default=0
+        Of "latent": seed of the start, of the held-out rows and of the order of the others.
+    device : {"cpu", "gpu"} or None, default=None
+        Of "latent": by default the device that JAX prefers.
     discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts other numbers: "auto" is "quantile"; with None every distinct number is a state.
     n_bins : int, default=8
@@ -107,12 +152,12 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
     ----------
     circuit_ : Circuit
         The circuit, for everything in `tinybayes.infer`.
-    model_ : BayesNet
-        The Bayesian network with decision trees that the circuit computes.
+    model_ : BayesNet or Circuit
+        The Bayesian network with decision trees that the circuit computes; of "latent" the circuit itself.
     n_edges_ : int
         Edges of the circuit.
     complete_ : bool
-        False when a limit or an interrupt ended the growth.
+        False when a limit or an interrupt ended the growth or the training.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray
@@ -127,7 +172,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitDensity":
-        """Learn from a table; rows with missing values are left out, with a warning.
+        """Learn from a table; rows with missing values are left out, with a warning, unless the method is "latent".
 
         Parameters
         ----------
@@ -139,7 +184,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
             Row weights; an integer weight counts as that many rows.
         """
         table = validated(self, X, reset=True)
-        self._grow(dataset(table, sample_weight, self._discretization("quantile")))
+        self._learn(dataset(table, sample_weight, self._discretization("quantile")))
         self._from_frame = isinstance(table, pd.DataFrame)
         return self
 
@@ -219,13 +264,15 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     """Classifier by an arithmetic circuit over the features and the class.
 
-    The class is one more variable of the density that `CircuitDensity` learns; a prediction is its exact posterior
-    given what is known of a row: missing values and states never seen are summed out. Rows with missing values are left
-    out of learning, with a warning. `model_cost(model.circuit_)` is the price.
+    The class is one more variable of the density that `CircuitDensity` learns. With `method="latent"`, each class may
+    also have a tree of its own, if that is better on held-out rows. A prediction is the exact posterior of the class
+    given what is known of a row: missing values and states never seen are summed out. LearnAC leaves rows with missing
+    values out of learning, with a warning; latent trees sum them out. `model_cost(model.circuit_)` is the price.
 
     Parameters
     ----------
-    edge_price, parameter_price, method, smoothing, max_edges, seconds, n_bins, max_states, verbose
+    edge_price, parameter_price, method, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
+validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".
@@ -246,7 +293,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CircuitClassifier":
-        """Learn from a table; rows with missing values are left out, with a warning.
+        """Learn from a table; rows with missing values are left out, with a warning, unless the method is "latent".
 
         Parameters
         ----------
@@ -257,7 +304,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         sample_weight : array-like, shape (n_samples,), optional
             Row weights; an integer weight counts as that many rows.
         """
-        self._grow(self._learning_set(X, y, sample_weight, self._discretization("mdlp")))
+        self._learn(self._learning_set(X, y, sample_weight, self._discretization("mdlp")))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

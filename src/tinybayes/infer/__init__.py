@@ -1,7 +1,15 @@
 """Asking a model: class scores and labels, how good they are, and exact queries of circuits."""
 
 from tinybayes.infer.ask import Answer, ask, ask_codes
-from tinybayes.infer.circuit import conditional, expected_counts, log_evidence, most_probable, posteriors, sample
+from tinybayes.infer.circuit import (
+    conditional,
+    expected_counts,
+    log_conditionals,
+    log_evidence,
+    most_probable,
+    posteriors,
+    sample,
+)
 from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.elimination import Estimate, estimate_width
@@ -45,6 +53,7 @@ __all__ = [
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
+    "log_conditionals",
     "log_evidence",
     "log_likelihood",
     "log_partition",

@@ -116,15 +116,48 @@ def conditional(
     return both - given if log else np.exp(both - given)
 
 
-def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_conditionals(circuit: Circuit, X: np.ndarray) -> np.ndarray:
+    """Return the log-probability of each observed value given all others of its row: how surprising it is.
+
+    Parameters
+    ----------
+    circuit, X
+        As for `log_evidence`.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows, variables)
+        NaN where nothing was observed. Minus infinity for a value that the others rule out.
+
+    Raises
+    ------
+    TinybayesError
+        When a row has the probability zero also without one of its values.
+    """
+    X = checked_rows(circuit, X)
+    logs, result = pass_rows(circuit, X)[0], np.full(X.shape, np.nan)
+    for v in range(X.shape[1]):
+        seen = np.flatnonzero(X[:, v] >= 0)
+        if seen.size:
+            others = X[seen]
+            others[:, v] = -1
+            result[seen, v] = logs[seen] - _possible(pass_rows(circuit, others)[0])
+    return result
+
+
+def most_probable(circuit: Circuit, X: np.ndarray, *, approximate: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Complete each row of evidence in the most probable way.
 
     Parameters
     ----------
     circuit
-        A smooth, decomposable and deterministic circuit.
+        A smooth and decomposable circuit; deterministic, too, unless `approximate`.
     X
         As for `log_evidence`.
+    approximate
+        Take the maximum at every sum also in a circuit that is not deterministic, such as that of a latent tree. The
+        rows are then those of the most probable values *and* hidden states together. Their log-probability, in which
+        hidden states are summed out again, is exact, hence a lower bound of the largest one.
 
     Returns
     -------
@@ -134,9 +167,12 @@ def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
     Raises
     ------
     TinybayesError
-        When a row of evidence has the probability zero.
+        When the circuit lacks a property, or a row of evidence has the probability zero.
     """
-    require(circuit, "deterministic")
+    exact = not approximate
+    if exact:
+        lower_bound = "approximate=True completes rows with a probability that is a lower bound of the largest one"
+        require(circuit, "deterministic", remedy=lower_bound)
     X, plan = checked_rows(circuit, X), plan_of(circuit)
     rows, log_probability = np.empty_like(X), np.empty(len(X))
 
@@ -146,7 +182,7 @@ def most_probable(circuit: Circuit, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     for_blocks(work, len(X), share_of(len(X)))
     _possible(log_probability)
-    return rows, log_probability
+    return rows, log_probability if exact else pass_rows(circuit, rows)[0]
 
 
 def sample(circuit: Circuit, n: int, seed: int, evidence: np.ndarray | None = None) -> np.ndarray:

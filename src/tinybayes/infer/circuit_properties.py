@@ -62,14 +62,14 @@ def is_deterministic(circuit: Circuit) -> Property:
     return Property(False, f"node {node}: a sum with two children that may both be nonzero", node)
 
 
-def require(circuit: Circuit, *properties: str) -> None:
+def require(circuit: Circuit, *properties: str, remedy: str = "") -> None:
     """Raise unless a circuit has the properties; results are cached on the circuit, which is immutable."""
     known: dict[str, Property] = circuit.__dict__.setdefault("_properties", {})
     for name in properties:
         if name not in known:
             known[name] = _CHECKS[name](circuit)
         if not known[name]:
-            raise error(f"a {name} circuit", known[name].reason, where="circuit")
+            raise error(f"a {name} circuit", known[name].reason, where="circuit", remedy=remedy)
 
 
 _CHECKS = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}

@@ -1,5 +1,6 @@
 """Data to model: counts, closed-form parameters, structures, training by gradient, circuits, relearning."""
 
+from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree
 from tinybayes.learn.circuits.learn_ac import learn_circuit, learn_tree_cpds
 from tinybayes.learn.classifier import learn_classifier
 from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
@@ -11,6 +12,7 @@ from tinybayes.learn.ties.relearn import Relearned, RelearnOptions, RelearnProgr
 
 __all__ = [
     "HybridOptions",
+    "LatentTree",
     "RelearnOptions",
     "RelearnProgress",
     "Relearned",
@@ -19,6 +21,7 @@ __all__ = [
     "count_tables",
     "learn_circuit",
     "learn_classifier",
+    "learn_latent_tree",
     "learn_tree_cpds",
     "maximum_likelihood",
     "naive_bayes",

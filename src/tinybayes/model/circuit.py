@@ -149,9 +149,9 @@ class Circuit(Record, Nodes):
         """Return ``P(query | evidence)`` for each pair of rows; see `tinybayes.infer.conditional`."""
         return _infer().conditional(self, query, evidence, log=log)
 
-    def most_probable(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def most_probable(self, X: np.ndarray, *, approximate: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row of evidence in the most probable way; see `tinybayes.infer.most_probable`."""
-        return _infer().most_probable(self, X)
+        return _infer().most_probable(self, X, approximate=approximate)
 
     def sample(self, n: int, seed: int, evidence: np.ndarray | None = None) -> np.ndarray:
         """Draw rows exactly, given a row of evidence or none; see `tinybayes.infer.sample`."""

@@ -49,6 +49,16 @@ def training_progress(show: bool) -> "Reporter[Progress]":
     return drawn(show, "training", text, bar=True)
 
 
+def density_progress(show: bool) -> "Reporter[Progress]":
+    """Draw epochs, the log-likelihood of the held-out rows and time left."""
+
+    def text(state: "Progress") -> Drawn:
+        fit = "" if state.best_error != state.best_error else f", log p {-state.best_error:.4f} a row"
+        return state.done, state.total, f"{state.done}/{state.total} epochs{fit}, {state.seconds_left:.0f} s left"
+
+    return drawn(show, "training", text, bar=True)
+
+
 def rounds_progress(show: bool) -> "Reporter[tuple[int, int]]":
     """Draw the rounds of boosting: done, and all."""
     return drawn(show, "boosting", lambda state: (*state, f"{state[0]:,}/{state[1]:,} rounds"), bar=True)

@@ -154,6 +154,8 @@ class State:
     """The pools of a growth, enlarged when they are full."""
 
     def __init__(self, table: Table, options: CircuitOptions) -> None:
+        if options.method == "latent":
+            raise error("quick or greedy", "'latent'", where="method", remedy="use learn_latent_tree")
         smoothing, bayesian = options.smoothing, options.bayesian
         self.table, self.seconds, self.greedy = table, options.seconds, options.method == "greedy"
         self.with_circuit = options.edge_price is not None

@@ -1,9 +1,9 @@
-"""What may be chosen when circuits and tree CPDs are learned. No kernels are imported."""
+"""What may be chosen when circuits, tree CPDs and latent trees are learned. Neither kernels nor JAX are imported."""
 
 import math
 from dataclasses import dataclass
 
-from tinybayes.options import check_options, documented, option
+from tinybayes.options import check_options, documented, option, same_option
 
 
 @documented
@@ -17,13 +17,36 @@ class CircuitOptions:
     )
     method: str = option(
         "quick",
-        "quick assumes that the edges that a split costs never become fewer; greedy always takes the best split.",
-        choices=("quick", "greedy"),
+        "quick assumes that the edges that a split costs never become fewer; greedy always takes the best split; "
+        "latent: no splits, a tree of hidden variables.",
+        choices=("quick", "greedy", "latent"),
     )
     smoothing: float = option(1.0, "Spread uniformly over the states of each leaf's distribution.", above=0)
     bayesian: bool = option(False, "Score leaves by their marginal likelihood under a Dirichlet prior of that weight.")
     max_edges: int | None = option(None, "Stop before the circuit has more edges.", low=1)
     seconds: float = option(math.inf, "Stop after this time; the circuit so far is returned.", above=0, high=math.inf)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class LatentOptions:
+    """A latent tree, and its training by EM."""
+
+    hidden_states: int = option(16, "States of each hidden variable.", low=1, high=1024)
+    epochs: int | None = option(None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1)
+    batch_size: int = option(64, "Rows of a mini-batch.", low=1)
+    smoothing: float = same_option(CircuitOptions, "smoothing")
+    restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
+    validation_fraction: float = option(
+        0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
+    )
+    max_edges: int | None = same_option(CircuitOptions, "max_edges")
+    seconds: float = same_option(CircuitOptions, "seconds")
+    seed: int = option(0, "Of the start and of the order of the rows.", low=0)
+    device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CodebookSteps:
+class CodebookSteps(engine.ClassSteps):
     """The steps that the engine takes; `reassign` lets entries move to other levels."""
 
     reassign: bool

@@ -1,11 +1,12 @@
 """The training engine: configurations of equal shape go through the epochs together, in compiled calls.
 
 A learner plugs in at two places. Its `Steps` see arrays only: `schedule` returns what is constant within an epoch,
-`step` changes the state of one configuration by one mini-batch, `scores` returns the class scores for which errors are
-counted. They are a static argument of the compiled loop, hence a frozen dataclass, hashed by value. What configurations
-may differ in (hyper-parameters, structures, widths) is data with a leading axis of configurations, over which
-`run_epochs` maps the steps. The property `parameters` of a state is the part that is kept when it was best. Its `Run`
-knows the package's types: it turns configurations of equal shape into arrays, and learned arrays into models.
+`step` changes the state of one configuration by one mini-batch, `losses` returns what is measured of rows: for
+classifiers whether a label is wrong, by their class scores. They are a static argument of the compiled loop, hence a
+frozen dataclass, hashed by value. What configurations may differ in (hyper-parameters, structures, widths) is data with
+a leading axis of configurations, over which `run_epochs` maps the steps. The property `parameters` of a state is the
+part that is kept when it was best. Its `Run` knows the package's types: it turns configurations of equal shape into
+arrays, and learned arrays into models.
 `train` does the rest: groups by shape, parts that fit in memory, the device, progress, interrupts.
 """
 
@@ -61,8 +62,19 @@ class Steps(Protocol):
     def step(self, state: Any, fixed: Any, rows: Rows, schedule: Any) -> Any:
         """Return the state of one configuration after one mini-batch."""
 
+    def losses(self, parameters: Any, fixed: Any, rows: Rows) -> Array:
+        """Return what is measured of each row, on average: the error."""
+
+
+class ClassSteps(Steps, Protocol):
+    """Steps of a classifier: its error is the share of wrong labels."""
+
     def scores(self, parameters: Any, fixed: Any, X: Array) -> Array:
         """Return the class scores of rows."""
+
+    def losses(self, parameters: Any, fixed: Any, rows: Rows) -> Array:
+        """Return one for rows with a wrong label."""
+        return jnp.argmax(self.scores(parameters, fixed, rows.X), axis=1) != rows.y
 
 
 @compiled(static_argnames=("steps", "batch"), donate_argnums=0)
@@ -97,17 +109,16 @@ def run_epochs(
 
 @compiled(static_argnames=("steps",))
 def error_rates(parameters: Any, fixed: Any, data: Rows, *, steps: Steps) -> Array:
-    """Return the weighted share of wrong labels of every configuration.
+    """Return the weighted average of the losses of every configuration: of a classifier, the share of wrong labels.
 
     `data` comes in blocks: its arrays have a leading axis of blocks, and rows that only fill a block weigh nothing.
     """
 
     def one(parameters: Any, fixed: Any) -> Array:
-        def wrong(rows: Rows) -> Array:
-            labels = jnp.argmax(steps.scores(parameters, fixed, rows.X), axis=1)
-            return jnp.sum(rows.weight * (labels != rows.y))
+        def weighted(rows: Rows) -> Array:
+            return jnp.sum(rows.weight * steps.losses(parameters, fixed, rows))
 
-        return jax.lax.map(wrong, data).sum() / data.weight.sum()
+        return jax.lax.map(weighted, data).sum() / data.weight.sum()
 
     return jax.vmap(one)(parameters, fixed)
 

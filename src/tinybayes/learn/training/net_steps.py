@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from tinybayes.learn.training.compiling import compiled
-from tinybayes.learn.training.engine import Rows
+from tinybayes.learn.training.engine import ClassSteps, Rows
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 
 Array = jax.Array
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NetSteps:
+class NetSteps(ClassSteps):
     """The steps that the engine takes, for configurations with equal layers."""
 
     inputs: tuple[int, ...]  # columns; or rows, columns and channels of an image

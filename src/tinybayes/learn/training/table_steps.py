@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from tinybayes.learn.training.compiling import compiled
-from tinybayes.learn.training.engine import Rows
+from tinybayes.learn.training.engine import ClassSteps, Rows
 from tinybayes.learn.training.input_noise import jitter
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
@@ -125,7 +125,7 @@ class Schedule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableSteps:
+class TableSteps(ClassSteps):
     """The steps that the engine takes.
 
     `quantized`: the tables are seen through the fixed-point format. `per_row`: a structure is drawn for every row; the

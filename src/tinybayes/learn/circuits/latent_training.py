@@ -1,0 +1,127 @@
+"""Training latent trees in the engine: tables in, tables out. The bridge to the arrays of `latent_steps.py`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tinybayes.infer.likelihood import dataset_rows
+from tinybayes.learn.circuits.latent_start import Tables, normalized_rows
+from tinybayes.learn.circuits.latent_steps import FIRST_RATE, LAST_RATE, Fixed, LatentSteps, Parameters, State
+from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.training import engine
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.model import Dataset
+
+
+@dataclass(frozen=True)
+class TrainedTables:
+    """The result of one start: tables, the log-likelihoods of validation rows by epoch, whether all epochs were run."""
+
+    tables: Tables
+    validation_log_likelihood: float  # NaN without validation rows
+    history: tuple[tuple[int, float], ...]
+    complete: bool
+
+
+def train_latent(
+    data: Dataset,
+    tree: Tree,
+    starts: Sequence[Tables],
+    pseudocounts: Tables,
+    options: TrainingOptions,
+    *,
+    rates: tuple[float, float] = (FIRST_RATE, LAST_RATE),
+    validation: Dataset | None = None,
+    report: Callable[[engine.Progress], None] | None = None,
+) -> list[TrainedTables]:
+    """Train from all starts at once. Parameters that start as zero, and have no pseudocount, stay zero."""
+    steps = LatentSteps(tree, pseudocounts.emission.shape[2], rates)
+
+    def make(part: Sequence[Tables]) -> LatentRun:
+        return LatentRun(data, steps, part, pseudocounts, options, validation)
+
+    def floats(part: Sequence[Tables]) -> int:
+        states = starts[0].emission.shape[1]
+        return 6 * (starts[0].transition.size + starts[0].emission.size) + 8 * options.batch_size * states * len(
+            data.nodes
+        )
+
+    return engine.train(starts, options, shape=lambda _: None, floats=floats, make=make, report=report)
+
+
+class LatentRun(engine.Run[TrainedTables]):
+    """Trainings from different starts on their way through the epochs."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        steps: LatentSteps,
+        starts: Sequence[Tables],
+        pseudocounts: Tables,
+        options: TrainingOptions,
+        validation: Dataset | None,
+    ) -> None:
+        count = len(starts)
+        total = float(len(data) if data.weight is None else data.weight.sum())
+        fixed = Fixed(_on_device(pseudocounts), jnp.asarray(total, dtype=jnp.float32))
+        states = jax.tree.map(lambda *parts: jnp.stack(parts), *(_state(start) for start in starts))
+        repeated = jax.tree.map(lambda part: jnp.broadcast_to(part, (count, *part.shape)), fixed)
+        super().__init__(steps, states, repeated, options, data, validation)
+
+    def to_rows(self, data: Dataset) -> engine.Rows:
+        """Return the codes of all variables, the class last."""
+        return rows_of(data)
+
+    def results(self, complete: bool) -> list[TrainedTables]:
+        """Return the tables, normalised in double precision."""
+        kept, errors = self.kept()
+        results = []
+        for one in range(self.count):
+            tables = Tables(*(normalized_rows(np.asarray(part[one], dtype=np.float64)) for part in kept))
+            history = tuple((epoch, -loss) for epoch, loss in self.history_of(one))
+            results.append(TrainedTables(tables, -float(errors[one, 0]), history, complete))
+        return results
+
+
+def rows_of(data: Dataset) -> engine.Rows:
+    """Put all rows with a weight on the device, weights scaled to a mean of one."""
+    known = data if data.weight is None else data.rows(data.weight > 0)
+    weight = np.ones(len(known)) if known.weight is None else known.weight / known.weight.mean()
+    X = jnp.asarray(dataset_rows(known.nodes, known))
+    return engine.Rows(X, jnp.zeros(len(X), dtype=jnp.int32), jnp.asarray(weight, dtype=jnp.float32))
+
+
+def counts_and_log_likelihood(data: Dataset, tree: Tree, tables: Tables) -> tuple[Tables, float]:
+    """Return the expected counts of all rows, and the log-likelihood of a row on average."""
+    steps, rows = LatentSteps(tree, tables.emission.shape[2]), rows_of(data)
+    total = float(len(data) if data.weight is None else data.weight.sum())
+    counts, log_likelihood = _over_blocks(_on_device(tables), engine.to_blocks(rows), steps=steps)
+    scale = total / float(rows.weight.sum())
+    mean = float(log_likelihood) / float(rows.weight.sum())
+    return Tables(*(scale * np.asarray(part, dtype=np.float64) for part in counts)), mean
+
+
+@partial(jax.jit, static_argnames=("steps",))
+def _over_blocks(parameters: Parameters, blocks: engine.Rows, *, steps: LatentSteps) -> tuple[Parameters, jax.Array]:
+    """Add the expected counts and the weighted log-likelihoods of blocks of rows."""
+
+    def add(total: tuple[Parameters, jax.Array], rows: engine.Rows) -> tuple[tuple[Parameters, jax.Array], None]:
+        counts = steps.expected_counts(parameters, rows)
+        value = jnp.sum(rows.weight * steps.log_likelihood(parameters, rows.X))
+        return jax.tree.map(jnp.add, total, (counts, value)), None
+
+    return jax.lax.scan(add, (jax.tree.map(jnp.zeros_like, parameters), jnp.zeros(())), blocks)[0]
+
+
+def _on_device(tables: Tables) -> Parameters:
+    return Parameters(jnp.asarray(tables.transition, jnp.float32), jnp.asarray(tables.emission, jnp.float32))
+
+
+def _state(start: Tables) -> State:
+    """Return the first state: as if all hidden states had been used equally often."""
+    parameters = _on_device(start)
+    return State(parameters, Parameters(*(part / part.shape[1] for part in parameters)))

@@ -1,0 +1,212 @@
+"""Latent trees: hidden variables along the Chow-Liu tree, learned by EM; the result is a circuit.
+
+A mixture has one hidden variable for all observed ones, a latent tree many that depend on each other. For its number of
+edges it is the best density of this package (docs/learning_circuits.md).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinybayes.errors import error
+from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
+from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
+from tinybayes.learn.circuits.latent_rows import learning_rows
+from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
+from tinybayes.learn.circuits.latent_structure import Tree, latent_structure
+from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.model import Circuit, Dataset
+
+if TYPE_CHECKING:
+    from tinybayes.learn.circuits.latent_training import TrainedTables
+    from tinybayes.learn.training.engine import Progress
+
+STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
+PRUNING, PRUNING_EPOCHS, PRUNING_RATES = 0.5, 0.25, (0.1, 0.01)  # edges left by a round, its share of the epochs
+
+
+@dataclass(frozen=True)
+class LatentTree:
+    """What was learned.
+
+    Parameters
+    ----------
+    circuit
+        The density over the observed variables, hidden ones summed out.
+    variables, parents
+        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root. The
+        leaves of the Chow-Liu tree have no hidden variable of their own.
+    homes
+        The hidden variable on which each observed one depends.
+    hidden_states
+        How many states each hidden variable has.
+    log_likelihood, validation_log_likelihood
+        Of a row on average, in nats: of the training rows, and of the held-out ones (NaN without them).
+    history
+        Epochs, and the log-likelihood of the held-out rows after each.
+    complete
+        False when an interrupt or a limit of time ended the training early.
+    """
+
+    circuit: Circuit
+    variables: tuple[int, ...]
+    parents: tuple[int, ...]
+    homes: tuple[int, ...]
+    hidden_states: tuple[int, ...]
+    log_likelihood: float
+    validation_log_likelihood: float
+    history: tuple[tuple[int, float], ...]
+    complete: bool
+
+
+def learn_latent_tree(
+    data: Dataset,
+    *,
+    hidden_states: int | Sequence[int] = LatentOptions.hidden_states,
+    epochs: int | None = LatentOptions.epochs,
+    batch_size: int = LatentOptions.batch_size,
+    smoothing: float = LatentOptions.smoothing,
+    restarts: int = LatentOptions.restarts,
+    validation: Dataset | None = None,
+    validation_fraction: float = LatentOptions.validation_fraction,
+    max_edges: int | None = LatentOptions.max_edges,
+    seconds: float = LatentOptions.seconds,
+    seed: int = LatentOptions.seed,
+    device: str | None = LatentOptions.device,
+    report: "Callable[[Progress], None] | None" = None,
+) -> LatentTree:
+    """Learn a tree of hidden variables over the observed ones.
+
+    The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
+    variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges`,
+    transitions are then cut by the expected counts that flow through them, and EM goes on with the others.
+
+    Parameters
+    ----------
+    data
+        The rows. A class, if there is one, is one more variable. Missing values are summed out.
+    hidden_states
+        How many states the hidden variables have: one number for all, or one for each observed variable, beside which
+        they stand.
+    epochs, batch_size, smoothing, restarts, validation_fraction, max_edges, seconds, seed, device
+        See `LatentOptions`.
+    validation
+        Rows that choose the best epoch and start; by default a share of the rows is held out.
+    report
+        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned.
+
+    Examples
+    --------
+    >>> from tinybayes.model import Variable
+    >>> generator = np.random.default_rng(0)
+    >>> rows = generator.integers(0, 2, (300, 1)) ^ (generator.random((300, 5)) < 0.1)
+    >>> data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(5)), None, rows.astype(np.int8))
+    >>> learned = learn_latent_tree(data, hidden_states=2)
+    >>> bool(learned.log_likelihood > -2.6)
+    True
+    """
+    options = LatentOptions(
+        hidden_states=hidden_states if isinstance(hidden_states, int) else max(hidden_states, default=0),
+        epochs=epochs,
+        batch_size=batch_size,
+        smoothing=smoothing,
+        restarts=restarts,
+        validation_fraction=validation_fraction,
+        max_edges=max_edges,
+        seconds=seconds,
+        seed=seed,
+        device=device,
+    )
+    return learn_latent_tree_with(data, options, validation, report, states=_states_of(hidden_states, data))
+
+
+def learn_latent_tree_with(
+    data: Dataset,
+    options: LatentOptions,
+    validation: Dataset | None = None,
+    report: "Callable[[Progress], None] | None" = None,
+    *,
+    states: np.ndarray | None = None,
+) -> LatentTree:
+    """Do what `learn_latent_tree` does, with the options in one record."""
+    deadline = time.time() + options.seconds
+    if states is None:
+        states = _states_of(options.hidden_states, data)
+    rows, held_out = learning_rows(data, validation, options.validation_fraction, options.seed)
+    tree, variables = latent_structure(rows)
+    prior = pseudocounts(rows, tree, states[variables], options.smoothing)
+    starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
+    training = TrainingOptions(
+        epochs=options.epochs or default_epochs(len(rows), options.batch_size),
+        batch_size=options.batch_size,
+        keep_best=True,
+        shuffle_seed=options.seed,
+        device=options.device,
+        deadline=deadline,
+    )
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
+
+    trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
+    fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
+    scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
+    best = trained[int(np.argmax(scores))]
+    if options.max_edges is not None:
+        best = _pruned(rows, tree, best, prior, training, held_out, options.max_edges)
+    tables = best.tables
+    return LatentTree(
+        latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
+        tuple(variables),
+        tree.parent,
+        tree.home,
+        tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),
+        counts_and_log_likelihood(rows, tree, tables)[1],
+        best.validation_log_likelihood,
+        best.history,
+        best.complete,
+    )
+
+
+def _pruned(
+    rows: Dataset,
+    tree: Tree,
+    trained: "TrainedTables",
+    prior: Tables,
+    training: TrainingOptions,
+    held_out: Dataset | None,
+    max_edges: int,
+) -> "TrainedTables":
+    """Cut transitions until the circuit has at most so many edges, in rounds, and train again after each."""
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
+
+    cards = [variable.cardinality for variable in rows.variables]
+    edges = count_edges(tree, trained.tables.transition > 0, cards)
+    shorter = replace(training, epochs=max(1, round(PRUNING_EPOCHS * training.epochs)))
+    while edges > max_edges:
+        flow = counts_and_log_likelihood(rows, tree, trained.tables)[0].transition
+        allowed = strongest(tree, flow, cards, max(max_edges, int(PRUNING * edges)))
+        start, smoothed = cut(trained.tables, allowed), Tables(prior.transition * allowed, prior.emission)
+        (again,) = train_latent(rows, tree, [start], smoothed, shorter, rates=PRUNING_RATES, validation=held_out)
+        trained = replace(again, complete=trained.complete and again.complete)
+        edges = count_edges(tree, trained.tables.transition > 0, cards)
+    return trained
+
+
+def default_epochs(rows: int, batch_size: int) -> int:
+    """Return as many epochs as make `STEPS` mini-batches, within bounds."""
+    return int(np.clip(ceil(STEPS / max(1, rows // batch_size)), FEWEST, MOST))
+
+
+def _states_of(hidden_states: int | Sequence[int], data: Dataset) -> np.ndarray:
+    """Return the hidden states beside each variable."""
+    count = len(data.nodes)
+    states = np.full(count, hidden_states) if isinstance(hidden_states, int) else np.array(hidden_states)
+    if states.shape != (count,) or states.dtype.kind not in "iu" or (states < 1).any():
+        expected = f"a number of states, or {count} of them, one for each variable"
+        raise error(expected, hidden_states, where="hidden_states")
+    return states
