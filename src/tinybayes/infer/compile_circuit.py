@@ -76,8 +76,9 @@ def compile_circuit(
         ``"feature"``, one for each feature (a larger circuit, for expected counts of single features). The circuit
         stays right for other finite weights, see `tinybayes.infer.with_weights`.
     order
-        ``"min-fill"`` or ``"weighted-min-fill"``; ``"search"``: compile the most promising of both and of many
-        randomized ones, and keep the smallest circuit; or the variables in the order of their elimination, by index.
+        ``"min-fill"``, ``"weighted-min-fill"``, ``"min-weight"`` or ``"min-width"``; ``"search"``: compile the most
+        promising of many randomized ones, and keep the smallest circuit; or the variables in the order of their
+        elimination, by index.
     max_edges
         Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
         no hope, since they have neither zeros nor equal entries. Memory grows to about 40 bytes an edge.

@@ -16,10 +16,11 @@ import numpy as np
 
 from tinybayes._kernels.draws import SQUARES, TOTAL, Weighted
 from tinybayes.errors import TinybayesError, error
+from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.problem import Problem, restrict
 from tinybayes.infer.sampling.proposals import barren, exact, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.schedule import elimination_order, make_units
+from tinybayes.infer.sampling.schedule import make_units
 from tinybayes.infer.sampling.weighted import Proposal, draw_blocks, empty, merge, run
 from tinybayes.model import LogLinear, Structure
 
@@ -166,7 +167,7 @@ def exact_marginals(
     problem: Problem, budget: Budget, room: int = 2 * LARGEST, method: str = "exact"
 ) -> Marginals | None:
     """Return the exact marginals by elimination, or None when its tables would have more entries than `room`."""
-    units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
+    units = make_units(problem.scopes, problem.states, quick_order(problem.scopes, problem.states))
     if units.entries > room:
         return None
     posterior, root = exact(problem, units)
@@ -190,7 +191,7 @@ def forward(
     Rows that do not sum to one, as in tied networks, are divided by their sums, which belong to the weight.
     """
     problem = restrict(model, {}, closed=False)
-    turned = open_order(model, problem) or elimination_order(problem.scopes, problem.states)[::-1]
+    turned = open_order(model, problem) or quick_order(problem.scopes, problem.states)[::-1]
     index = {v: k for k, v in enumerate(problem.free)}
     seen = {index[v]: state for v, state in known.items() if v in index}
     proposal = without_messages(problem, turned, average=False, known=seen, reject=reject)
