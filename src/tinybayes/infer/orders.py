@@ -77,7 +77,7 @@ def quick_order(scopes: Sequence[Sequence[int]], cards: Sequence[int] | np.ndarr
         return ()
     (first,) = search_orders(scopes, cards, steps=_FEW_STEPS)
     entries = clique_entries(scopes, cards, first)
-    steps = int(min(entries / 4, MOST_STEPS))
+    steps = int(min(entries / 16, MOST_STEPS))
     return search_orders(scopes, cards, steps=steps, tries=4000)[0] if steps > 20 * len(cards) else first
 
 
