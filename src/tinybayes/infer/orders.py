@@ -16,6 +16,7 @@ HEURISTICS = {
 }
 DENSE = 10_000  # variables: above, a matrix of all pairs would be too large
 MOST_STEPS = 250_000_000  # of a search: about a second
+QUICK_STEPS = 10_000_000  # of a search that other work waits for
 _MIXED = (MIN_FILL, WEIGHTED_MIN_FILL, MIN_FILL, MIN_WEIGHT, WEIGHTED_MIN_FILL, MIN_FILL)
 _NOISE = (0.05, 0.1, 0.2, 0.3)  # of the choices of greedy orders
 _SLACK = math.log(1.5)
@@ -71,13 +72,15 @@ def search_orders(
     return list(found)
 
 
-def quick_order(scopes: Sequence[Sequence[int]], cards: Sequence[int] | np.ndarray) -> tuple[int, ...]:
-    """Return an order with small tables, searched for no longer than about the time that filling them will take."""
+def quick_order(
+    scopes: Sequence[Sequence[int]], cards: Sequence[int] | np.ndarray, most_steps: float = QUICK_STEPS
+) -> tuple[int, ...]:
+    """Return an order with small tables, searched for no longer than a part of the time that filling them takes."""
     if len(cards) == 0:
         return ()
     (first,) = search_orders(scopes, cards, steps=_FEW_STEPS)
     entries = clique_entries(scopes, cards, first)
-    steps = int(min(entries / 16, MOST_STEPS))
+    steps = int(min(entries / 16, most_steps))
     return search_orders(scopes, cards, steps=steps, tries=4000)[0] if steps > 20 * len(cards) else first
 
 

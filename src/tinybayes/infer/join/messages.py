@@ -186,14 +186,9 @@ def _runs(join: JoinPlan) -> list[tuple[int, int]]:
 
 def _room(join: JoinPlan) -> Room:
     """Return space for one thread."""
-    plan = join.plan
-    axes = np.split(plan.axis_card, plan.first_axis[1:-1])
-    tile = max((int(np.prod(own[len(own) - k :])) for own, k in zip(axes, plan.inner, strict=True)), default=1)
-    tables = int((np.diff(plan.first_operand) + np.diff(plan.first_target)).max(initial=1))
+    tables, tile, axes = join.room
     kinds, bases = np.empty(tables, np.int64), np.empty(tables, np.int64)
-    return Room(
-        np.empty(tile), np.empty((tables, tile), np.int64), kinds, bases, np.empty(max(map(len, axes)), np.int64)
-    )
+    return Room(np.empty(tile), np.empty((tables, tile), np.int64), kinds, bases, np.empty(axes, np.int64))
 
 
 def _tiles(join: JoinPlan, op: int) -> int:

@@ -30,6 +30,7 @@ class JoinPlan:
     sizes: tuple[int, ...]  # the entries of the joint table of each operation
     joints: tuple[tuple[int, Scope], ...]  # where the joint marginals are in the scratch space, and their axes
     scratch: int  # entries of the scratch space
+    room: tuple[int, int, int]  # most tables of an operation, entries of a tile, and axes
     width: int  # variables of the largest clique, less one
     work: float  # entries times tables, up and down
 
@@ -142,11 +143,13 @@ def _lay_out(operations: list[_Operation], tables: list[Scope], factors: int, ca
             places[number], ends = ends, ends + target_sizes[number]
             joints.append((places[number], scope))
     sizes = [math.prod(cards[v] for v in operation.axes) for operation in operations]
+    inner = [_inner(o.axes, cards) for o in operations]
+    tiles = [math.prod(cards[v] for v in o.axes[len(o.axes) - k :]) for o, k in zip(operations, inner, strict=True)]
     plan = Plan(
         states=np.array([1 if o.variable < 0 else cards[o.variable] for o in operations], dtype=np.int64),
         first_axis=starts(len(o.axes) for o in operations),
         axis_card=np.array([cards[v] for o in operations for v in o.axes], dtype=np.int64),
-        inner=np.array([_inner(o.axes, cards) for o in operations], dtype=np.int64),
+        inner=np.array(inner, dtype=np.int64),
         first_operand=starts(len(o.operands) for o in operations),
         operand=np.array(operands, dtype=np.int64),
         first_stride=np.array(first_stride, dtype=np.int64),
@@ -171,6 +174,11 @@ def _lay_out(operations: list[_Operation], tables: list[Scope], factors: int, ca
         sizes=tuple(sizes),
         joints=tuple(joints),
         scratch=ends,
+        room=(
+            max((len(o.operands) + len(o.targets) for o in operations), default=1),
+            max(tiles, default=1),
+            max((len(o.axes) for o in operations), default=1),
+        ),
         width=max((len(o.axes) for o in operations), default=1) - 1,
         work=work,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinybayes._kernels.buckets import eliminate, marginalize, supports
+from tinybayes._kernels.buckets import eliminate, supports
 from tinybayes._kernels.draws import Sampler
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.problem import Problem, impossible
@@ -82,15 +82,6 @@ def passed(problem: Problem, units: Units) -> tuple[np.ndarray, np.ndarray, floa
     if root == -math.inf:
         raise impossible()
     return tables, joint, root
-
-
-def exact(problem: Problem, units: Units) -> tuple[np.ndarray, float]:
-    """Return the exact marginals of the open variables, and the logarithm of the sum over all assignments."""
-    tables, joint, root = passed(problem, units)
-    plan, sums = units.plan, np.zeros(int(problem.first_state[-1]))
-    marginalize(plan, units.variable, problem.first_state, joint, tables, units.digits(), sums)
-    totals = np.add.reduceat(sums, problem.first_state[:-1]) if len(sums) else sums
-    return sums / np.repeat(totals, problem.states), root
 
 
 def with_messages(
