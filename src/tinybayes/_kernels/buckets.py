@@ -34,10 +34,12 @@ class Schedule(NamedTuple):
 
 
 @jit
-def propagate(first_scope, scope, first_entry, possible, cards, first_state, domain):
-    """Take away states that no factor supports, until nothing changes; return False when a variable has none left."""
+def propagate(first_scope, scope, first_entry, possible, cards, first_state, domain, waiting):
+    """Take away states that no factor supports, until nothing changes; return False when a variable has none left.
+
+    `waiting` says which factors to look at first, and is used up.
+    """
     count = len(first_scope) - 1
-    waiting = np.ones(count, np.bool_)
     seen, digits = np.empty(len(domain), np.bool_), np.empty(max(len(scope), 1), np.int64)
     changed = True
     while changed:

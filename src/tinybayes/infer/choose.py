@@ -16,6 +16,7 @@ from tinybayes.model import BayesNet, Circuit, LogLinear
 QUICK_EDGES = 300_000  # of a circuit that is tried where no join tree fits: so many are tried within about a second
 _EDGE_BYTES, _EDGE_SECONDS = 40, 1e-6  # of compiling
 _DENSE = 2**26  # entries of all factors as full tables: more is left to circuits, which keep decision trees small
+_TRY = 2.0  # seconds of a budget in which a quick circuit can be tried
 _PATIENCE = 5.0  # seconds of conditioning before a quick circuit is tried first
 
 
@@ -109,6 +110,8 @@ def choose(
         found: Question | TinybayesError = question
     except TooLargeError as problem:
         found = problem
+    if max_seconds is not None and max_seconds < _TRY:
+        return found
     try:
         return keep_circuit(linear, QUICK_EDGES)
     except TinybayesError:

@@ -17,8 +17,9 @@ HEURISTICS = {
 DENSE = 10_000  # variables: above, a matrix of all pairs would be too large
 MOST_STEPS = 250_000_000  # of a search: about a second
 QUICK_STEPS = 10_000_000  # of a search that other work waits for
-_MIXED = (MIN_FILL, WEIGHTED_MIN_FILL, MIN_FILL, MIN_WEIGHT, WEIGHTED_MIN_FILL, MIN_FILL)
-_NOISE = (0.05, 0.1, 0.2, 0.3)  # of the choices of greedy orders
+_PLAIN = np.array([MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT])  # of the first orders, which have no noise
+_MIXED = np.array([MIN_FILL, WEIGHTED_MIN_FILL, MIN_FILL, MIN_WEIGHT, WEIGHTED_MIN_FILL, MIN_FILL])
+_NOISE = np.array([0.05, 0.1, 0.2, 0.3])  # of the choices of greedy orders
 _SLACK = math.log(1.5)
 _FEW_STEPS = 3000  # of the first part of a quick search: a few microseconds
 _SEED = 2
@@ -56,19 +57,19 @@ def search_orders(
     n = len(cards)
     if n > DENSE:
         return [by_degree(scopes, n)]
-    kinds, noise = [HEURISTICS.get(heuristic, MIN_FILL)], [0.0]
+    kinds, noise = np.array([HEURISTICS.get(heuristic, MIN_FILL)]), np.zeros(1)
     if heuristic == "search":
-        plain = [MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT]
-        kinds = [*plain, *(_MIXED[t % len(_MIXED)] for t in range(tries))]
-        noise = [*(0.0 for _ in plain), *(_NOISE[t // len(_MIXED) % len(_NOISE)] for t in range(tries))]
+        number = np.arange(min(tries, steps // (10 * n) + 1))
+        kinds = np.concatenate([_PLAIN, _MIXED[number % len(_MIXED)]])
+        noise = np.concatenate([np.zeros(len(_PLAIN)), _NOISE[number // len(_MIXED) % len(_NOISE)]])
     sizes = np.asarray(cards, dtype=np.float64)
     deep = np.zeros(n) if depths is None else depths
-    choices = np.array(kinds), np.array(noise)
-    candidates, totals = greedy_orders(*_graph(scopes, n), sizes, deep, *choices, _SLACK, steps, _SEED)
+    candidates, totals = greedy_orders(*_graph(scopes, n), sizes, deep, kinds, noise, _SLACK, steps, _SEED)
     found: dict[tuple[int, ...], None] = {}
     for t in np.argsort(totals, kind="stable"):
-        if np.isfinite(totals[t]) and len(found) < most:
-            found[tuple(candidates[t].tolist())] = None
+        if not np.isfinite(totals[t]) or len(found) == most:
+            break
+        found[tuple(candidates[t].tolist())] = None
     return list(found)
 
 

@@ -26,7 +26,7 @@ from tinybayes._kernels.join_tree import (
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.infer.join.plan import JoinPlan, Scope
 
-LARGE = 2**19  # entries of a joint table that all cores work on
+LARGE = 2**20  # entries of a joint table that all cores work on
 _PARTS = 16  # of a large joint table
 COPIES = 2**21  # entries of the targets that threads have copies of
 _RANGE = 690.0  # nats that a table in linear space may span
