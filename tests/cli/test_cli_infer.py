@@ -127,3 +127,13 @@ def test_the_tasks_of_uai(folder, model):
     assert (word, count, [int(state) for state in states]) == ("MPE", "3", rows[0].tolist())
     found = json.loads(run("infer", model, "--evidence", "wet.evid", "--task", "MPE", "--json", cwd=folder).stdout)
     assert found["log_probability"] == pytest.approx(logs[0], abs=1e-12)
+
+
+def test_what_inference_takes(folder):
+    for model, methods in (("net.uai", ["circuit", "join-tree"]), ("pair.uai", ["circuit", "join-tree"])):
+        found = json.loads(run("info", model, "--inference", "--json", cwd=folder).stdout)["inference"]
+        assert [cost["method"] for cost in found] == methods
+        assert all(cost["fits"] and 0 < cost["bytes"] < 1e9 for cost in found)
+    shown = run("info", "circuit.tb", "--inference", cwd=folder).stdout
+    for words in ("Exact inference", "circuit", "about", "yes"):
+        assert words in shown

@@ -15,7 +15,8 @@ from tinybayes.model import BayesNet, Circuit, LogLinear
 
 QUICK_EDGES = 300_000  # of a circuit that is tried where no join tree fits: so many are tried within about a second
 _EDGE_BYTES, _EDGE_SECONDS = 40, 1e-6  # of compiling
-_DENSE = 2**26  # entries of all factors as full tables: more is left to circuits, which keep decision trees small
+_PASS_SECONDS = 5e-9  # of both passes, for an edge
+DENSE = 2**26  # entries of all factors as full tables: more is left to circuits, which keep decision trees small
 _TRY = 2.0  # seconds of a budget in which a quick circuit can be tried
 _PATIENCE = 5.0  # seconds of conditioning before a quick circuit is tried first
 
@@ -32,7 +33,7 @@ class InferenceCost:
     bytes, seconds
         Memory and time, roughly; infinite where the method does not apply.
     width
-        The variables of the largest clique, less one.
+        The variables of the largest clique, less one; None for a circuit, whose network is not known.
     cases
         How many trees, because of the variables that are conditioned on.
     fits
@@ -42,25 +43,28 @@ class InferenceCost:
     method: str
     bytes: float
     seconds: float
-    width: int
+    width: int | None
     cases: float
     fits: bool
 
 
 def inference_costs(
-    model: BayesNet | LogLinear, evidence: Evidence = None, *, max_bytes: float | None = None
+    model: BayesNet | LogLinear | Circuit, evidence: Evidence = None, *, max_bytes: float | None = None
 ) -> tuple[InferenceCost, ...]:
     """Return what the exact ways to the marginals of a model would take, without computing them.
 
     Parameters
     ----------
     model
-        A network or a log-linear model.
+        A network, a log-linear model, or a circuit, which was compiled already.
     evidence
         As for `marginals`. A circuit is compiled before the evidence is known, a join tree is made for it.
     max_bytes
         The memory of a join tree, by default half of the machine's.
     """
+    if isinstance(model, Circuit):
+        edges = model.n_edges
+        return (InferenceCost("circuit", float(_EDGE_BYTES * edges), _PASS_SECONDS * edges, None, 1.0, True),)
     linear = as_log_linear(model)
     bound = estimate_width(model if isinstance(model, BayesNet) else as_network(model)[0])
     circuit = InferenceCost(
@@ -71,7 +75,7 @@ def inference_costs(
         1.0,
         bound.edges <= MAX_EDGES,
     )
-    if dense_entries(linear) > _DENSE:
+    if dense_entries(linear) > DENSE:
         return circuit, InferenceCost("join-tree", math.inf, math.inf, bound.treewidth, 1.0, False)
     known = observed(linear.variables, evidence)
     limit = default_bytes() if max_bytes is None else max_bytes
@@ -98,7 +102,7 @@ def choose(
     linear = as_log_linear(model)
     if (kept := kept_circuit(linear)) is not None:
         return kept
-    if dense_entries(linear) > _DENSE:
+    if dense_entries(linear) > DENSE:
         try:
             return keep_circuit(linear, MAX_EDGES)
         except TinybayesError as problem:

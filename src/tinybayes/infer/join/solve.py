@@ -12,13 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes.errors import TinybayesError
 from tinybayes.infer.join import messages
 from tinybayes.infer.join.limits import MAX_SECONDS, Size, choose, default_bytes
 from tinybayes.infer.join.plan import Scope, make_plan
 from tinybayes.infer.join.reduce import Reduced, reduce
 from tinybayes.infer.orders import clique_entries, quick_order
-from tinybayes.infer.sampling.problem import Problem, impossible, restrict
+from tinybayes.infer.sampling.problem import ImpossibleError, Problem, impossible, restrict
 from tinybayes.model import LogLinear
 
 Ask = Literal["sum", "posterior", "best"]
@@ -173,7 +172,7 @@ def _all_cases(question: Question, progress: Progress | None) -> Solution | None
         case = {**question.known, **dict(zip(question.cut, states, strict=True))}
         try:
             found = _one(restrict(question.model, case), question.ask, question.joints, question.order, None)
-        except TinybayesError:  # the case is impossible
+        except ImpossibleError:
             found = None
         if found is not None:
             total = found if total is None else _sum(total, found, question.ask)

@@ -17,6 +17,10 @@ MOST_ENTRIES = 2**24  # of one factor as a full table
 Evidence = Mapping[str, object] | Mapping[int, int] | np.ndarray | None
 
 
+class ImpossibleError(TinybayesError):
+    """No assignment agrees with the evidence and the zeros of the model."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A log-linear model restricted to evidence; its open variables have numbers of their own."""
@@ -134,6 +138,7 @@ def impossible(where: str = "evidence") -> TinybayesError:
         "probability zero: no assignment agrees with the evidence and the zeros or hard clauses of the model",
         where=where,
         remedy="take back one of the observations",
+        kind=ImpossibleError,
     )
 
 
