@@ -18,7 +18,8 @@ _EDGE_BYTES, _EDGE_SECONDS = 40, 1e-6  # of compiling
 _PASS_SECONDS = 5e-9  # of both passes, for an edge
 DENSE = 2**26  # entries of all factors as full tables: more is left to circuits, which keep decision trees small
 _TRY = 2.0  # seconds of a budget in which a quick circuit can be tried
-_PATIENCE = 5.0  # seconds of conditioning before a quick circuit is tried first
+_PATIENCE = 5.0  # seconds of a join tree before a circuit is tried first
+_EDGES_SECOND = 200_000  # edges that are tried for each second of the join tree, a small part of that time
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ def choose(
 ) -> Question | Circuit | TinybayesError:
     """Return the question to a join tree or a circuit that answers exactly; or the error that says why there is none.
 
-    A circuit that was compiled before is the choice. Else it is a join tree, which takes less time than compiling,
-    unless tables would be far larger than the decision trees that they come from, or more than memory holds.
+    A circuit that was compiled before is the choice. Else it is a join tree, which mostly takes less time than
+    compiling, unless tables would be far larger than the decision trees that they come from. Where a join tree takes
+    many seconds, or more than memory holds, a circuit is tried: zeros and equal parameters may make it small.
     """
     linear = as_log_linear(model)
     if (kept := kept_circuit(linear)) is not None:
@@ -107,17 +109,19 @@ def choose(
             return keep_circuit(linear, MAX_EDGES)
         except TinybayesError as problem:
             return problem
+    edges = QUICK_EDGES
     try:
         question = prepare(linear, known, "posterior", max_seconds=max_seconds or MAX_SECONDS)
-        if not question.cut or question.size.seconds < _PATIENCE:
+        if question.size.seconds < _PATIENCE:
             return question
         found: Question | TinybayesError = question
+        edges = int(min(max(question.size.seconds * _EDGES_SECOND, edges), MAX_EDGES))
     except TooLargeError as problem:
         found = problem
     if max_seconds is not None and max_seconds < _TRY:
         return found
     try:
-        return keep_circuit(linear, QUICK_EDGES)
+        return keep_circuit(linear, edges)
     except TinybayesError:
         return found
 

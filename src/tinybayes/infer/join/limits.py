@@ -16,7 +16,7 @@ from tinybayes.infer.orders import cliques, quick_order, search_orders
 
 MAX_SECONDS = 600.0
 _NANOSECONDS = 2.2  # for an entry of a clique and a table, on one core, measured on networks of 2^19 entries and more
-_PER_CLIQUE = 2e-5  # seconds: laying it out
+_AT_LEAST, _PER_CLIQUE = 3e-4, 3e-5  # seconds to find an order and to lay the tables out
 _PASSES = 8.5  # tables that an entry of a clique meets on both ways, about
 _MOST_CUT = 12  # variables to condition on
 _STEPS = 120_000_000  # of the search for an order: half a second
@@ -39,6 +39,8 @@ class Size:
         The assignments of all cliques together.
     bytes
         The memory of their messages.
+    cliques
+        The number of cliques.
     cases
         How often, because of the variables that are conditioned on.
     """
@@ -46,13 +48,15 @@ class Size:
     width: int
     entries: float
     bytes: float
+    cliques: int
     cases: float = 1.0
 
     @property
     def seconds(self) -> float:
         """The time that it takes, roughly."""
         speed = min(thread_count(), 2) if self.entries > 2**22 else 1
-        return 1e-9 * _NANOSECONDS / (0.8 * speed) * _PASSES * self.entries * self.cases + 0.003 * self.cases
+        filling = 1e-9 * _NANOSECONDS / (0.8 * speed) * _PASSES * self.entries
+        return self.cases * (filling + _PER_CLIQUE * self.cliques + _AT_LEAST)
 
 
 def default_bytes() -> int:
@@ -79,7 +83,7 @@ def size_of(
     factors = sum(math.prod(sizes[v] for v in scope) for scope in scopes)
     # A target of the way down is as large as a message; products of small tables are an eighth of a clique at most.
     memory = 8 * (sum(separators) + factors + 2 * max(separators, default=0.0) + max(entries, default=0.0) / 8 + COPIES)
-    return Size(max(map(len, around), default=1) - 1, sum(entries), memory, cases)
+    return Size(max(map(len, around), default=1) - 1, sum(entries), memory, len(around), cases)
 
 
 def choose(
