@@ -3,8 +3,8 @@
 Run it as ``python benchmarks/circuit_inference.py`` with TINYBAYES_DATA set to the directory of the networks. A query
 observes each variable with probability 0.2, the values taken from one forward sample, and asks for all posteriors. A
 join tree is made for every query: evidence, order, tables and passes are in its time. Everything is measured with one
-thread, by the CPU time that it takes, and again with all cores for everybody, by the clock. Then come the networks that no circuit of 50 million edges holds, each
-in a process of its own, with all cores, beside their marginals to six digits.
+thread, by the CPU time that it takes, and again with all cores for everybody, by the clock. Then come the networks that
+no circuit of 50 million edges holds, each in a process of its own with all cores, beside their marginals to six digits.
 """
 
 import json
@@ -238,7 +238,7 @@ def markdown(result: Figures) -> str:
         "variables, with values from a forward sample, and asks for the posteriors of all. Milliseconds a query: a",
         "*tree* is made for each query; a *circuit* is compiled once, where it has at most 5,000,000 edges, and asked",
         f"one at a time and in batches of {BATCH:,} rows; pyAgrum's engines are built once, VariableElimination for up",
-        f"to {FEW} variables, since it takes seconds a query for more. *Times* is how many times as fast as the fastest",
+        f"to {FEW} variables, since it takes seconds a query for more. *Times*: how many times as fast as the fastest",
         "engine of pyAgrum. Nanoseconds an edge, row and pass are those of the batches.",
         "",
         f"- {about['date']}, `{about['command']}`, commit {about['commit']}",

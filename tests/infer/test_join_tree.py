@@ -205,3 +205,38 @@ def test_networks_that_no_circuit_holds(data_dir, name):
     found = marginals(model, read_evidence(place / f"{name}.evid")[0], method="join-tree")
     for p, q in zip(found.probabilities, read_marginals(place / f"{name}.MAR"), strict=True):
         np.testing.assert_allclose(p, q, atol=1e-6)
+
+
+def test_several_rows_at_once():
+    rng = np.random.default_rng(3)
+    for kind in ("plain", "ties"):
+        net = random_net(rng, kind)
+        cards = as_log_linear(net).cardinalities
+        rows = np.stack([rng.integers(0, cards) for _ in range(6)])
+        rows[:, rng.random(len(cards)) < 0.5] = -1
+        by_tree = marginals(net, rows, method="join-tree")
+        by_circuit = marginals(net, rows)
+        assert (by_tree.method, by_circuit.method) == ("join-tree", "circuit")
+        np.testing.assert_allclose(by_tree.log_z, by_circuit.log_z, atol=1e-9)
+        for p, q in zip(by_tree.probabilities, by_circuit.probabilities, strict=True):
+            assert p.shape == q.shape == (6, p.shape[1])
+            np.testing.assert_allclose(p, q, atol=1e-9)
+    sprinkler = zoo.sprinkler()
+    with pytest.raises(TinybayesError, match="evidence, row 1"):
+        marginals(sprinkler, np.array([[-1, -1, -1], [0, 0, 1]]), method="join-tree")
+
+
+def test_an_interrupt_leaves_nothing_wrong():
+    """An answer that was interrupted half way changes no later one."""
+    linear = as_log_linear(random_net(np.random.default_rng(11), "plain"))
+    before = marginals(linear, method="join-tree")
+
+    def stop(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        marginals(linear, method="join-tree", progress=stop)
+    after = marginals(linear, method="join-tree")
+    assert after.log_z == before.log_z
+    for p, q in zip(before.probabilities, after.probabilities, strict=True):
+        np.testing.assert_array_equal(p, q)

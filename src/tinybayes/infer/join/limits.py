@@ -87,16 +87,23 @@ def size_of(
 
 
 def choose(
-    scopes: Sequence[Scope], cards: np.ndarray, max_bytes: float, max_seconds: float
+    scopes: Sequence[Scope],
+    cards: np.ndarray,
+    max_bytes: float,
+    max_seconds: float,
+    order: tuple[int, ...] | None = None,
 ) -> tuple[tuple[int, ...], tuple[int, ...], Size]:
     """Return an order, variables to condition on so that memory suffices, mostly none, and the size of the work.
+
+    A given `order` is taken; else one is searched for.
 
     Raises
     ------
     TinybayesError
         When the work would take more than the limits.
     """
-    order = quick_order(scopes, cards, min(_STEPS, max_seconds * _STEPS / 2))
+    if order is None:
+        order = quick_order(scopes, cards, min(_STEPS, max_seconds * _STEPS / 2))
     whole = size = size_of(scopes, cards, order)
     cut: list[int] = []
     sizes = np.array(cards, dtype=np.int64)

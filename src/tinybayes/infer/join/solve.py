@@ -70,8 +70,9 @@ def prepare(
     *,
     max_bytes: float | None = None,
     max_seconds: float = MAX_SECONDS,
+    like: Question | None = None,
 ) -> Question:
-    """Find the way to an answer.
+    """Find the way to an answer; the order is that of a question `like` it, if there is one.
 
     Raises
     ------
@@ -81,8 +82,13 @@ def prepare(
     problem = restrict(model, known)
     reduced = _reduced(problem, ask, joints)
     limit = default_bytes() if max_bytes is None else max_bytes
-    order, cut, size = choose(reduced.tables.scopes, reduced.tables.cards, limit, max_seconds)
     free = [problem.free[v] for v in reduced.kept]
+    known_order = None
+    if like is not None and not like.cut:
+        place = {v: k for k, v in enumerate(free)}
+        first = [place[v] for v in like.order if v in place]
+        known_order = (*first, *sorted(set(place.values()) - set(first)))
+    order, cut, size = choose(reduced.tables.scopes, reduced.tables.cards, limit, max_seconds, known_order)
     named = tuple(free[v] for v in order), tuple(free[v] for v in cut)
     return Question(model, known, ask, tuple(joints), problem, *named, size)
 

@@ -12,11 +12,19 @@ from tinybayes.infer.join.limits import MAX_SECONDS
 from tinybayes.infer.join.solve import Question, prepare, solve
 from tinybayes.infer.sampling.chains import gibbs_marginals, mcsat
 from tinybayes.infer.sampling.importance import forward, open_order, tied
-from tinybayes.infer.sampling.problem import Evidence, as_log_linear, observed, restrict
+from tinybayes.infer.sampling.problem import (
+    Evidence,
+    ImpossibleError,
+    as_log_linear,
+    impossible,
+    observed,
+    restrict,
+)
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
 from tinybayes.infer.sampling.slices import Slices
 from tinybayes.infer.sampling.weighted import run
 from tinybayes.model import BayesNet, Circuit, LogLinear
+from tinybayes.model.layout import check_codes
 
 METHODS = ("auto", "join-tree", "circuit", "exact", "tied", "slices", "mcsat", "gibbs", "lw", "forward")
 """The methods of `marginals`, the default first."""
@@ -28,6 +36,7 @@ _OPTIONS = {
 }
 
 _EXACT = ("auto", "join-tree", "circuit", "exact")
+_BATCH_EDGES = 1_000_000  # of a circuit that is compiled for several rows
 _WITHIN = 60.0  # seconds of exact work that take the place of a number of samples
 _AT_ONCE = 0.2  # seconds of exact work that keep to any budget
 
@@ -53,8 +62,8 @@ def marginals(
         A Bayesian network, normalised or not, a log-linear model, or a circuit, which answers exactly.
     evidence
         States by the names or numbers of variables; a state is a value of its variable, or its number. Also a row of
-        codes with -1 for variables that were not observed, and for a circuit several rows: each array of the result
-        then has a row for each of them. None: nothing was observed.
+        codes with -1 for variables that were not observed, and for exact methods several rows: each array of the
+        result then has a row for each of them. None: nothing was observed.
     method
         ``"auto"``: exact, by a join tree or a circuit, whichever takes less time; where that exceeds memory or the
         budget, sampling as by ``"tied"`` if a budget is given, else an error that says what would be needed.
@@ -87,6 +96,8 @@ def marginals(
     budget = Budget.start(seconds, samples)
     if isinstance(model, Circuit):
         return _of_circuit(model, evidence, budget, method)
+    if isinstance(evidence, np.ndarray) and evidence.ndim == 2 and len(evidence) != 1 and method in _EXACT:
+        return _of_rows(as_log_linear(model), evidence, budget, method, progress)
     known = observed(model.nodes if isinstance(model, BayesNet) else model.variables, evidence)
     if method == "auto" and options:
         method = "tied"  # the options are those of sampling
@@ -153,6 +164,38 @@ def _exact(
     if asked and method == "auto":
         return None
     raise way
+
+
+def _of_rows(model: LogLinear, rows: np.ndarray, budget: Budget, method: str, progress: Progress | None) -> Marginals:
+    """Answer many rows: by a circuit if one is small, else by a join tree for each, with an order for those alike."""
+    check_codes(rows, model.cardinalities, where="evidence")
+    if method != "join-tree":
+        try:
+            circuit = keep_circuit(model, MAX_EDGES if method == "circuit" else _BATCH_EDGES)
+            return _of_circuit(circuit, rows, budget, method if method != "auto" else "circuit")
+        except TinybayesError:
+            if method == "circuit":
+                raise
+    like: dict[bytes, Question] = {}
+    states: list[np.ndarray] = []
+    logs = np.empty(len(rows))
+    for number, row in enumerate(rows):
+        known = {v: int(code) for v, code in enumerate(row) if code >= 0}
+        pattern = (row >= 0).tobytes()
+        try:
+            question = prepare(model, known, "posterior", like=like.get(pattern))
+            found = solve(question)
+        except ImpossibleError:
+            raise impossible(f"evidence, row {number}") from None
+        like.setdefault(pattern, question)
+        logs[number] = found.log_z
+        states.append(np.concatenate(found.states))
+        if progress is not None:
+            progress((number + 1) / len(rows))
+    posterior = np.array(states).reshape(len(rows), sum(model.cardinalities))
+    parts = tuple(np.split(posterior, np.cumsum(model.cardinalities)[:-1], axis=-1))
+    errors = tuple(np.zeros(part.shape) for part in parts)
+    return Marginals(model.variables, parts, errors, np.inf, logs, 0.0, 0, budget.spent, 0.0, "join-tree", True)
 
 
 def _of_circuit(circuit: Circuit, evidence: Evidence, budget: Budget, method: str) -> Marginals:
