@@ -133,7 +133,7 @@ def _compile_network(net: BayesNet, order: str | Sequence[int], max_edges: int, 
             f"a circuit of at most {max_edges:,} edges",
             f"a network of width {plans[0].treewidth} that needs more (at least {least:,}, at most {plans[0].edges:,})",
             where="compile_circuit",
-            remedy="learn a model with less costly inference, raise max_edges, or use approximate inference",
+            remedy="learn a model with less costly inference, raise max_edges, or ask marginals, log_z or mpe instead",
         )
     return best
 
