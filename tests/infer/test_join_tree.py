@@ -11,6 +11,8 @@ from cases import exhaustive
 from tinybayes import CPD, BayesNet, Float, LogLinear, TinybayesError, Variable, compile_circuit
 from tinybayes.infer import circuit, inference_costs, joint_marginals, log_z, marginals, mpe
 from tinybayes.infer.join import limits, messages
+from tinybayes.infer.join.plan import make_plan
+from tinybayes.infer.join.reduce import reduce
 from tinybayes.infer.join.solve import prepare, solve
 from tinybayes.infer.sampling.problem import as_log_linear
 from tinybayes.model import Factor
@@ -186,6 +188,18 @@ def test_what_is_too_large_is_refused_or_sampled():
     assert costs["join-tree"].bytes > 3.0**49
     small = {cost.method: cost for cost in inference_costs(zoo.sprinkler())}
     assert all(cost.fits and cost.seconds < 1 for cost in small.values())
+
+
+def test_memory_is_known_before_the_work():
+    rng = np.random.default_rng(9)
+    for kind in ("plain", "zeros") * 8:
+        model = random_factors(rng, kind)
+        question = prepare(model, {}, "posterior")
+        tables = reduce(question.problem, None).tables
+        place = {v: k for k, v in enumerate(question.problem.free)}
+        plan = make_plan(tables.scopes, tables.cards, [place[v] for v in question.order])
+        assert plan.bytes + 8 * messages.COPIES <= question.size.bytes + 64
+    assert question.size.cases == 1
 
 
 def test_wrong_groups():

@@ -1,11 +1,11 @@
-"""The operations of a join tree: which tables are multiplied, in what order, and how much memory and work that is.
+"""The operations of a join tree: which tables are multiplied, in what order, and where they lie in memory.
 
 Every variable has a bucket, which multiplies the tables that contain it and no variable eliminated before, and sums it
 out. Its result, the message, goes to the bucket of the next variable that it contains.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,18 +31,11 @@ class JoinPlan:
     joints: tuple[tuple[int, Scope], ...]  # where the joint marginals are in the scratch space, and their axes
     scratch: int  # entries of the scratch space
     room: tuple[int, int, int]  # most tables of an operation, entries of a tile, and axes
-    width: int  # variables of the largest clique, less one
-    work: float  # entries times tables, up and down
 
     @property
     def bytes(self) -> int:
         """The memory of all tables and messages, and of the targets of the way down."""
         return 8 * (int(self.plan.first_entry[-1]) + self.scratch)
-
-    @property
-    def largest(self) -> int:
-        """The entries of the largest joint table, which is never stored."""
-        return max(self.sizes, default=1)
 
 
 @dataclass(frozen=True)
@@ -100,13 +93,13 @@ def make_plan(
     return _lay_out(operations, tables, factors, sizes)
 
 
-def _small(members: list[int], tables: list[Scope], entries, largest: int) -> list[int]:  # type: ignore[no-untyped-def]
+def _small(members: list[int], tables: list[Scope], entries: Callable[[set[int]], int], largest: int) -> list[int]:
     """Return the small tables of a bucket that are worth multiplying first."""
     if largest < _WORTH or len(members) < 3:
         return []
     chosen: list[int] = []
     together: set[int] = set()
-    for table in sorted(members, key=lambda t: (entries(tables[t]), t)):
+    for table in sorted(members, key=lambda t: (entries(set(tables[t])), t)):
         if entries(together.union(tables[table])) * _SMALL > largest:
             break
         chosen.append(table)
@@ -162,10 +155,6 @@ def _lay_out(operations: list[_Operation], tables: list[Scope], factors: int, ca
         target_size=np.array(target_sizes, dtype=np.int64),
         target_stride=np.array(target_stride, dtype=np.int64),
     )
-    work = sum(
-        float(size) * (len(o.operands) + 1 + (0 if o.variable < 0 else len(o.operands) + 2 + len(o.targets)))
-        for size, o in zip(sizes, operations, strict=True)
-    )
     return JoinPlan(
         plan=plan,
         scopes=tuple(tables[:factors]),
@@ -179,8 +168,6 @@ def _lay_out(operations: list[_Operation], tables: list[Scope], factors: int, ca
             max(tiles, default=1),
             max((len(o.axes) for o in operations), default=1),
         ),
-        width=max((len(o.axes) for o in operations), default=1) - 1,
-        work=work,
     )
 
 
