@@ -192,7 +192,7 @@ def test_what_is_too_large_is_refused_or_sampled():
 
 def test_memory_is_known_before_the_work():
     rng = np.random.default_rng(9)
-    for kind in ("plain", "zeros") * 8:
+    for kind in ("plain", "ties") * 8:
         model = random_factors(rng, kind)
         question = prepare(model, {}, "posterior")
         tables = reduce(question.problem, None).tables
