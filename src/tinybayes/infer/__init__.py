@@ -1,4 +1,4 @@
-"""Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees, and sampling."""
+"""Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees; sampling."""
 
 from tinybayes.infer.ask import Answer, ask, ask_codes
 from tinybayes.infer.choose import InferenceCost, inference_costs

@@ -11,13 +11,12 @@ import numpy as np
 from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.join.messages import COPIES
-from tinybayes.infer.join.plan import Scope
+from tinybayes.infer.join.plan import SMALL, WORTH, Scope
 from tinybayes.infer.orders import cliques, quick_order, search_orders
 
 MAX_SECONDS = 600.0
-_NANOSECONDS = 2.2  # for an entry of a clique and a table, on one core, measured on networks of 2^19 entries and more
+_NANOSECONDS, _NANOSECONDS_STATE = 3.0, 28.0  # for an entry of a clique; more where variables have few states
 _AT_LEAST, _PER_CLIQUE = 3e-4, 3e-5  # seconds to find an order and to lay the tables out
-_PASSES = 8.5  # tables that an entry of a clique meets on both ways, about
 _MOST_CUT = 12  # variables to condition on
 _STEPS = 120_000_000  # of the search for an order: half a second
 _CUT_STEPS = 10_000_000  # of the search for an order after each of them
@@ -41,6 +40,8 @@ class Size:
         The memory of their messages.
     cliques
         The number of cliques.
+    states
+        The mean number of states of the variables of the largest clique: few make tables slower to work off.
     cases
         How often, because of the variables that are conditioned on.
     """
@@ -49,13 +50,14 @@ class Size:
     entries: float
     bytes: float
     cliques: int
+    states: float
     cases: float = 1.0
 
     @property
     def seconds(self) -> float:
         """The time that it takes, roughly."""
         speed = min(thread_count(), 2) if self.entries > 2**22 else 1
-        filling = 1e-9 * _NANOSECONDS / (0.8 * speed) * _PASSES * self.entries
+        filling = 1e-9 * (_NANOSECONDS + _NANOSECONDS_STATE / self.states) / speed * self.entries
         return self.cases * (filling + _PER_CLIQUE * self.cliques + _AT_LEAST)
 
 
@@ -80,10 +82,17 @@ def size_of(
     around = cliques(scopes, order)
     entries = [math.prod(sizes[v] for v in clique) for clique in around]
     separators = [size / sizes[v] for size, v in zip(entries, order, strict=True)]
+    rank = {v: k for k, v in enumerate(order)}
+    into = [0.0] * len(around)  # the messages into each clique, whose posteriors the way down has side by side
+    for v, clique, separator in zip(order, around, separators, strict=True):
+        if len(clique) > 1:
+            into[min(rank[u] for u in clique if u != v)] += separator
     factors = sum(math.prod(sizes[v] for v in scope) for scope in scopes)
-    # A target of the way down is as large as a message; products of small tables are an eighth of a clique at most.
-    memory = 8 * (sum(separators) + factors + 2 * max(separators, default=0.0) + max(entries, default=0.0) / 8 + COPIES)
-    return Size(max(map(len, around), default=1) - 1, sum(entries), memory, len(around), cases)
+    products = sum(size for size in entries if size >= WORTH) / SMALL
+    memory = 8 * (sum(separators) + factors + products + max(into, default=0.0) + COPIES)
+    largest = max(range(len(around)), key=entries.__getitem__, default=0)
+    states = entries[largest] ** (1 / len(around[largest])) if around else 2.0
+    return Size(max(map(len, around), default=1) - 1, sum(entries), memory, len(around), states, cases)
 
 
 def choose(

@@ -15,8 +15,8 @@ from tinybayes.model.layout import starts, strides
 
 Scope = tuple[int, ...]
 _TILE = 256  # entries of a tile at least, where a joint table has as many
-_WORTH = 1024  # entries of a joint table before small tables are multiplied first
-_SMALL = 8  # a product of small tables has at most this part of the joint table
+WORTH = 1024  # entries of a joint table before small tables are multiplied first
+SMALL = 8  # a product of small tables has at most this part of the joint table
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ def make_plan(
 
 def _small(members: list[int], tables: list[Scope], entries: Callable[[set[int]], int], largest: int) -> list[int]:
     """Return the small tables of a bucket that are worth multiplying first."""
-    if largest < _WORTH or len(members) < 3:
+    if largest < WORTH or len(members) < 3:
         return []
     chosen: list[int] = []
     together: set[int] = set()
     for table in sorted(members, key=lambda t: (entries(set(tables[t])), t)):
-        if entries(together.union(tables[table])) * _SMALL > largest:
+        if entries(together.union(tables[table])) * SMALL > largest:
             break
         chosen.append(table)
         together.update(tables[table])
