@@ -45,13 +45,13 @@ def main(
     threads: Annotated[
         list[str] | None, typer.Option(help="one: CPU time, also on a busy machine; all: the clock. Both by default.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="For the repetitions of a measurement.")] = 4.0,
+    seconds: Annotated[float | None, typer.Option(help="For the repetitions of a measurement.")] = None,
     one: Annotated[str | None, typer.Option(help="Print the figures of one network without a circuit.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for circuit_inference.json and .md.")] = None,
 ) -> None:
     """Compare circuits and join trees with pyAgrum's engines on the same networks and evidence."""
     global SECONDS
-    SECONDS = seconds
+    SECONDS = seconds or SECONDS
     if one is not None:
         print(json.dumps(run_hard(one)))
         return
@@ -267,10 +267,11 @@ def markdown(result: Figures) -> str:
         "",
         "## Networks that no circuit of 50,000,000 edges holds",
         "",
-        "The time of `marginals`, which makes and calibrates the join tree, on all cores: by the clock, and CPU time of",
-        "all threads. The estimate is by the clock of an idle machine. The truth has six digits.",
+        "The time of `marginals`, which makes and calibrates the join tree, on all cores: by the clock, and the CPU time",
+        "of all threads. The estimate is by the clock of an idle machine. The truth has six digits.",
         "",
-        "| network | variables | width | method | s | CPU s | estimate s | peak GB | estimate GB | largest difference |",
+        "| network | variables | width | method | s | CPU s | estimate s | peak GB | estimate GB "
+        "| largest difference |",
         "|---|---:|---:|---|" + "---:|" * 6,
         *(
             f"| {run['network']} | {run['variables']} | {run['width']} | {run['method']} | {run['seconds']:.1f} "
