@@ -267,7 +267,7 @@ def markdown(result: Figures) -> str:
         "",
         "## Networks that no circuit of 50,000,000 edges holds",
         "",
-        "The time of `marginals`, which makes and calibrates the join tree, on all cores: by the clock, and the CPU time",
+        "The time of `marginals`, which makes and calibrates the join tree on all cores: by the clock, and CPU time",
         "of all threads. The estimate is by the clock of an idle machine. The truth has six digits.",
         "",
         "| network | variables | width | method | s | CPU s | estimate s | peak GB | estimate GB "
