@@ -15,9 +15,10 @@ from tinybayes._kernels.constraints import go_back
 from tinybayes._kernels.draws import Weighted
 from tinybayes._kernels.streams import start_stream, uniform
 from tinybayes.errors import error
+from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.problem import Evidence, Problem, as_log_linear, observed, restrict
 from tinybayes.infer.sampling.result import Budget, Marginals
-from tinybayes.infer.sampling.schedule import elimination_order, make_units
+from tinybayes.infer.sampling.schedule import make_units
 from tinybayes.infer.sampling.weighted import run
 from tinybayes.model import BayesNet, LogLinear
 
@@ -42,7 +43,7 @@ class _Printed:
     """The printed proposal."""
 
     def __init__(self, problem: Problem) -> None:
-        units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
+        units = make_units(problem.scopes, problem.states, quick_order(problem.scopes, problem.states))
         if units.entries > LARGEST:
             remedy = "the methods 'tied' and 'mcsat' of tinybayes.marginals do without a count for each sample"
             raise error(

@@ -10,7 +10,7 @@ from cli_host import fails, run
 from tinybayes import marginals, save
 from tinybayes.deploy.files.uai import write_uai
 from tinybayes.deploy.files.uai_marginals import read_marginals, write_marginals
-from tinybayes.infer import METHODS, compile_circuit
+from tinybayes.infer import METHODS, compile_circuit, most_probable
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_marginals_are_printed_as_uai_text(folder):
     found = read_marginals(folder / "out.MAR")
     assert found[0] == pytest.approx([2 / 3, 1 / 3])
     assert found[1] == pytest.approx([7 / 27, 20 / 27])
-    assert "Exact (tied)" in done.stderr
+    assert "Exact (join-tree)" in done.stderr
     assert "Mean Hellinger distance over the variables not observed:" in done.stderr
     assert f"log Z given the evidence: {np.log(27 / 64):.10g}." in done.stderr
 
@@ -49,7 +49,7 @@ def test_every_method_gives_figures_for_machines(folder, method):
     arguments = ("--evidence", "wet.evid", "--truth", "wet.MAR", "--samples", "4000", "--seed", "3")
     done = run("infer", "net.uai", *arguments, "--method", method, "--json", cwd=folder)
     found = json.loads(done.stdout)
-    assert found["method"] == method
+    assert found["method"] == ("join-tree" if method == "auto" else method)
     assert found["hellinger"] < 0.03
     assert found["marginals"]["x2"] == [0.0, 1.0]
     same = marginals(zoo.sprinkler(), {2: 1}, method=method, samples=4000, seed=3)
@@ -79,13 +79,17 @@ def test_other_models_and_files(folder):
         (["net.uai", "--evidence", "never.evid", "--method", "gibbs"], "expected evidence that can occur"),
         (["never.clauses"], "can occur"),
         (["odd.uai"], "odd.uai:6: expected the number of entries of function 0, 4"),
-        (["net.uai", "--method", "magic"], "method: expected tied or exact"),
+        (["net.uai", "--method", "magic"], "method: expected auto or join-tree"),
         (
             ["net.uai", "--truth", "small.MAR"],
             "small.MAR: expected 3 variables with 6 states, as in net.uai, got 1 with 2",
         ),
         (["net.uai", "--truth", "net.uai"], "'MAR'"),
-        (["net.uai", "--evidence", "two.evid"], "expected one case, got 2"),
+        (["net.uai", "--evidence", "two.evid", "-o", "both.MAR"], "expected a directory that exists"),
+        (["net.uai", "--evidence", "two.evid", "--truth", "wet.MAR"], "--truth: expected one evidence file"),
+        (["net.uai", "--evidence", "wet.evid", "--evidence", "wet.evid"], "evidence files with different names"),
+        (["net.uai", "--task", "MMAP"], "--task: expected MAR or PR or MPE"),
+        (["net.uai", "--evidence", "never.evid", "--task", "PR"], "evidence: expected something that can occur"),
         (["net.uai", "--evidence", "other.evid"], "the name or the number of a variable"),
         (["net.uai", "--evidence", "state.evid"], "a state of 'x0'"),
         (["net.uai", "--seconds", "0"], "seconds: expected a positive number"),
@@ -97,3 +101,39 @@ def test_other_models_and_files(folder):
 )
 def test_wrong_requests_end_with_one_line(folder, arguments, message):
     fails("infer", *arguments, cwd=folder, message=message)
+
+
+def test_several_evidence_files_in_one_call(folder):
+    files = ("--evidence", "wet.evid", "--evidence", "two.evid")
+    shown = run("infer", "net.uai", *files, cwd=folder)
+    blocks = shown.stdout.split("MAR\n")[1:]
+    assert len(blocks) == 3
+    assert blocks[0] == blocks[1] != blocks[2]
+    assert "two.2: Exact" in shown.stderr
+    (folder / "answers").mkdir()
+    run("infer", "net.uai", *files, "-o", "answers", cwd=folder)
+    assert sorted(path.name for path in (folder / "answers").iterdir()) == ["two.1.MAR", "two.2.MAR", "wet.MAR"]
+    assert read_marginals(folder / "answers" / "two.2.MAR")[2].tolist() == [1.0, 0.0]
+    cases = json.loads(run("infer", "net.uai", *files, "--json", cwd=folder).stdout)["cases"]
+    assert [case["evidence"] for case in cases] == ["wet", "two.1", "two.2"]
+
+
+@pytest.mark.parametrize("model", ["net.uai", "net.tb", "circuit.tb"])
+def test_the_tasks_of_uai(folder, model):
+    word, value = run("infer", model, "--evidence", "wet.evid", "--task", "PR", cwd=folder).stdout.split()
+    assert (word, float(value)) == ("PR", pytest.approx(np.log10(27 / 64), abs=1e-12))
+    word, count, *states = run("infer", model, "--evidence", "wet.evid", "--task", "mpe", cwd=folder).stdout.split()
+    rows, logs = most_probable(compile_circuit(zoo.sprinkler()), np.array([[-1, -1, 1]]))
+    assert (word, count, [int(state) for state in states]) == ("MPE", "3", rows[0].tolist())
+    found = json.loads(run("infer", model, "--evidence", "wet.evid", "--task", "MPE", "--json", cwd=folder).stdout)
+    assert found["log_probability"] == pytest.approx(logs[0], abs=1e-12)
+
+
+def test_what_inference_takes(folder):
+    for model, methods in (("net.uai", ["circuit", "join-tree"]), ("pair.uai", ["circuit", "join-tree"])):
+        found = json.loads(run("info", model, "--inference", "--json", cwd=folder).stdout)["inference"]
+        assert [cost["method"] for cost in found] == methods
+        assert all(cost["fits"] and 0 < cost["bytes"] < 1e9 for cost in found)
+    shown = run("info", "circuit.tb", "--inference", cwd=folder).stdout
+    for words in ("Exact inference", "circuit", "about", "yes"):
+        assert words in shown

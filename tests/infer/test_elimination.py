@@ -5,9 +5,9 @@ import pytest
 
 import zoo
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit, elimination, log_evidence
-from tinybayes.infer.elimination import by_degree
+from tinybayes.infer import compile_circuit, log_evidence, orders
 from tinybayes.infer.integers import only_format
+from tinybayes.infer.orders import by_degree
 from tinybayes.model import BayesNet, Fixed, Float
 
 
@@ -35,7 +35,7 @@ def test_very_large_networks_are_compiled_in_that_order(monkeypatch):
     net = zoo.random_net(np.random.default_rng(3), 8, target=False)
     X = np.stack([np.arange(20) % node.cardinality for node in net.nodes], axis=1)
     wanted = compile_circuit(net)
-    monkeypatch.setattr(elimination, "DENSE", 4)
+    monkeypatch.setattr(orders, "DENSE", 4)
     found = compile_circuit(net)
     assert found == compile_circuit(net, order=by_degree(net.structure.families, len(net.nodes)))
     np.testing.assert_allclose(log_evidence(found, X), log_evidence(wanted, X), rtol=1e-10)

@@ -1,4 +1,4 @@
-"""Bucket elimination over flat arrays: supports, backward messages, exact marginals, counting.
+"""Bucket elimination over flat arrays: supports, backward messages, counting.
 
 A schedule is a list of units. A unit belongs to a variable, which it eliminates: its joint table runs over the unit's
 context and, fastest, over the variable. It is the product of its members, which are factors or messages of units
@@ -34,10 +34,12 @@ class Schedule(NamedTuple):
 
 
 @jit
-def propagate(first_scope, scope, first_entry, possible, cards, first_state, domain):
-    """Take away states that no factor supports, until nothing changes; return False when a variable has none left."""
+def propagate(first_scope, scope, first_entry, possible, cards, first_state, domain, waiting):
+    """Take away states that no factor supports, until nothing changes; return False when a variable has none left.
+
+    `waiting` says which factors to look at first, and is used up.
+    """
     count = len(first_scope) - 1
-    waiting = np.ones(count, np.bool_)
     seen, digits = np.empty(len(domain), np.bool_), np.empty(max(len(scope), 1), np.int64)
     changed = True
     while changed:
@@ -230,30 +232,3 @@ def count_up(plan, tables, joint, digits):
         for c in range(contexts):
             tables[begin + c] /= top
     return log_count
-
-
-@plain
-def marginalize(plan, variable, first_state, joint, tables, digits, sums):
-    """Write exact marginals: from the last unit down, each joint table is multiplied by the margin of its context.
-
-    No bucket may be split. `joint` is what `eliminate` left, and is used up; the messages in `tables` as well.
-    """
-    tables[plan.first_entry[plan.factors] :] = 0.0
-    for u in range(len(plan.states) - 1, -1, -1):
-        states, message = plan.states[u], plan.first_entry[plan.factors + u]
-        out = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
-        cards = plan.axis_card[plan.first_axis[u] : plan.first_axis[u + 1]]
-        alone, first = len(cards) == 1, first_state[variable[u]]
-        for c in range(len(out) // states):
-            weight = 1.0 if alone else tables[message + c]
-            for s in range(states):
-                out[c * states + s] *= weight
-                sums[first + s] += out[c * states + s]
-        for m in range(plan.first_member[u], plan.first_member[u + 1]):
-            if plan.member[m] >= plan.factors:
-                strides = plan.stride[plan.first_stride[m] : plan.first_stride[m + 1]]
-                k = plan.first_entry[plan.member[m]]
-                digits[: len(cards)] = 0
-                for i in range(len(out)):
-                    tables[k] += out[i]
-                    k += _next(digits, cards, strides)

@@ -77,9 +77,15 @@ def info(
     limit: Annotated[int, typer.Option("--limit", min=0, help="How many variables to list.")] = 20,
     core: Core = "cortex-m0+",
     clock: Clock = None,
+    inference: Annotated[
+        bool, typer.Option("--inference", help="Show what exact inference takes instead: memory and time.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the variables, the structure and the price of a model, and that of its program."""
+    if inference:
+        _tell_inference(model, as_json)
+        return
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.files.native import load_metadata, model_id
     from tinybayes.deploy.price import find_core
@@ -115,6 +121,21 @@ def info(
         say(f"Metadata: {json.dumps({key: value for key, value in metadata.items() if key != 'calibration'})}")
     words = ("query", model, "--marginals") if loaded.target is None else ("evaluate", model, "TEST_TABLE")
     say(suggest(*words))
+
+
+def _tell_inference(path: Path, as_json: bool) -> None:
+    """Show what each way to all marginals takes, for whatever `infer` can be asked about."""
+    from tinybayes.cli.inference import read_any
+    from tinybayes.infer import inference_costs
+    from tinybayes.report.console import inference_table
+
+    costs = inference_costs(read_any(path))
+    if as_json:
+        print_json({"inference": [asdict(cost) for cost in costs]})
+        return
+    show(inference_table(costs))
+    exact = any(cost.fits for cost in costs)
+    say(suggest("infer", path, *([] if exact else ["--seconds", "60"])))
 
 
 def convert(

@@ -28,7 +28,7 @@ def query(
         Path | None, typer.Option("-o", "--output", help="Of --evidence: CSV (also .gz) or Parquet; printed if none.")
     ] = None,
     max_edges: Annotated[
-        int | None, typer.Option(help="Give up when compiling a network takes a larger circuit.")
+        int | None, typer.Option(help="Compile, and give up when that takes a larger circuit.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Of --marginals: how many variables to list.")] = 50,
     as_json: Json = False,
@@ -45,14 +45,16 @@ def query(
     from tinybayes.report.console import posterior_table
 
     asked = read_distribution(model)
-    wanted, known = parse_query(text, asked.variables if isinstance(asked, LogLinear) else asked.nodes)
+    nodes = asked.variables if isinstance(asked, LogLinear) else asked.nodes
+    wanted, known = parse_query(text, nodes)
     if evidence is None and output is not None:
         raise error("--evidence with --output", "none", where="--output", remedy="answers to one query are printed")
     if evidence is None and not marginals and not (wanted >= 0).any() and not (known >= 0).any():
         raise error("a query, --evidence or --marginals", "none", where="query", remedy='ask for example "A=1 | C=0"')
     if evidence is not None and as_json and output is None:
         raise error("a file with --json", "none", where="--output", remedy="name one with -o")
-    circuit = compile_circuit(asked, max_edges=max_edges or MAX_EDGES)
+    if evidence is not None or max_edges is not None:
+        asked = circuit = compile_circuit(asked, max_edges=max_edges or MAX_EDGES)
     if evidence is not None:
         with watched(as_table(evidence), "asking") as source:
             frames = query_frames(circuit, source.batches(), wanted, known, posterior=marginals)
@@ -62,13 +64,13 @@ def query(
         elif output is not None:
             say(f"Wrote {rows:,} answers to {output}.")
         return
-    answer = ask_codes(circuit, wanted, known, posterior=marginals)
+    answer = ask_codes(asked, wanted, known, posterior=marginals)
     if as_json:
-        print_json({"query": text, **answer.to_dict(circuit)})
+        print_json({"query": text, **answer.to_dict(nodes)})
         return
     _tell(answer, text)
     if answer.posterior is not None:
-        show(posterior_table(circuit, known, answer.posterior, limit=limit))
+        show(posterior_table(nodes, known, answer.posterior, limit=limit))
     else:
         given = text.partition("|")[2].strip()
         remark(suggest("query", model, *([f"| {given}"] if given else []), "--marginals"))

@@ -1,6 +1,7 @@
-"""Asking a model: class scores and labels, how good they are, and exact queries of circuits."""
+"""Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees; sampling."""
 
 from tinybayes.infer.ask import Answer, ask, ask_codes
+from tinybayes.infer.choose import InferenceCost, inference_costs
 from tinybayes.infer.circuit import (
     conditional,
     expected_counts,
@@ -18,6 +19,7 @@ from tinybayes.infer.explain import Contribution, Explanation, explain
 from tinybayes.infer.gibbs import GibbsAnswers, GibbsEstimate, Queries, gibbs
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
+from tinybayes.infer.join.queries import MostProbable, joint_marginals, log_z, mpe
 from tinybayes.infer.likelihood import log_likelihood, log_partition
 from tinybayes.infer.log_linear import with_weights
 from tinybayes.infer.sampling.methods import METHODS, marginals, slices
@@ -33,7 +35,9 @@ __all__ = [
     "Explanation",
     "GibbsAnswers",
     "GibbsEstimate",
+    "InferenceCost",
     "Marginals",
+    "MostProbable",
     "Property",
     "Queries",
     "ask",
@@ -47,18 +51,22 @@ __all__ = [
     "explain",
     "gibbs",
     "hellinger",
+    "inference_costs",
     "integer_log_joint",
     "integer_posterior",
     "integer_scores",
     "is_decomposable",
     "is_deterministic",
     "is_smooth",
+    "joint_marginals",
     "log_conditionals",
     "log_evidence",
     "log_likelihood",
     "log_partition",
+    "log_z",
     "marginals",
     "most_probable",
+    "mpe",
     "normalize_scores",
     "posteriors",
     "predict_codes",

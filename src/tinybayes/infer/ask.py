@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error, near
+from tinybayes.infer.choose import DENSE, dense_entries
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.compile_circuit import compile_circuit
+from tinybayes.infer.join.limits import TooLargeError
+from tinybayes.infer.join.queries import log_z
+from tinybayes.infer.join.solve import prepare, solve
+from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, observed
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 from tinybayes.model.encoding import Intervals
 
@@ -36,14 +41,14 @@ class Answer:
     probability: float | None = None
     posterior: np.ndarray | None = None
 
-    def to_dict(self, circuit: Circuit) -> dict[str, Any]:
-        """Return the answer in plain values, posteriors by variable and state."""
+    def to_dict(self, nodes: Sequence[Variable]) -> dict[str, Any]:
+        """Return the answer in plain values, posteriors by variable and state; `nodes` are the model's variables."""
         values: dict[str, Any] = {"log_evidence": self.log_evidence, "probability": self.probability}
         if self.posterior is not None:
-            parts = np.split(self.posterior, circuit.first_state[1:-1])
+            parts = np.split(self.posterior, np.cumsum([node.cardinality for node in nodes])[:-1])
             values["marginals"] = {
                 node.name: dict(zip(map(str, node.states), part.tolist(), strict=True))
-                for node, part in zip(circuit.nodes, parts, strict=True)
+                for node, part in zip(nodes, parts, strict=True)
             }
         return values
 
@@ -54,7 +59,8 @@ def ask(model: BayesNet | Circuit | LogLinear, question: str, *, posterior: bool
     Parameters
     ----------
     model
-        The model. A network or a log-linear model is compiled each time; compile it once to ask often.
+        The model. A network or a log-linear model is answered by a join tree for each question; to ask often, compile
+        it once.
     question
         ``NAME=STATE`` with commas between them: what is asked, then after a bar what is known. Either side may be
         empty. For a variable that was cut from numbers, a number stands for the interval it falls in.
@@ -66,20 +72,55 @@ def ask(model: BayesNet | Circuit | LogLinear, question: str, *, posterior: bool
     TinybayesError
         When a name or a state is unknown, or the evidence has the probability zero.
     """
-    circuit = compile_circuit(model)
-    return ask_codes(circuit, *parse_query(question, circuit.nodes), posterior=posterior)
+    nodes = model.variables if isinstance(model, LogLinear) else model.nodes
+    return ask_codes(model, *parse_query(question, nodes), posterior=posterior)
 
 
-def ask_codes(circuit: Circuit, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False) -> Answer:
+def ask_codes(
+    model: BayesNet | Circuit | LogLinear, query: np.ndarray, evidence: np.ndarray, *, posterior: bool = False
+) -> Answer:
     """Answer one question in codes, -1 for variables that are not in it.
 
-    The values of the circuit are divided by their sum over all assignments, which is not one for tied or quantised
+    The values of the model are divided by their sum over all assignments, which is not one for tied or quantised
     parameters. Asking for a probability given impossible evidence is an error.
     """
+    query, evidence = query.reshape(-1), evidence.reshape(-1)
+    if not isinstance(model, Circuit):
+        linear = as_log_linear(model)
+        if dense_entries(linear) <= DENSE:
+            try:
+                return _by_join_tree(linear, query, evidence, posterior)
+            except TooLargeError:
+                pass  # a circuit may be small, where many parameters are zero or equal
+    circuit = compile_circuit(model)
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
     log = float(log_evidence(circuit, evidence)[0]) - log_partition(circuit)
     probability = float(conditional(circuit, query, evidence)[0]) if (query >= 0).any() else None
     return Answer(log, probability, posteriors(circuit, evidence)[0] if posterior else None)
+
+
+def _by_join_tree(model: LogLinear, query: np.ndarray, evidence: np.ndarray, posterior: bool) -> Answer:
+    """Answer without a circuit: variables that do not bear on the question are left out."""
+    known = observed(model.variables, evidence)
+    asked = observed(model.variables, query)
+    whole = log_z(model)
+    whole = 0.0 if abs(whole) < 1e-12 * len(model.variables) else whole
+    try:
+        given = log_z(model, known)
+    except ImpossibleError:
+        if asked or posterior:
+            raise
+        return Answer(-np.inf)
+    probability = None
+    if asked:
+        try:
+            contradicts = any(known.get(v, state) != state for v, state in asked.items())
+            both = -np.inf if contradicts else log_z(model, {**known, **asked})
+        except ImpossibleError:
+            both = -np.inf
+        probability = min(float(np.exp(both - given)), 1.0)
+    parts = solve(prepare(model, known, "posterior")).states if posterior else None
+    return Answer(given - whole, probability, None if parts is None else np.concatenate(parts))
 
 
 def parse_query(text: str, nodes: Sequence[Variable]) -> tuple[np.ndarray, np.ndarray]:

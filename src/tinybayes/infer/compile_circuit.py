@@ -76,8 +76,9 @@ def compile_circuit(
         ``"feature"``, one for each feature (a larger circuit, for expected counts of single features). The circuit
         stays right for other finite weights, see `tinybayes.infer.with_weights`.
     order
-        ``"min-fill"`` or ``"weighted-min-fill"``; ``"search"``: compile the most promising of both and of many
-        randomized ones, and keep the smallest circuit; or the variables in the order of their elimination, by index.
+        ``"min-fill"``, ``"weighted-min-fill"``, ``"min-weight"`` or ``"min-width"``; ``"search"``: compile the most
+        promising of many randomized ones, and keep the smallest circuit; or the variables in the order of their
+        elimination, by index.
     max_edges
         Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
         no hope, since they have neither zeros nor equal entries. Memory grows to about 40 bytes an edge.
@@ -132,7 +133,7 @@ def _compile_network(net: BayesNet, order: str | Sequence[int], max_edges: int, 
             f"a circuit of at most {max_edges:,} edges",
             f"a network of width {plans[0].treewidth} that needs more (at least {least:,}, at most {plans[0].edges:,})",
             where="compile_circuit",
-            remedy="learn a model with less costly inference, raise max_edges, or use approximate inference",
+            remedy="learn a model with less costly inference, raise max_edges, or ask marginals, log_z or mpe instead",
         )
     return best
 

@@ -1,21 +1,14 @@
-"""Orders in which to eliminate the variables of a network, and what an order will cost."""
+"""What compiling a network in an order of its variables will cost."""
 
-import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.orders import greedy_orders
 from tinybayes.errors import error
+from tinybayes.infer.orders import HEURISTICS, search_orders
 from tinybayes.model import BayesNet
-
-HEURISTICS = ("min-fill", "weighted-min-fill", "search")
-DENSE = 4000  # variables: above, a matrix of all pairs would be too large
-_WORK = 150_000  # orders times variables that a search looks at
-NOISE = (0.05, 0.1, 0.2, 0.3)  # in the choices of greedy orders
-_SEED = 2
 
 
 @dataclass(frozen=True)
@@ -50,8 +43,9 @@ def estimate_width(net: BayesNet, order: str | Sequence[int] = "search") -> Esti
     net
         The network.
     order
-        ``"min-fill"`` or ``"weighted-min-fill"``; ``"search"``: the best of both and of many with noise in their
-        choices; or the variables in the order of their elimination, by index.
+        ``"min-fill"``, ``"weighted-min-fill"``, ``"min-weight"`` (the smallest clique next) or ``"min-width"`` (the
+        fewest neighbours next); ``"search"``: the best of many, with noise in their choices, within about a second; or
+        the variables in the order of their elimination, by index.
     """
     return estimates(net, order)[0]
 
@@ -63,9 +57,9 @@ def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 
     """
     cards = [node.cardinality for node in net.nodes]
     if isinstance(order, str):
-        if order not in HEURISTICS:
-            raise error(" or ".join(HEURISTICS), repr(order), where="order")
-        orders = _orders(net, order, most)
+        if order not in (*HEURISTICS, "search"):
+            raise error(" or ".join([*HEURISTICS, "search"]), repr(order), where="order")
+        orders = search_orders(net.structure.families, cards, heuristic=order, most=most, depths=_depths(net))
     else:
         orders = [tuple(int(node) for node in order)]
         if sorted(orders[0]) != list(range(len(cards))):
@@ -145,28 +139,6 @@ def least_edges(scopes: Sequence[frozenset[int]], varieties: Sequence[float], ca
     return int(edges)
 
 
-def _orders(net: BayesNet, heuristic: str, most: int) -> list[tuple[int, ...]]:
-    families, cards = net.structure.families, [node.cardinality for node in net.nodes]
-    if len(cards) > DENSE:
-        return [by_degree(families, len(cards))]
-    weighted, noise = [heuristic == "weighted-min-fill"], [0.0]
-    if heuristic == "search":
-        count = min(_WORK // len(cards), 600)
-        weighted = [bool(t % 2) for t in range(count + 2)]
-        noise = [0.0, 0.0, *(NOISE[t // 2 % len(NOISE)] for t in range(count))]
-    beside = np.zeros((len(cards), len(cards)), dtype=bool)
-    for family in families:
-        beside[np.ix_(family, family)] = True
-    np.fill_diagonal(beside, False)
-    arrays = (np.array(cards, dtype=np.float64), _depths(net), np.array(weighted), np.array(noise))
-    candidates, sizes = greedy_orders(beside, *arrays, math.log(1.5), _SEED)
-    orders: dict[tuple[int, ...], None] = {}
-    for t in np.argsort(sizes, kind="stable"):
-        if np.isfinite(sizes[t]) and len(orders) < most:
-            orders[tuple(candidates[t].tolist())] = None
-    return list(orders)
-
-
 def _depths(net: BayesNet) -> np.ndarray:
     """Return how far from the roots of decision trees a variable is tested.
 
@@ -184,25 +156,3 @@ def _depths(net: BayesNet) -> np.ndarray:
                 below[ways] = np.maximum(below[ways], below[test] + 1)
                 depths[parent] = max(depths[parent], below[test] + 1)
     return depths
-
-
-def by_degree(families: Sequence[Sequence[int]], n: int) -> tuple[int, ...]:
-    """Eliminate next the variable with the fewest neighbours: not as good, but quick on very large networks."""
-    near: list[set[int]] = [set() for _ in range(n)]
-    for family in families:
-        for v in family:
-            near[v].update(family)
-            near[v].discard(v)
-    heap = [(len(around), v) for v, around in enumerate(near)]
-    heapq.heapify(heap)
-    order: dict[int, None] = {}
-    while heap:
-        degree, v = heapq.heappop(heap)
-        if v in order or degree != len(near[v]):
-            continue  # an entry from before its neighbours changed
-        order[v] = None
-        for a in near[v]:
-            near[a] |= near[v]
-            near[a] -= {a, v}
-            heapq.heappush(heap, (len(near[a]), a))
-    return tuple(order)

@@ -13,7 +13,7 @@ from rich.tree import Tree
 from tinybayes.cost import model_cost
 from tinybayes.deploy.price import program_cost
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import Evaluation, Explanation, is_decomposable, is_deterministic, is_smooth
+from tinybayes.infer import Evaluation, Explanation, InferenceCost, is_decomposable, is_deterministic, is_smooth
 from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
 from tinybayes.report.trees import describe_trees, tree_nodes, tree_size
 
@@ -285,16 +285,38 @@ def variables_table(net: Classifier, limit: int) -> Table:
     return table
 
 
-def posterior_table(circuit: Circuit, known: np.ndarray, posterior: np.ndarray, *, limit: int = 50) -> Table:
+def inference_table(costs: Sequence[InferenceCost]) -> Table:
+    """List what the exact ways to all marginals take; figures of a circuit that was not compiled are bounds."""
+    table = empty_table(
+        "Exact inference", "method", "width", "memory", "time", "fits", right=("width", "memory", "time")
+    )
+    for cost in costs:
+        bound = "at most " if cost.method == "circuit" and cost.width is not None else "about "
+        sizes = ("-", "-")
+        if np.isfinite(cost.bytes):
+            sizes = (f"{bound}{_bytes(cost.bytes)}", f"{bound}{cost.seconds:,.2g} s")
+        table.add_row(cost.method, str(cost.width or "-"), *sizes, "yes" if cost.fits else "no")
+    return table
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.3g} {unit}"
+        number /= 1024
+    return f"{number:,.3g} GiB"
+
+
+def posterior_table(nodes: Sequence[Variable], known: np.ndarray, posterior: np.ndarray, *, limit: int = 50) -> Table:
     """List the posterior of `limit` variables, the most probable state first; `known` holds codes, -1 if unknown."""
     table = empty_table("Posteriors", "variable", "state", "probability", "others", right=("probability",))
-    parts = np.split(posterior, circuit.first_state[1:-1])
-    for node, part, code in list(zip(circuit.nodes, parts, known.tolist(), strict=True))[:limit]:
+    parts = np.split(posterior, np.cumsum([node.cardinality for node in nodes])[:-1])
+    for node, part, code in list(zip(nodes, parts, known.tolist(), strict=True))[:limit]:
         order = np.argsort(-part, kind="stable")
         others = ", ".join(f"{node.states[k]} {part[k]:.4g}" for k in order[1:6]) + (", ..." if len(part) > 6 else "")
         mark = " [dim](known)[/dim]" if code >= 0 else ""
         top = int(order[0])
         table.add_row(escape(node.name), escape(str(node.states[top])) + mark, f"{part[top]:.6g}", escape(others))
-    if len(circuit.nodes) > limit:
-        table.add_row(f"[dim]... and {len(circuit.nodes) - limit:,} more[/dim]", "", "", "")
+    if len(nodes) > limit:
+        table.add_row(f"[dim]... and {len(nodes) - limit:,} more[/dim]", "", "", "")
     return table

@@ -86,12 +86,14 @@ def relearning_progress(show: bool) -> "Reporter[RelearnProgress]":
     return drawn(show, "relearning", text, bar=False)
 
 
-def sampling_progress(show: bool, seconds: float | None, samples: int | None) -> "Reporter[Marginals]":
-    """Draw samples, effective sample size and the largest error."""
+def inference_progress(show: bool, seconds: float | None, samples: int | None) -> "Reporter[Marginals | float]":
+    """Draw samples, effective sample size and the largest error; or the share of exact work that is done."""
 
-    def text(state: "Marginals") -> Drawn:
+    def text(state: "Marginals | float") -> Drawn:
+        if isinstance(state, float):
+            return state, 1.0, f"exact, {100 * state:.0f} %"
         done = max(state.seconds / seconds if seconds else 0.0, state.samples / samples if samples else 0.0)
         worth = f"{state.samples:,} samples, worth {state.effective:,.0f}, error up to {state.largest_error:.2g}"
         return done, 1.0, worth
 
-    return drawn(show, "sampling", text, bar=True)
+    return drawn(show, "inference", text, bar=True)

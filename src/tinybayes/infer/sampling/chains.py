@@ -19,10 +19,11 @@ from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.infer.gibbs import Queries, Run, new_chain
 from tinybayes.infer.log_linear import as_network
+from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.importance import choose
 from tinybayes.infer.sampling.problem import Problem, impossible
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.schedule import Units, elimination_order, make_units
+from tinybayes.infer.sampling.schedule import Units, make_units
 from tinybayes.infer.sampling.weighted import rows
 from tinybayes.model import CPD, BayesNet, Float, LogLinear, Variable
 from tinybayes.model.layout import starts
@@ -201,7 +202,7 @@ def mcsat(
     """
     if uniform not in ("auto", "exact", "samplesat"):
         raise error("'auto', 'exact' or 'samplesat'", repr(uniform), where="uniform")
-    units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
+    units = make_units(problem.scopes, problem.states, quick_order(problem.scopes, problem.states))
     small = units.entries <= LARGEST
     if uniform == "exact" and not small:
         remedy = "uniform='samplesat' does without"

@@ -16,10 +16,12 @@ import numpy as np
 
 from tinybayes._kernels.draws import SQUARES, TOTAL, Weighted
 from tinybayes.errors import TinybayesError, error
+from tinybayes.infer.join.solve import posterior_within
+from tinybayes.infer.orders import clique_entries, quick_order
 from tinybayes.infer.sampling.problem import Problem, restrict
-from tinybayes.infer.sampling.proposals import barren, exact, rest_order, smoothed, with_messages, without_messages
+from tinybayes.infer.sampling.proposals import barren, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.schedule import elimination_order, make_units
+from tinybayes.infer.sampling.schedule import make_units
 from tinybayes.infer.sampling.weighted import Proposal, draw_blocks, empty, merge, run
 from tinybayes.model import LogLinear, Structure
 
@@ -48,7 +50,7 @@ def tied(
     Without a lookahead, variables are drawn in the order that `parents_first` gives, when there is one.
     """
     if lookahead == "auto" and not draw:
-        answer = exact_marginals(problem, budget, _room(budget, problem), "tied")
+        answer = exact_marginals(problem, budget, _room(budget, problem))
         if answer is not None:
             return answer
     first = parents_first()
@@ -83,8 +85,8 @@ def choose(
     if lookahead != "auto":
         units = make_units(problem.scopes, problem.states, order, 2.0**lookahead, alone)
         return with_messages(problem, units, order, alone, prune=prune)
-    whole = make_units(problem.scopes, problem.states, order, math.inf, alone)
-    if whole.entries <= room:
+    if clique_entries(problem.scopes, problem.states, order) <= room:
+        whole = make_units(problem.scopes, problem.states, order, math.inf, alone)
         return with_messages(problem, whole, order, alone)
     return _best(problem, order, alone, room, seed, prune, parents_first)
 
@@ -162,18 +164,15 @@ def _room(budget: Budget, problem: Problem) -> int:
     return int(min(max(wanted, _SMALL), LARGEST))
 
 
-def exact_marginals(
-    problem: Problem, budget: Budget, room: int = 2 * LARGEST, method: str = "exact"
-) -> Marginals | None:
-    """Return the exact marginals by elimination, or None when its tables would have more entries than `room`."""
-    units = make_units(problem.scopes, problem.states, elimination_order(problem.scopes, problem.states))
-    if units.entries > room:
+def exact_marginals(problem: Problem, budget: Budget, room: int) -> Marginals | None:
+    """Return the exact marginals by a join tree, or None when its cliques would have more entries than `room`."""
+    found = posterior_within(problem, room)
+    if found is None:
         return None
-    posterior, root = exact(problem, units)
-    errors = problem.spread(np.zeros_like(posterior), 0.0)
-    notes = () if method == "exact" else ("the tables fitted: the answer is exact, and nothing was drawn",)
-    seconds, means = budget.spent, problem.spread(posterior, 1.0)
-    return Marginals(problem.variables, means, errors, math.inf, root, 0.0, 0, seconds, 0.0, method, True, notes)
+    errors = tuple(np.zeros(part.shape) for part in found.states)
+    notes = ("the tables fitted: the answer is exact, and nothing was drawn",)
+    facts = (math.inf, found.log_z, 0.0, 0, budget.spent, 0.0)
+    return Marginals(problem.variables, found.states, errors, *facts, "tied", True, notes)
 
 
 def forward(
@@ -190,7 +189,7 @@ def forward(
     Rows that do not sum to one, as in tied networks, are divided by their sums, which belong to the weight.
     """
     problem = restrict(model, {}, closed=False)
-    turned = open_order(model, problem) or elimination_order(problem.scopes, problem.states)[::-1]
+    turned = open_order(model, problem) or quick_order(problem.scopes, problem.states)[::-1]
     index = {v: k for k, v in enumerate(problem.free)}
     seen = {index[v]: state for v, state in known.items() if v in index}
     proposal = without_messages(problem, turned, average=False, known=seen, reject=reject)

@@ -6,16 +6,27 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
-from tinybayes.infer.compile_circuit import compile_circuit
+from tinybayes.infer.choose import choose, keep_circuit
+from tinybayes.infer.compile_circuit import MAX_EDGES
+from tinybayes.infer.join.limits import MAX_SECONDS
+from tinybayes.infer.join.solve import Question, prepare, solve
 from tinybayes.infer.sampling.chains import gibbs_marginals, mcsat
-from tinybayes.infer.sampling.importance import exact_marginals, forward, open_order, tied
-from tinybayes.infer.sampling.problem import Evidence, as_log_linear, observed, restrict
+from tinybayes.infer.sampling.importance import forward, open_order, tied
+from tinybayes.infer.sampling.problem import (
+    Evidence,
+    ImpossibleError,
+    as_log_linear,
+    impossible,
+    observed,
+    restrict,
+)
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
 from tinybayes.infer.sampling.slices import Slices
 from tinybayes.infer.sampling.weighted import run
 from tinybayes.model import BayesNet, Circuit, LogLinear
+from tinybayes.model.layout import check_codes
 
-METHODS = ("tied", "exact", "slices", "mcsat", "gibbs", "lw", "forward")
+METHODS = ("auto", "join-tree", "circuit", "exact", "tied", "slices", "mcsat", "gibbs", "lw", "forward")
 """The methods of `marginals`, the default first."""
 
 _OPTIONS = {
@@ -24,6 +35,11 @@ _OPTIONS = {
     "gibbs": ["burn_in", "chains"],
 }
 
+_EXACT = ("auto", "join-tree", "circuit", "exact")
+_BATCH_EDGES = 1_000_000  # of a circuit that is compiled for several rows
+_WITHIN = 60.0  # seconds of exact work that take the place of a number of samples
+_AT_ONCE = 0.2  # seconds of exact work that keep to any budget
+
 Model = BayesNet | LogLinear | Circuit
 
 
@@ -31,7 +47,7 @@ def marginals(
     model: Model,
     evidence: Evidence = None,
     *,
-    method: str = "tied",
+    method: str = "auto",
     seconds: float | None = None,
     samples: int | None = None,
     seed: int = 0,
@@ -46,11 +62,14 @@ def marginals(
         A Bayesian network, normalised or not, a log-linear model, or a circuit, which answers exactly.
     evidence
         States by the names or numbers of variables; a state is a value of its variable, or its number. Also a row of
-        codes with -1 for variables that were not observed, and for a circuit several rows: each array of the result
-        then has a row for each of them. None: nothing was observed.
+        codes with -1 for variables that were not observed, and for exact methods several rows: each array of the
+        result then has a row for each of them. None: nothing was observed.
     method
+        ``"auto"``: exact, by a join tree or a circuit, whichever takes less time; where that exceeds memory or the
+        budget, sampling as by ``"tied"`` if a budget is given, else an error that says what would be needed.
+        ``"join-tree"``, ``"circuit"``: exact by this way or an error. ``"exact"``: exact or an error.
         ``"tied"``: importance sampling in block order with mini-buckets that look ahead; exact when the tables of
-        elimination fit the budget. ``"exact"``: exact or an error. ``"slices"``: exact slices by counting, for few tie
+        elimination fit the budget. ``"slices"``: exact slices by counting, for few tie
         classes and small widths. ``"mcsat"``, ``"gibbs"``: Markov chains. ``"lw"``: likelihood weighting.
         ``"forward"``: forward sampling, with rejection.
     seconds, samples
@@ -59,7 +78,7 @@ def marginals(
     seed
         With a number of samples, the same seed gives the same estimates, whatever the number of threads.
     progress
-        Called with the estimates so far, about ten times a second.
+        Called with the estimates so far, about ten times a second; by a join tree with the share of work done.
     **options
         ``tied``: `lookahead` (``"auto"``; i, for tables of at most 2**i entries; None, for none), `prune` (True:
         exclude zeros ahead where tables stay moderate), `draw` (True: sample even where the answer could be exact).
@@ -77,18 +96,25 @@ def marginals(
     budget = Budget.start(seconds, samples)
     if isinstance(model, Circuit):
         return _of_circuit(model, evidence, budget, method)
+    if isinstance(evidence, np.ndarray) and evidence.ndim == 2 and len(evidence) != 1 and method in _EXACT:
+        return _of_rows(as_log_linear(model), evidence, budget, method, progress)
     known = observed(model.nodes if isinstance(model, BayesNet) else model.variables, evidence)
+    if method == "auto" and options:
+        method = "tied"  # the options are those of sampling
     allowed = _OPTIONS.get(method, [])
     if unknown := sorted(set(options) - set(allowed)):
         raise error(f"options of {method!r}: {', '.join(allowed) or 'none'}", ", ".join(unknown), where="marginals")
     if method == "gibbs":
         return gibbs_marginals(model, known, budget, seed, progress, **options)
     linear = as_log_linear(model)
+    if method in _EXACT:
+        asked = seconds is not None or samples is not None
+        answer = _exact(linear, known, budget, method, progress, asked)
+        if answer is not None:
+            return answer
     if method in ("lw", "forward"):
         return forward(linear, known, budget, seed, progress, reject=method == "forward")
     problem = restrict(linear, known)
-    if method == "exact":
-        return exact_marginals(problem, budget) or _of_circuit(_compiled(linear), known, budget, method)
     if method == "slices":
         return run(problem, Slices(problem), budget, seed, method, progress)
     if method == "mcsat":
@@ -109,20 +135,74 @@ def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:
     return Slices(restrict(linear, observed(linear.variables, evidence)))
 
 
-def _compiled(model: LogLinear) -> Circuit:
-    kept: Circuit | None = model.__dict__.get("_circuit")
-    if kept is None:
+def _exact(
+    model: LogLinear,
+    known: dict[int, int],
+    budget: Budget,
+    method: str,
+    progress: Progress | None,
+    asked: bool,
+) -> Marginals | None:
+    """Return the exact answer; None: sample instead, since a budget was asked for that no exact answer keeps to."""
+    way: Question | Circuit | TinybayesError
+    if method == "circuit":
+        way = keep_circuit(model, MAX_EDGES)
+    elif method == "join-tree":
+        way = prepare(model, known, "posterior")
+    else:
+        within = MAX_SECONDS if method == "exact" or not asked else _WITHIN if budget.seconds is None else budget.left
+        way = choose(model, known, max(within, _AT_ONCE))
+    if isinstance(way, Circuit):
+        return _of_circuit(way, known, budget, "circuit" if method == "auto" else method)
+    if isinstance(way, Question):
+        found = solve(way, progress)
+        errors = tuple(np.zeros(part.shape) for part in found.states)
+        notes = (f"conditioned on {len(way.cut)} variables: {way.size.cases:,.0f} cases",) if way.cut else ()
+        facts = (np.inf, found.log_z, 0.0, 0, budget.spent, 0.0)
+        name = "join-tree" if method == "auto" else method
+        return Marginals(model.variables, found.states, errors, *facts, name, True, notes)
+    if asked and method == "auto":
+        return None
+    raise way
+
+
+def _of_rows(model: LogLinear, rows: np.ndarray, budget: Budget, method: str, progress: Progress | None) -> Marginals:
+    """Answer many rows: by a circuit if one is small, else by a join tree for each, with an order for those alike."""
+    check_codes(rows, model.cardinalities, where="evidence")
+    if method != "join-tree":
         try:
-            kept = compile_circuit(model)
-        except TinybayesError as problem:
-            raise type(problem)(f"{problem}; or ask a sampler: method='tied'") from problem
-        model.__dict__["_circuit"] = kept
-    return kept
+            circuit = keep_circuit(model, MAX_EDGES if method == "circuit" else _BATCH_EDGES)
+            return _of_circuit(circuit, rows, budget, method if method != "auto" else "circuit")
+        except TinybayesError:
+            if method == "circuit":
+                raise
+    like: dict[bytes, Question] = {}
+    states: list[np.ndarray] = []
+    logs = np.empty(len(rows))
+    for number, row in enumerate(rows):
+        known = {v: int(code) for v, code in enumerate(row) if code >= 0}
+        pattern = (row >= 0).tobytes()
+        try:
+            question = prepare(model, known, "posterior", like=like.get(pattern))
+            found = solve(question)
+        except ImpossibleError:
+            raise impossible(f"evidence, row {number}") from None
+        like.setdefault(pattern, question)
+        logs[number] = found.log_z
+        states.append(np.concatenate(found.states))
+        if progress is not None:
+            progress((number + 1) / len(rows))
+    posterior = np.array(states).reshape(len(rows), sum(model.cardinalities))
+    parts = tuple(np.split(posterior, np.cumsum(model.cardinalities)[:-1], axis=-1))
+    errors = tuple(np.zeros(part.shape) for part in parts)
+    return Marginals(model.variables, parts, errors, np.inf, logs, 0.0, 0, budget.spent, 0.0, "join-tree", True)
 
 
 def _of_circuit(circuit: Circuit, evidence: Evidence, budget: Budget, method: str) -> Marginals:
-    if method not in ("exact", "tied"):
-        raise error("'exact' or 'tied'", repr(method), where="method", remedy="a circuit answers exactly")
+    if method not in ("auto", "circuit", "exact", "tied"):
+        raise error(
+            "'auto', 'circuit', 'exact' or 'tied'", repr(method), where="method", remedy="a circuit answers exactly"
+        )
     if isinstance(evidence, np.ndarray) and evidence.ndim == 2:
         rows = evidence
     else:

@@ -17,6 +17,10 @@ MOST_ENTRIES = 2**24  # of one factor as a full table
 Evidence = Mapping[str, object] | Mapping[int, int] | np.ndarray | None
 
 
+class ImpossibleError(TinybayesError):
+    """No assignment agrees with the evidence and the zeros of the model."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A log-linear model restricted to evidence; its open variables have numbers of their own."""
@@ -134,6 +138,7 @@ def impossible(where: str = "evidence") -> TinybayesError:
         "probability zero: no assignment agrees with the evidence and the zeros or hard clauses of the model",
         where=where,
         remedy="take back one of the observations",
+        kind=ImpossibleError,
     )
 
 
@@ -143,15 +148,13 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
     With `closed`, states that some factor rules out are removed as well, until nothing changes. With `apart`, factors
     whose features are all tied are kept, although they change no probability.
     """
-    cards = model.cardinalities
-    tables = [_full(model, factor) for factor in model.factors]
-    domain = _domain(model, tables, known, closed)
+    cards, facts = model.cardinalities, _facts(model)
+    tables, ties, weights = facts.tables, facts.ties, facts.weights
+    domain = _domain(model, facts, known, closed)
     domains = tuple(np.flatnonzero(part) for part in np.split(domain, np.cumsum(cards)[:-1]))
     free = tuple(v for v, left in enumerate(domains) if len(left) > 1)
     less = {v for v, left in enumerate(domains) if len(left) < cards[v]}
     index = {v: k for k, v in enumerate(free)}
-    ties = np.append(model.classes, -1)
-    weights = np.append(model.weights, 0.0)[ties]
     scopes, features, constant = [], [], 0.0
     for factor, table in zip(model.factors, tables, strict=True):
         scope = factor.scope
@@ -171,27 +174,80 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
     return Problem(model.variables, domains, free, tuple(scopes), tuple(features), ties, model.weights, constant)
 
 
-def _domain(model: LogLinear, tables: list[np.ndarray], known: Mapping[int, int], closed: bool) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """What restricting a model takes of it, whatever the evidence."""
+
+    tables: list[np.ndarray]  # the feature of each entry of each factor
+    ties: np.ndarray  # the tie class of each feature, and -1 at the end for no feature
+    weights: np.ndarray  # of each feature, and 0 at the end
+    hard: list[tuple[tuple[int, ...], np.ndarray]]  # scopes of factors with zeros, and which entries are possible
+    domain: np.ndarray  # which states of all variables the zeros leave without evidence
+
+
+def _facts(model: LogLinear) -> _Facts:
+    """Return the facts about a model; they are kept with it, since it never changes."""
+    kept: _Facts | None = model.__dict__.get("_facts")
+    if kept is None:
+        tables = [_full(model, factor) for factor in model.factors]
+        ties = np.append(model.classes, -1)
+        weights = np.append(model.weights, 0.0)[ties]
+        zero = np.isneginf(weights)
+        hard = [(factor.scope, ~zero[table]) for factor, table in zip(model.factors, tables, strict=True)]
+        hard = [(scope, possible) for scope, possible in hard if not possible.all()]
+        cards = np.array(model.cardinalities, dtype=np.int64)
+        domain = np.ones(int(cards.sum()), dtype=np.bool_)
+        if not _supported(hard, cards, domain, np.ones(len(hard), dtype=np.bool_)):
+            raise impossible("model")
+        kept = model.__dict__["_facts"] = _Facts(tables, ties, weights, hard, domain)
+    return kept
+
+
+def _domain(model: LogLinear, facts: _Facts, known: Mapping[int, int], closed: bool) -> np.ndarray:
     """Return which states of all variables are left."""
     cards = np.array(model.cardinalities, dtype=np.int64)
     first_state = starts(cards)
-    domain = np.ones(first_state[-1], dtype=np.bool_)
+    domain = facts.domain.copy() if closed else np.ones(first_state[-1], dtype=np.bool_)
     for v, state in known.items():
-        domain[first_state[v] : first_state[v + 1]] = False
-        domain[first_state[v] + state] = True
-    zero = np.append(np.isneginf(model.feature_weights), False)
-    hard = [(factor.scope, ~zero[table]) for factor, table in zip(model.factors, tables, strict=True)]
-    hard = [(scope, possible) for scope, possible in hard if not possible.all()]
-    if any(not possible.any() for _, possible in hard):
-        raise impossible("model")
-    if closed and hard:
-        first_scope = starts(len(scope) for scope, _ in hard)
-        scopes = np.array([v for scope, _ in hard for v in scope], dtype=np.int64)
-        entries = starts(len(possible) for _, possible in hard)
-        possible = np.concatenate([part for _, part in hard])
-        if not propagate(first_scope, scopes, entries, possible, cards, first_state, domain):
+        own = domain[first_state[v] : first_state[v + 1]]
+        fits = own[state]
+        own[:] = False
+        own[state] = True
+        if not fits:
             raise impossible()
+    if not closed or not known:
+        return domain
+    # What no evidence changed supports all states that are left already.
+    changed = [not known.keys().isdisjoint(scope) for scope, _ in facts.hard]
+    hard = [_given(scope, possible, cards, known) for scope, possible in facts.hard]
+    if not _supported(hard, cards, domain, np.array(changed, dtype=np.bool_)):
+        raise impossible()
     return domain
+
+
+def _supported(
+    hard: list[tuple[tuple[int, ...], np.ndarray]], cards: np.ndarray, domain: np.ndarray, waiting: np.ndarray
+) -> bool:
+    """Take away states that no factor supports; return False when nothing is possible."""
+    if any(not possible.any() for (_, possible), first in zip(hard, waiting, strict=True) if first):
+        return False
+    if not waiting.any():
+        return True
+    first_scope = starts(len(scope) for scope, _ in hard)
+    scopes = np.array([v for scope, _ in hard for v in scope], dtype=np.int64)
+    entries = starts(len(possible) for _, possible in hard)
+    possible = np.concatenate([part for _, part in hard])
+    return bool(propagate(first_scope, scopes, entries, possible, cards, starts(cards), domain, waiting))
+
+
+def _given(
+    scope: tuple[int, ...], possible: np.ndarray, cards: np.ndarray, known: Mapping[int, int]
+) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return the part of a table that agrees with evidence, over the variables that were not observed."""
+    if known.keys().isdisjoint(scope):
+        return scope, possible
+    part = possible.reshape([int(cards[v]) for v in scope])[tuple(known.get(v, slice(None)) for v in scope)]
+    return tuple(v for v in scope if v not in known), np.ascontiguousarray(part).reshape(-1)
 
 
 def _full(model: LogLinear, factor: Factor) -> np.ndarray:

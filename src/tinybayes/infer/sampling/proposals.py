@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinybayes._kernels.buckets import eliminate, marginalize, supports
+from tinybayes._kernels.buckets import eliminate, supports
 from tinybayes._kernels.draws import Sampler
+from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.problem import Problem, impossible
-from tinybayes.infer.sampling.schedule import Scopes, Units, elimination_order, make_units
+from tinybayes.infer.sampling.schedule import Scopes, Units, make_units
 from tinybayes.infer.sampling.weighted import Proposal
 from tinybayes.model.layout import starts, strides
 
@@ -63,7 +64,7 @@ def rest_order(problem: Problem, first: Sequence[int]) -> tuple[int, ...]:
     left = [v for v in range(len(problem.free)) if v not in gone]
     number = {v: k for k, v in enumerate(left)}
     scopes = [tuple(number[v] for v in scope) for scope in problem.scopes if not gone & set(scope)]
-    order = elimination_order(scopes, problem.states[np.array(left, dtype=np.int64)])
+    order = quick_order(scopes, problem.states[np.array(left, dtype=np.int64)])
     return (*first, *(left[k] for k in order))
 
 
@@ -81,15 +82,6 @@ def passed(problem: Problem, units: Units) -> tuple[np.ndarray, np.ndarray, floa
     if root == -math.inf:
         raise impossible()
     return tables, joint, root
-
-
-def exact(problem: Problem, units: Units) -> tuple[np.ndarray, float]:
-    """Return the exact marginals of the open variables, and the logarithm of the sum over all assignments."""
-    tables, joint, root = passed(problem, units)
-    plan, sums = units.plan, np.zeros(int(problem.first_state[-1]))
-    marginalize(plan, units.variable, problem.first_state, joint, tables, units.digits(), sums)
-    totals = np.add.reduceat(sums, problem.first_state[:-1]) if len(sums) else sums
-    return sums / np.repeat(totals, problem.states), root
 
 
 def with_messages(

@@ -74,7 +74,8 @@ class Marginals:
         return max((float(part.max()) for part in self.errors), default=0.0)
 
 
-Progress = Callable[[Marginals], None]
+Progress = Callable[[Marginals | float], None]
+"""Called with estimates so far, or with the share of exact work that is done."""
 
 
 @dataclass(frozen=True)

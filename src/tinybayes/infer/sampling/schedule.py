@@ -1,21 +1,17 @@
-"""Orders and schedules of bucket elimination, whole or split into mini-buckets."""
+"""Schedules of bucket elimination, whole or split into mini-buckets."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
 from tinybayes._kernels.buckets import Schedule
 from tinybayes._kernels.constraints import Way
-from tinybayes._kernels.orders import greedy_orders
-from tinybayes.infer.elimination import DENSE, NOISE, by_degree
 from tinybayes.model.layout import starts, strides
 
 Scopes = Sequence[tuple[int, ...]]
-_FEW, _TRIES = 4, 64  # orders that are tried at first, and at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,36 +38,6 @@ class Units:
     def digits(self) -> np.ndarray:
         """Return scratch space for the digits of the widest unit."""
         return np.zeros(int(np.diff(self.plan.first_axis).max(initial=1)), dtype=np.int64)
-
-
-def elimination_order(scopes: Scopes, cards: np.ndarray) -> tuple[int, ...]:
-    """Return an order with small tables: greedy, the best of many with noise."""
-    n = len(cards)
-    if n == 0:
-        return ()
-    if n > DENSE:
-        return by_degree([scope for scope in scopes if scope] + [(v,) for v in range(n)], n)
-    beside = np.zeros((n, n), dtype=np.bool_)
-    pairs = {pair for scope in scopes for pair in permutations(scope, 2)}
-    if pairs:
-        beside[tuple(np.array(list(pairs)).T)] = True
-    best: tuple[int, ...] = ()
-    least, stop = math.inf, 0
-    while stop < _TRIES:
-        first = stop
-        # The second time not longer than the elimination itself will take.
-        stop = _FEW if first == 0 else min(_TRIES, first + int(0.5 * math.exp(min(least, 40.0)) / n**2))
-        if stop == first:
-            break
-        kinds = [bool(t % 2) for t in range(first, stop)]
-        noises = [0.0 if t < 2 else NOISE[t // 2 % len(NOISE)] for t in range(first, stop)]
-        arrays = (cards.astype(np.float64), np.zeros(n), np.array(kinds, dtype=np.bool_), np.array(noises))
-        orders, sizes = greedy_orders(beside, *arrays, math.log(1.5), 2 + first)
-        if sizes.min() < least:
-            least, best = float(sizes.min()), tuple(orders[int(np.argmin(sizes))].tolist())
-        if first:
-            break
-    return best
 
 
 def make_units(

@@ -1,0 +1,1 @@
+"""Join trees: exact answers from dense tables, where no circuit fits or none is worth compiling."""
