@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ from tinybayes.learn.circuits.latent_start import Tables, normalized_rows
 from tinybayes.learn.circuits.latent_steps import FIRST_RATE, LAST_RATE, Fixed, LatentSteps, Parameters, State
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.training import engine
+from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset
 
@@ -105,7 +105,7 @@ def counts_and_log_likelihood(data: Dataset, tree: Tree, tables: Tables) -> tupl
     return Tables(*(scale * np.asarray(part, dtype=np.float64) for part in counts)), mean
 
 
-@partial(jax.jit, static_argnames=("steps",))
+@compiled(static_argnames=("steps",))
 def _over_blocks(parameters: Parameters, blocks: engine.Rows, *, steps: LatentSteps) -> tuple[Parameters, jax.Array]:
     """Add the expected counts and the weighted log-likelihoods of blocks of rows."""
 
