@@ -99,7 +99,7 @@ class Journal(JournalFileBackend):
 
 def _began_trial(line: bytes, later: Iterable[Log | None], trials: int) -> bool:
     """Guess whether a damaged line began a trial: by what is left of it, or since the next lines are about it."""
-    if b'"op_code":4,' in line or b'"datetime_start"' in line and b'"trial_id"' not in line:
+    if b'"op_code":4,' in line or (b'"datetime_start"' in line and b'"trial_id"' not in line):
         return True
     if any(mark in line for mark in (b'"trial_id"', b'"user_attr":', b'"system_attr":', b'"study_name"')):
         return False
