@@ -20,6 +20,8 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from tinybayes.files import regular
+
 PIECE = 1 << 16  # bytes of a journal that are read at a time
 NEW_STUDY, STUDY_ATTRIBUTE, STUDY_NOTE, NEW_TRIAL = 0, 2, 3, 4  # operations of Optuna's journal that searches write
 PARAMETER, STATE, ATTRIBUTE, NOTE = 5, 6, 8, 9
@@ -38,6 +40,7 @@ class Journal(JournalFileBackend):
 
     def __init__(self, path: str, study: tuple[str, int] = ("", 1)) -> None:
         self.path, self.lock = path, SystemLock(path)
+        os.close(regular(path, os.O_CREAT | os.O_RDWR))
         super().__init__(path, lock_obj=self.lock)
         name, count = study
         self._study = {"op_code": NEW_STUDY, "worker_id": "", "study_name": name, "directions": [1] * count}
@@ -50,7 +53,7 @@ class Journal(JournalFileBackend):
         """Return the lines from a number on; each damaged one as an operation without effect."""
         if log_number_from < self._line:  # another reader begins
             self._line, self._at, self.damaged, self.runs = 0, 0, 0, []
-        with open(self.path, "rb") as file:
+        with open(self.path, "rb", opener=regular) as file:
             file.seek(self._at)
             lines = file.read().split(b"\n")
         whole = lines[:-1]  # the last one is not finished yet
@@ -86,14 +89,14 @@ class Journal(JournalFileBackend):
         text = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
         self.lock.acquire()
         try:
-            with open(self.path, "ab", buffering=0) as file:
+            with open(self.path, "ab", buffering=0, opener=regular) as file:
                 file.write(text.encode())
         finally:
             self.lock.release()
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""
-        with open(self.path, "rb") as file:
+        with open(self.path, "rb", opener=regular) as file:
             os.fsync(file.fileno())
 
 
@@ -207,7 +210,7 @@ class SystemLock(JournalFileOpenLock):
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        handle = os.open(f"{self._path}.lock", os.O_CREAT | os.O_RDWR, 0o666)
+        handle = regular(f"{self._path}.lock", os.O_CREAT | os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             cut_half_line(self._path)
@@ -224,7 +227,7 @@ class SystemLock(JournalFileOpenLock):
 
 def cut_half_line(path: str) -> None:
     """Remove an incomplete last line from a file."""
-    with open(path, "r+b") as file:
+    with open(path, "r+b", opener=regular) as file:
         size = end = file.seek(0, os.SEEK_END)
         while end:
             start = max(0, end - PIECE)
