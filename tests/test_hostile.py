@@ -46,9 +46,8 @@ def test_a_split_below_minus_one_is_refused():
 @pytest.mark.parametrize("part", ["feature", "threshold", "child", "root", "output"])
 def test_trees_have_no_numbers_below_minus_one_or_beyond_their_type(part):
     nodes = {"feature": [0, -1, -1], "threshold": [0, 0, 1], "child": [1, -1, -1], "root": [0], "output": [-1]}
-    good = Trees(
-        **{k: np.array(v) for k, v in nodes.items()}, missing=np.zeros(3, bool), members=np.zeros((0, 0), bool)
-    )
+    rest = {"missing": np.zeros(3, bool), "members": np.zeros((0, 0), bool)}
+    good = Trees(**{k: np.array(v) for k, v in nodes.items()}, **rest)
     values = np.array([[1, 0], [0, 1]])
     TreeEnsemble((Variable("x", BIT),), Variable("y", BIT), good, values, np.zeros(2, np.int32), 1.0)
     for wrong in (-5, 2**32 - 1):

@@ -56,7 +56,7 @@ def error(
 
 
 def visible(text: object) -> str:
-    """Return text in which control characters are shown as escapes, so that a name cannot steer a terminal.
+    r"""Return text in which control characters are shown as escapes, so that a name cannot steer a terminal.
 
     Line ends and tabs stay. Half characters and marks that turn the direction of writing are shown, too.
 
