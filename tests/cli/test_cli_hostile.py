@@ -43,7 +43,7 @@ def test_no_name_steers_the_terminal_or_a_header(tmp_path):
     said = [
         run("info", "net.tb", cwd=tmp_path),
         run("explain", "net.tb", "rows.csv", cwd=tmp_path),
-        run("query", "net.tb", "wet=wet", "--given", "clouds=few", "--marginals", cwd=tmp_path),
+        run("query", "net.tb", "| clouds=few", "--marginals", cwd=tmp_path),
         run("explain", "net.tb", "rows.csv", "--against", f"x{STEERING}", cwd=tmp_path, code=2),
         run("export", "net.tb", "--to", "c", "-o", "code", cwd=tmp_path),
     ]
