@@ -2,9 +2,10 @@
 
 For each data set: a latent tree with 16 hidden states, one cut to two fifths of its edges, and both with their
 parameters tied to a few levels. Validation rows choose the epoch. The defaults were found on five of the sets, whose
-test figures were seen (docs/learning_circuits.md). Edges are those of the circuit, as for LearnAC: a transition is three of them. Bits are those of the parameters,
-32 each where they are not tied. Seconds are of the wall clock, with compilation. Needs the density data sets: those
-that `tinybayes.datasets` knows by name, and others in the directory `TINYBAYES_DATA`.
+test figures were seen (docs/learning_circuits.md). Edges are those of the circuit, as for LearnAC: a transition is
+three of them. Bits are those of the parameters, 32 each where they are not tied. Seconds are of the wall clock, with
+compilation. Needs the density data sets: those that `tinybayes.datasets` knows by name, and others in the directory
+`TINYBAYES_DATA`.
 """
 
 import argparse

@@ -4,12 +4,14 @@ Every message names the expected and the received value, the position, and a rem
 prints it as one line; nothing else is caught there, so a traceback always means a defect of ours.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -51,6 +53,19 @@ def error(
     """
     position, advice = f"{where}: " if where else "", f"; {remedy}" if remedy else ""
     return kind(f"{position}expected {expected}, got {got}{advice}")
+
+
+def visible(text: object) -> str:
+    r"""Return text in which control characters are shown as escapes, so that a name cannot steer a terminal.
+
+    Line ends and tabs stay. Half characters and marks that turn the direction of writing are shown, too.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
 
 
 def near(name: object, names: Iterable[object]) -> str:

@@ -4,8 +4,10 @@ A file is written under a temporary name, which is locked meanwhile, and renamed
 removes temporary files that no process holds. `tests/faults` kills commands at every step to check this.
 """
 
+import errno
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ try:
 except ImportError:  # Windows: files of killed processes are not removed
     fcntl = None  # type: ignore[assignment]
 
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PREFIX = ".tinybayes-tmp-"
 TEMPORARY = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}\.")
 
@@ -73,16 +76,49 @@ def _temporary(target: Path) -> tuple[int | None, Path]:
         os.close(handle)  # someone took it for abandoned before it was locked
 
 
+def regular(path: str, flags: int) -> int:
+    """Open a regular file, and neither a link nor a pipe, for which `open` would wait; an opener for `open`.
+
+    The directory of a search may belong to others: a link in it could name any file of this user's.
+    """
+    handle = os.open(path, flags | NO_LINK, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "a link, a pipe or a device", str(path))
+    return handle
+
+
+def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Read a regular file of up to `limit` bytes; raise an `OSError` for others."""
+    with open(path, "rb", opener=regular) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"more than {limit:,} bytes", str(path))
+    return content
+
+
+def made_directory(path: Path) -> Path:
+    """Make a directory, unless there is one."""
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as problem:
+        got, remedy = problem.strerror or problem, "was it removed, or is there a file of that name?"
+        raise error("a directory that can be made", got, where=str(path), remedy=remedy, kind=FileError) from problem
+    return path
+
+
 def remove_abandoned(directory: Path) -> None:
     """Remove the temporaries in a directory whose process is gone: nobody holds their lock any more."""
     if fcntl is None:
         return
     leftovers: list[str] = []
     with suppress(OSError), os.scandir(directory) as entries:
-        leftovers = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
+        leftovers = [
+            entry.path for entry in entries if TEMPORARY.match(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
     for path in leftovers:
         with suppress(OSError):  # it is gone, another user's, or its process is at work
-            handle = os.open(path, os.O_RDONLY)
+            handle = regular(path, os.O_RDONLY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(path)

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from tinybayes.errors import error
 
-__all__ = ["Option", "check_options", "documented", "option", "options_of", "same_option"]
+__all__ = ["MOST_SEED", "Option", "check_options", "check_seed", "documented", "option", "options_of", "same_option"]
 
+MOST_SEED = 2**32 - 1  # what every generator of random numbers takes
 Learner = TypeVar("Learner", bound=type)
 
 
@@ -55,7 +56,7 @@ class Option:
     def bounds(self) -> str:
         """The bounds in words."""
         if self.low is not None and self.high is not None and math.isfinite(self.high):
-            return f"{self.low:g} to {self.high:g}"
+            return f"{self.low:.10g} to {self.high:.10g}"
         words = ("at least", self.low), ("above", self.above), ("at most", self.high), ("below", self.below)
         return ", ".join(f"{word} {bound:g}" for word, bound in words if bound is not None and bound != math.inf)
 
@@ -87,6 +88,12 @@ def check_options(settings: Any) -> None:
     """Check every hyper-parameter of a dataclass instance; to be called in its ``__post_init__``."""
     for name, known in options_of(type(settings)).items():
         known.check(name, getattr(settings, name))
+
+
+def check_seed(seed: Any, where: str = "seed") -> None:
+    """Refuse seeds that some generator of random numbers does not take."""
+    if not isinstance(seed, numbers.Integral) or not 0 <= seed <= MOST_SEED:
+        raise error(f"an integer from 0 to {MOST_SEED}", seed, where=where)
 
 
 def documented(learner: Learner) -> Learner:

@@ -1,6 +1,7 @@
 """The journal of a search after a kill or a full disk: no half line, no lock that nobody holds."""
 
 import fcntl
+import json
 import subprocess
 import sys
 import time
@@ -8,9 +9,10 @@ import time
 import pytest
 from optuna.storages.journal import JournalFileOpenLock
 
-from tinybayes.search.study import PIECE, SystemLock, cut_half_line, journal
+from tinybayes.search.journal import PIECE, Journal, SystemLock, cut_half_line
 
-LINES = b'{"a":1}\n{"b":2}\n'
+LOGS = [{"op_code": 8, "worker_id": "w", "trial_id": n, "user_attr": {"a": n}} for n in range(3)]
+LINES = b"".join(json.dumps(log, separators=(",", ":")).encode() + b"\n" for log in LOGS[:2])
 
 
 @pytest.mark.parametrize(
@@ -36,20 +38,20 @@ def test_only_a_half_line_is_cut(tmp_path, content, kept):
 def test_a_half_line_does_not_join_the_next_one(tmp_path):
     path = tmp_path / "journal"
     path.write_bytes(LINES + b'{"c":')
-    store = journal(str(path))
-    assert list(store.read_logs(0)) == [{"a": 1}, {"b": 2}]
-    store.append_logs([{"d": 4}])
-    assert list(journal(str(path)).read_logs(0)) == [{"a": 1}, {"b": 2}, {"d": 4}]
-    assert list(store.read_logs(2)) == [{"d": 4}]
+    store = Journal(str(path))
+    assert list(store.read_logs(0)) == LOGS[:2]
+    store.append_logs(LOGS[2:])
+    assert list(Journal(str(path)).read_logs(0)) == LOGS
+    assert list(store.read_logs(2)) == LOGS[2:]
 
 
 def test_the_disk_is_waited_for_when_told_to(tmp_path, monkeypatch):
     path = tmp_path / "journal"
     waited = []
     monkeypatch.setattr("os.fsync", waited.append)
-    store = journal(str(path))
-    store.append_logs([{"a": 1}])
-    store.append_logs([{"b": 2}])
+    store = Journal(str(path))
+    store.append_logs(LOGS[:1])
+    store.append_logs(LOGS[1:2])
     assert path.read_bytes() == LINES
     assert not waited
     store.sync()
@@ -59,7 +61,7 @@ def test_the_disk_is_waited_for_when_told_to(tmp_path, monkeypatch):
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
     path = tmp_path / "journal"
     path.touch()
-    script = "import sys; from tinybayes.search.study import SystemLock\n"
+    script = "import sys; from tinybayes.search.journal import SystemLock\n"
     script += "SystemLock(sys.argv[1]).acquire(); print('held', flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_iris
@@ -90,3 +93,50 @@ def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem,
     asked = crews[0].asked
     if times == 99:  # each setting is retried once, then left alone
         assert 2 <= asked.count(["tree", False]) <= 6
+
+
+KILLED = """
+import os, signal, sys, time
+from sklearn.datasets import load_iris
+from tinybayes.search.families.family import Effort
+from tinybayes.search.views import make_views
+from tinybayes.search.workers import Processes
+
+if __name__ == "__main__":
+    crew = Processes(make_views(load_iris(as_frame=True).frame, "target"), 2)
+    work = crew.submit([{"family": "tree", "leaves": 8}], Effort(1, 1.0))
+    crew.submit([{"family": "tree", "leaves": 4}], Effort(1, 1.0))
+    if sys.argv[1] == "working":
+        work.result()
+    else:
+        time.sleep(float(sys.argv[1]))
+    print(*crew._pool._processes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("moment", ["0", *exhaustive("0.1", "0.3", "0.6", "1", "2", "3", "working")])
+def test_no_process_outlives_a_search_that_is_killed_at_any_moment(tmp_path, moment):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    ended = subprocess.run([sys.executable, str(script), moment], stdout=subprocess.PIPE, text=True)
+    left = [int(number) for number in ended.stdout.split()]
+    assert len(left) == 2
+    end = time.monotonic() + 60
+    while time.monotonic() < end and any(map(is_running, left)):
+        time.sleep(0.1)
+    assert not any(map(is_running, left))
+
+
+def is_running(process):
+    """Whether a process exists that is no zombie, which nobody may be there to bury."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_process_ends_whose_parent_was_gone_before_it_began():
+    script = "import os, queue, time; from tinybayes.search import workers\n"
+    script += "workers._begin(queue.Queue(), os.getppid() + 1)"  # waits for a table that nobody hands over
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 1

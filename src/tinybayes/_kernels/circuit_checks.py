@@ -59,11 +59,33 @@ def possible_states(graph, low, masks):
 
 
 @jit
+def one_tells_apart(graph, masks, bits, sizes):
+    """Set the sizes of those sums to zero of which some variable has another set of states for every child."""
+    kind, offsets, children, _ = graph
+    words = masks.shape[1]
+    seen = np.zeros(words, np.uint64)
+    for node in range(len(kind)):
+        for m in range(len(masks) if sizes[node] > 1 else 0):
+            seen[:] = np.uint64(0)
+            apart = True
+            for e in range(offsets[node], offsets[node + 1]):
+                for w in range(words):
+                    own = bits[children[e], w] & masks[m, w]
+                    apart = apart and not (own & seen[w])
+                    seen[w] |= own
+                if not apart:
+                    break
+            if apart:
+                sizes[node] = 0
+                break
+
+
+@jit
 def tell_apart(graph, masks, bits, first_pair, apart):
     """Mark the pairs of children of sums that no state of some variable allows together."""
     kind, offsets, children, _ = graph
     for node in range(len(kind)):
-        if kind[node] != SUM:
+        if kind[node] != SUM or first_pair[node + 1] == first_pair[node]:
             continue
         pair = first_pair[node]
         for i in range(offsets[node], offsets[node + 1]):

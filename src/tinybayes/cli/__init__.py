@@ -25,7 +25,7 @@ from tinybayes.cli.query import query
 from tinybayes.cli.serve import serve
 from tinybayes.cli.trees import learn_trees
 from tinybayes.cli.tying import tie
-from tinybayes.errors import LimitError, TinybayesError
+from tinybayes.errors import LimitError, TinybayesError, visible
 
 __all__ = ["app", "main"]
 
@@ -119,7 +119,7 @@ def main() -> NoReturn:
         with warnings_as_remarks():
             app()
     except TinybayesError as problem:
-        message = " ".join(str(problem).split())
+        message = visible(" ".join(str(problem).split()))
         sys.stderr.write(f"error: {message}\n")
         sys.exit(UNREACHED if isinstance(problem, LimitError) else 2)
     except OSError as problem:

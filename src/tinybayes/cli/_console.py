@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tinybayes.errors import TinybayesWarning, error
+from tinybayes.errors import TinybayesWarning, error, visible
 from tinybayes.report.finite import finite
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def say(text: str, *, err: bool = False, always: bool = False) -> None:
         return
     from rich.console import Console
 
-    Console(stderr=err).print(text, markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=err).print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def remark(text: str) -> None:

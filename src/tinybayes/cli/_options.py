@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from tinybayes.cli._console import be_quiet
 from tinybayes.errors import error
-from tinybayes.options import Option, options_of
+from tinybayes.options import Option, check_seed, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
 PAIR = tuple[int, int]
@@ -41,8 +41,7 @@ def chosen_model(path: Path) -> Path:
 
 
 def _seed(value: int) -> int:
-    if value < 0:
-        raise error("at least 0", value, where="--seed")
+    check_seed(value, "--seed")
     return value
 
 

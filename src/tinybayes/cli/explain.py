@@ -45,6 +45,11 @@ def explain(
         print_json({"row": row, **explanation.to_dict()})
         return
     show(explanation_table(explanation, net.target, limit=limit))
+    if explanation.total == float("inf"):
+        ruling = [part for part in explanation.contributions if part.log_odds == float("inf")]
+        names = " and ".join(f"{part.feature} = {part.value}" for part in ruling[:5])
+        why = f"with it, {names} cannot happen" if names else "the class itself has probability zero"
+        say(f"{explanation.against} is impossible, and its log-odds are infinite: {why}.")
     if not trees and any(part.value == "missing" for part in explanation.contributions):
         say("Missing values contribute nothing: they are summed out.")
     say(suggest("export", model, "--to", "c", "-o", "firmware"))

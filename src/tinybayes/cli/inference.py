@@ -44,7 +44,9 @@ def infer(
         float | None, typer.Option(help="Time for the answer; sampling takes 10 if nothing is given.")
     ] = None,
     samples: Annotated[int | None, typer.Option(help="Samples, or sweeps of all chains.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="With --samples, the same seed gives the same answer.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**64 - 1, help="With --samples, the same seed gives the same answer.")
+    ] = 0,
     truth: Annotated[
         Path | None, typer.Option(help="A file of exact marginals (MAR): shows the Hellinger distance to them.")
     ] = None,

@@ -17,6 +17,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,10 @@ class _Text:
 
     def explain(self) -> TinybayesError | None:
         """Look for the first line that cannot be read; slow, but only used when there is one."""
+        with _long_cells():
+            return self._explain()
+
+    def _explain(self) -> TinybayesError | None:
         reader = csv.reader(_lines(self.opened(), self.name), delimiter=self.delimiter, strict=True)
         start, rows, width = 1, 0, len(self.names)
         try:
@@ -82,6 +87,16 @@ class _Text:
         except DAMAGE:
             return None
         return None if rows > self.header else error("at least one row", "none", where=self.name, kind=FileError)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let Python's reader take cells of any length: cut at the wrong delimiter, a long line is one cell."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _lines(stream: pa.NativeFile, name: str) -> Iterator[str]:
@@ -118,7 +133,8 @@ def _first_line(head: pa.Buffer, delimiter: str, name: str) -> tuple[int, list[s
     """Return the number of empty lines at the beginning and the cells of the line that follows."""
     rows = csv.reader(_lines(pa.BufferReader(head), name), delimiter=delimiter)
     try:
-        return next(((i, row) for i, row in enumerate(rows) if row), (0, []))
+        with _long_cells():
+            return next(((i, row) for i, row in enumerate(rows) if row), (0, []))
     except csv.Error as problem:
         raise error("closed quotes and lines that end in a line feed", problem, where=f"{name}:1") from problem
 

@@ -25,6 +25,9 @@ from tinybayes.model.variable import State
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
+MOST_UNPACKED = 2**30  # bytes of an array that is packed more tightly than this ratio, as no measured data are
+MOST_RATIO = 200
+
 
 def as_table(source: object, *, rows_per_batch: int | None = None) -> Table:
     """Make a `Table` of a file or of an object in memory.
@@ -185,6 +188,10 @@ def _array(archive: zipfile.ZipFile, member: str, name: str) -> np.ndarray:
     """Read an array without ever unpickling, or trusting the size that its header claims."""
     where = f"{name}, {member}"
     about = archive.getinfo(member)
+    if about.file_size > max(MOST_UNPACKED, MOST_RATIO * about.compress_size):
+        got = f"{about.file_size:,} out of {about.compress_size:,}"
+        remedy = "if this is right, store it without compression"
+        raise error(f"at most {MOST_UNPACKED:,} bytes when unpacked", got, where=where, remedy=remedy, kind=FileError)
     with archive.open(about) as stream:
         header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(stream)]
         shape, by_column, dtype = header(stream)

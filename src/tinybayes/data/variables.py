@@ -13,7 +13,7 @@ from tinybayes.data.discretize import learn_encodings
 from tinybayes.data.encode import LOOK_UP_RANGE, as_numbers, as_texts, encode_column, infinity
 from tinybayes.errors import error
 from tinybayes.model import Cuts, Grid, State, Variable
-from tinybayes.options import check_options, documented, option, options_of
+from tinybayes.options import MOST_SEED, check_options, documented, option, options_of
 
 Discretizer = Any  # a name, a scikit-learn discretiser, or None; scikit-learn has no types to say more
 LARGEST = float(np.finfo(np.float32).max)  # numbers are encoded in single precision
@@ -36,7 +36,7 @@ class Discretization:
     max_states: int = option(1000, "Refuse columns with more distinct states.", low=1)
     keep_values: int = option(0, "Integer columns with at most this many distinct values are not cut.", low=0)
     sample_rows: int = option(200_000, "Rows on which cut points are found, when the table comes in batches.", low=1)
-    seed: int = option(0, "Seed of that sample.", low=0)
+    seed: int = option(0, "Seed of that sample.", low=0, high=MOST_SEED)
 
     def __post_init__(self) -> None:
         for name in options_of(Discretization):

@@ -13,6 +13,7 @@ from tinybayes.infer.circuit_passes import entry_counts, pass_rows, plan_of, sha
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 from tinybayes.model.layout import check_codes
+from tinybayes.options import check_seed
 
 _TINY = -500.0  # nats; the logarithm of the smallest double is -708
 
@@ -203,6 +204,7 @@ def sample(circuit: Circuit, n: int, seed: int, evidence: np.ndarray | None = No
     -------
     ndarray of int32, shape (n, variables)
     """
+    check_seed(seed)
     plan = plan_of(circuit)
     given = np.full(len(circuit.nodes), -1) if evidence is None else np.asarray(evidence)
     row = checked_rows(circuit, given[None])[0]

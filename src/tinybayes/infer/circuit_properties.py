@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinybayes._kernels.circuit_checks import check_scopes, possible_states, tell_apart
+from tinybayes._kernels.circuit_checks import check_scopes, one_tells_apart, possible_states, tell_apart
 from tinybayes.errors import error
 from tinybayes.model import Circuit
 from tinybayes.model.circuit import PRODUCT, SUM
 
 _WORD = 64
+MAX_PAIRS = 2**28  # of children of sums that are compared
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ def is_deterministic(circuit: Circuit) -> Property:
     this is what exclusive means, unless parameters happen to be zero.
     """
     sizes = np.where(circuit.kind == SUM, np.diff(circuit.offsets), 0)
+    for low, masks in _masks(circuit.first_state):  # mostly one variable tells all children apart: no pairs are needed
+        one_tells_apart(circuit.graph, masks, possible_states(circuit.graph, low, masks), sizes)
+    if (pairs := sum(size * (size - 1) // 2 for size in sizes.tolist())) > MAX_PAIRS:
+        raise error(f"sums with at most {MAX_PAIRS:,} pairs of children", f"{pairs:,}", where="circuit")
     first_pair = np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
     apart = np.zeros(int(first_pair[-1]), dtype=bool)
     for low, masks in _masks(circuit.first_state):

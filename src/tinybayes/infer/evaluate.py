@@ -8,9 +8,11 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import class_scores, normalize_scores
-from tinybayes.model import Classifier, Dataset
+from tinybayes.model import Classifier, Dataset, Variable
 
-BLOCK = 2**16  # rows whose scores are held at a time
+BLOCK = 2**16  # rows whose scores are held at a time, fewer of many classes
+MOST_SCORES = 2**23
+MOST_CLASSES = 2**13  # of a confusion matrix: 512 MiB
 _BINS = 10  # of confidence
 
 
@@ -49,8 +51,7 @@ def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
     """Compare the predictions of a classifier with the classes of a data set, or of batches of one."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="evaluate", remedy="name a target")
-    classes = net.target.cardinality
-    confusion = np.zeros((classes, classes))
+    confusion, block = _confusion(net.target), _block(net.target)
     rows = cells = unknown = skipped = 0
     loss = likelihood = 0.0
     for batch in [data] if isinstance(data, Dataset) else data:
@@ -63,8 +64,8 @@ def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
             )
         if batch.y is None:
             raise error(f"a column {net.target.name!r} with the classes", "a table without it", where="evaluate")
-        for start in range(0, len(batch), BLOCK):  # everything that is made here is small beside the table
-            part = batch.rows(slice(start, start + BLOCK))
+        for start in range(0, len(batch), block):  # everything that is made here is small beside the table
+            part = batch.rows(slice(start, start + block))
             assert part.y is not None
             known = part if part.y.min() >= 0 else part.rows(part.y >= 0)
             X, y = known.X, known.y
@@ -85,6 +86,19 @@ def evaluate(net: Classifier, data: Dataset | Iterable[Dataset]) -> Evaluation:
     return Evaluation(rows, wrong, loss / total, likelihood / total, confusion, unknown / max(cells, 1), skipped)
 
 
+def _confusion(target: Variable) -> np.ndarray:
+    """Return an empty confusion matrix."""
+    if target.cardinality > MOST_CLASSES:
+        where, remedy = f"class {target.name!r}", "is it a number, or an identifier of rows?"
+        raise error(f"at most {MOST_CLASSES:,} classes", f"{target.cardinality:,}", where=where, remedy=remedy)
+    return np.zeros((target.cardinality, target.cardinality))
+
+
+def _block(target: Variable) -> int:
+    """Return how many rows have their scores in memory at a time."""
+    return max(1, min(BLOCK, MOST_SCORES // target.cardinality))
+
+
 def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
     """Compare a classifier with the classes of a data set, for the report page.
 
@@ -98,11 +112,10 @@ def page_figures(model: Classifier, dataset: Dataset) -> dict[str, Any]:
     known = dataset.rows(dataset.y >= 0)
     assert known.y is not None
     weight = np.ones(len(known)) if known.weight is None else known.weight
-    classes = model.target.cardinality
-    confusion = np.zeros((classes, classes))
+    confusion, block = _confusion(model.target), _block(model.target)
     bins = np.zeros((_BINS, 3))  # sums of weight * confidence, weight * correct, weight
-    for start in range(0, len(known), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(known), block):
+        rows = slice(start, start + block)
         posterior = np.exp(normalize_scores(class_scores(model, known.X[rows])))
         label = posterior.argmax(axis=1)
         confidence, right = posterior.max(axis=1), label == known.y[rows]

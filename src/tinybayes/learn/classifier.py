@@ -10,6 +10,7 @@ from tinybayes.learn.closed_form.maximum_likelihood import maximum_likelihood
 from tinybayes.learn.hybrid import SEARCHES, STRUCTURES, HybridOptions, learn_hybrid
 from tinybayes.model import BayesNet, Dataset, NumberFormat
 from tinybayes.model.dataset import concatenate
+from tinybayes.options import check_seed
 
 if TYPE_CHECKING:
     from tinybayes.learn.training.tables import Progress
@@ -55,6 +56,7 @@ def learn_classifier(
     report
         Of ``"hybrid"``: called with the progress now and then.
     """
+    check_seed(seed)
     if data.target is None:
         raise error("data with a class", "no target", where="data", remedy="name the target column")
     if training not in TRAININGS:

@@ -10,7 +10,7 @@ import numpy as np
 from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM, CircuitGraph
 from tinybayes.errors import error
 from tinybayes.model.number_format import NumberFormat
-from tinybayes.model.record import Nodes, Record
+from tinybayes.model.record import Nodes, Record, integers
 from tinybayes.model.variable import Variable
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Circuit(Record, Nodes):
         if not names or len(set(names)) != len(names):
             raise error("variables with distinct names, one at least", f"{names[:10]}", where="circuit")
         for name, dtype in (("kind", np.uint8), ("offsets", np.int64), ("children", np.int32), ("leaf", np.int32)):
-            object.__setattr__(self, name, _integers(getattr(self, name), dtype, name))
+            object.__setattr__(self, name, integers(getattr(self, name), dtype, f"circuit, {name}"))
         table = np.asarray(self.table)
         if table.ndim != 1:
             raise error("a table with one axis", f"shape {table.shape}", where="circuit")
@@ -161,13 +161,3 @@ class Circuit(Record, Nodes):
 def _infer() -> Any:
     """Return the room of the queries, which imports this one."""
     return import_module("tinybayes.infer")
-
-
-def _integers(values: np.ndarray, dtype: type[np.integer], name: str) -> np.ndarray:
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise error("integers with one axis", f"{array.dtype} of shape {array.shape}", where=f"circuit, {name}")
-    info = np.iinfo(dtype)
-    if array.size and not info.min <= int(array.min()) <= int(array.max()) <= info.max:
-        raise error(f"integers within {info.dtype}", f"{array.min()} to {array.max()}", where=f"circuit, {name}")
-    return np.ascontiguousarray(array, dtype=dtype)

@@ -12,6 +12,8 @@ import numpy as np
 
 from tinybayes.errors import error
 
+LARGEST_LEVEL = 1e38  # of a codebook
+
 
 @dataclass(frozen=True)
 class Float:
@@ -96,6 +98,8 @@ class Codebook:
         object.__setattr__(self, "values", values)
         if not values or any(not v < math.inf for v in values) or list(values) != sorted(set(values)):
             raise error("increasing levels below infinity", list(values)[:10], where="Codebook")
+        if any(LARGEST_LEVEL < abs(v) < math.inf for v in values):  # a level is a float32, or minus infinity
+            raise error(f"levels of magnitudes up to {LARGEST_LEVEL:g}", list(values)[:10], where="Codebook")
 
     @property
     def bits(self) -> int:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinybayes.errors import error
 from tinybayes.model.variable import Variable
 
 
@@ -32,3 +33,14 @@ class Nodes:
     def nodes(self) -> tuple[Variable, ...]:
         """All variables; the class, if there is one, is the last."""
         return self.variables if self.target is None else (*self.variables, self.target)
+
+
+def integers(values: Any, dtype: type[np.integer], where: str) -> np.ndarray:
+    """Return an array of integers on one axis in a narrow type; raise where they do not fit."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise error("integers with one axis", f"{array.dtype} of shape {array.shape}", where=where)
+    info = np.iinfo(dtype)
+    if array.size and not info.min <= int(array.min()) <= int(array.max()) <= info.max:
+        raise error(f"integers within {info.dtype}", f"{array.min()} to {array.max()}", where=where)
+    return np.ascontiguousarray(array, dtype=dtype)

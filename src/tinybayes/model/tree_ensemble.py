@@ -55,6 +55,8 @@ class Trees:
             if array.ndim != (2 if name == "members" else 1) or array.dtype.kind not in "iub":
                 got = f"{array.dtype} {array.shape}"
                 raise error("integers in one axis, members in two", got, where=f"trees, {name}")
+            if dtype is np.int32 and array.size and not -1 <= int(array.min()) <= int(array.max()) <= LARGEST:
+                raise error(f"integers from -1 to {LARGEST}", f"{array.min()} to {array.max()}", where=f"trees, {name}")
             object.__setattr__(self, name, np.ascontiguousarray(array, dtype=dtype))
         nodes = len(self.feature)
         for name in ("threshold", "child", "missing"):

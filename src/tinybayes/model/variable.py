@@ -7,6 +7,7 @@ from tinybayes.errors import error
 from tinybayes.model.encoding import HIGHEST, LOWEST, Categories, Cuts, Encoding, Grid, Integers
 
 State = str | int | float | bool
+LONGEST = 10**300  # of an integer: it is compared with doubles
 PLAIN = {str, int, bool}  # types whose values are all states
 
 
@@ -36,10 +37,12 @@ class Variable:
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
             raise error("at least one state", "none", where=where)
+        _check_text(self.name, "variable")
         kinds = set(map(type, self.states))
         for state in () if kinds <= PLAIN else self.states:
             if not isinstance(state, str | int | float | bool) or state != state:
                 raise error("states that are strings, numbers or booleans", repr(state), where=where)
+        _check_states(self.states, kinds, where)
         if len(set(self.states)) != len(self.states):
             raise error("distinct states", f"duplicates in {list(self.states)[:10]}", where=where)
         if self.encoding is None:
@@ -73,6 +76,26 @@ class Variable:
         ('< 150', '150 to 180', '>= 180')
         """
         return cls(name, encoding.states(), encoding)
+
+
+def _check_text(text: str, where: str) -> None:
+    """Refuse half of a character, which no file and no terminal can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise error("text in Unicode", ascii(text[:60]), where=where, remedy="lone surrogates are no text") from problem
+
+
+def _check_states(states: tuple[State, ...], kinds: set[type], where: str) -> None:
+    """Refuse states that cannot be written, or that look the same when they are."""
+    for state in states if kinds != {int} else (min(states), max(states)):
+        if isinstance(state, str):
+            _check_text(state, where)
+        elif isinstance(state, int) and abs(state) > LONGEST:
+            raise error("integers of up to 300 digits", f"one of {state.bit_length():,} bits", where=where)
+    if len(kinds) > 1 and str in kinds and len(set(map(str, states))) != len(states):
+        shown = [state for state in states if str(state) in states and not isinstance(state, str)]
+        raise error("states that differ as text", f"{shown[0]!r} and {str(shown[0])!r}", where=where)
 
 
 def _natural(states: tuple[Any, ...]) -> Encoding:

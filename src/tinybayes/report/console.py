@@ -6,19 +6,24 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 from rich.tree import Tree
 
 from tinybayes.cost import model_cost
 from tinybayes.deploy.price import program_cost
-from tinybayes.errors import TinybayesError
+from tinybayes.errors import TinybayesError, visible
 from tinybayes.infer import Evaluation, Explanation, InferenceCost, is_decomposable, is_deterministic, is_smooth
 from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
 from tinybayes.report.trees import describe_trees, tree_nodes, tree_size
 
 CORE = "cortex-m0+"  # that programs are priced for where nobody says another one
 _PROPERTIES = {"smooth": is_smooth, "decomposable": is_decomposable, "deterministic": is_deterministic}
+
+
+def escape(text: str) -> str:
+    """Return a name as it is shown in a table: neither markup nor control characters."""
+    return escape_markup(visible(text))
 
 
 def bytes_text(bits: int) -> str:
@@ -265,7 +270,7 @@ def explanation_table(explanation: Explanation, target: Variable, *, limit: int 
 
 def _odds_bar(odds: float, most: float, width: int = 12) -> str:
     """Draw a bar to the right for evidence in favour of the label, to the left for evidence against it."""
-    size = min(width, max(1, round(width * abs(odds) / most))) if odds else 0
+    size = max(1, round(width * min(1.0, abs(odds) / most))) if odds else 0  # one that is infinite fills it
     left, right = ("", "█" * size) if odds > 0 else ("█" * size, "")
     return f"[red]{left:>{width}}[/red]│[green]{right:<{width}}[/green]"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tinybayes.errors import FileError, error
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, read_regular
 from tinybayes.report.finite import finite
 
 FRONT = "front.json"
@@ -56,9 +56,7 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
     """
     path = Path(directory) / name
     try:
-        if path.stat().st_size > _LIMIT:
-            raise error(f"at most {_LIMIT} bytes", path.stat().st_size, where=str(path), kind=FileError)
-        return checked_front(json.loads(path.read_text(encoding="utf-8")), str(path))
+        return checked_front(json.loads(read_regular(path, _LIMIT).decode()), str(path))
     except FileError:
         raise
     except OSError as problem:
@@ -72,7 +70,7 @@ def read_front(directory: Path, name: str = FRONT) -> dict[str, Any]:
 def note_boards(directory: Path, name: str, boards: list[dict[str, Any]]) -> bool:
     """Record in ``front.json`` the cost of a model on boards; return whether it lists a model of that file name."""
     read_front(directory)  # raises if the file is damaged
-    document = json.loads((directory / FRONT).read_text(encoding="utf-8"))
+    document = json.loads(read_regular(directory / FRONT, _LIMIT).decode())
     measured = [model for model in document["models"] if model.get("file") == f"models/{name}"]
     for model in measured:
         model["boards"] = boards

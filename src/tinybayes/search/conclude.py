@@ -16,7 +16,7 @@ from typing import Any
 from tinybayes import __version__
 from tinybayes.cost import model_cost
 from tinybayes.errors import error
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, made_directory
 from tinybayes.infer.calibration import calibration_metadata
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
@@ -91,7 +91,7 @@ def conclude(
     chosen = choose(runs, budget, scores)
     nearest = closest(runs, budget) if chosen is None else None
     models = []
-    (directory / "models").mkdir(exist_ok=True)
+    made_directory(directory / "models")
     for (run, outcome), front in zip(finals, marked, strict=True):
         kept = bool(front) or run is chosen or run is nearest
         if outcome is not None and budget.allows(run.price) and not budget.allows(outcome.price):

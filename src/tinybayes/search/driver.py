@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
+from tinybayes.files import made_directory
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, checked, compared, doubtful
 from tinybayes.search.columns import subset
@@ -538,5 +539,5 @@ def _save(outcome: Outcome, path: Path) -> None:
     from tinybayes.deploy import save
 
     assert outcome.model is not None
-    path.parent.mkdir(exist_ok=True)
+    made_directory(path.parent)
     save(outcome.model, path, metadata={"setting": outcome.setting, "validation_error": outcome.error})

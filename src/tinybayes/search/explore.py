@@ -16,7 +16,7 @@ from tinybayes.data.readers import read_frame
 from tinybayes.errors import LimitError, error, near
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
-from tinybayes.options import check_options, documented, option
+from tinybayes.options import check_options, check_seed, documented, option
 from tinybayes.search.budget import Budget, as_budget, check_error
 from tinybayes.search.columns import first_columns, priced
 from tinybayes.search.conclude import Exploration, conclude, heading
@@ -118,6 +118,7 @@ def explore(
         the finished runs is made.
     """
     began, execution = time.monotonic(), execution or Execution()
+    check_seed(seed)
     budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
     roles = Roles(weight=weight, groups=groups, time_order=time_order)

@@ -6,13 +6,12 @@ runs in progress.
 
 Searches that share a store claim their settings: a claim is a running trial that names the run, written in one step,
 and the lowest number wins. So no run is done twice, and the next search fails the trials of processes that have
-ended. The journal file has a lock of the operating system, too, and an incomplete last line is dropped before the
-next one is written.
+ended. What is damaged in the store is skipped, and the rest is kept.
 """
 
-import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 import time
@@ -26,21 +25,21 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import TrialState
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from tinybayes.errors import FileError, error
+from tinybayes.errors import FileError, error, warn
 from tinybayes.search.budget import Budget
-from tinybayes.search.families import Setting
+from tinybayes.search.families import FAMILIES, Setting
+from tinybayes.search.journal import Journal
 from tinybayes.search.price import Price
 from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
 
 NAME = "tinybayes"
 FEATURES = "feature costs"  # in the meaning of a search whose features have prices
+COPY = "meaning, again"
 NAMELESS = 60.0  # seconds after which a trial must have an owner
-PIECE = 1 << 16  # bytes of a journal that are read at a time
 LOST = "is it still there, and may it be written? A new directory begins a new search"
 
 
@@ -64,6 +63,22 @@ class Run:
     def from_dict(cls, entry: dict[str, Any]) -> "Run":
         """Return a run as it was stored."""
         return cls(**entry | {"price": Price(**entry["price"])})
+
+    @classmethod
+    def stored(cls, entry: Any) -> "Run | None":
+        """Return a run as it was stored; None where there is none, or it was damaged."""
+        try:
+            run = cls.from_dict(entry)
+            figures = [
+                run.seconds,
+                *run.objectives[:2],
+                run.loss,
+                *(number for point in run.history for number in point),
+            ]
+            known = run.family in FAMILIES and run.key == key_of(run.setting, run.rung)
+            return run if known and not any(map(math.isnan, figures)) else None
+        except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
+            return None
 
     @property
     def objectives(self) -> list[float]:
@@ -101,14 +116,15 @@ class Store:
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.where = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", storage or str(directory / "search.journal"))
+        count = 3 + (FEATURES in meaning)  # objectives
         with self._reaching():
-            self._journal = journal(str(directory / "search.journal")) if storage is None else None
+            self._journal = Journal(str(directory / "search.journal"), (NAME, count)) if storage is None else None
             backend = _backend(storage, self._journal)
 
             def over(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
                 # The values of a trial are stored after this is asked; its run was stored before.
-                run = trial.user_attrs.get("run")
-                return (0.0 if run is None else budget.excess(Run.from_dict(run).price) - 1,)
+                run = Run.stored(trial.user_attrs.get("run"))
+                return (0.0 if run is None else budget.excess(run.price) - 1,)
 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -116,22 +132,27 @@ class Store:
                 sampler = optuna.samplers.TPESampler(
                     seed=seed, constraints_func=over, n_startup_trials=16, multivariate=False, constant_liar=True
                 )
-            count = 3 + (FEATURES in meaning)  # objectives
             name = f"{NAME} {directory.absolute().name}" if storage else NAME
             self.study = optuna.create_study(
                 storage=backend, study_name=name, sampler=sampler, directions=["minimize"] * count, load_if_exists=True
             )
-            self._check(meaning)
             self.runs: dict[str, Run] = {}
+            self.read()
+            self._check(meaning)
             self._clear_abandoned()
             self.read()
+            self._tell_damage()
         self._sampler = sampler
         self._asked: dict[int, optuna.Trial] = {}
 
     def _check(self, meaning: dict[str, Any]) -> None:
-        before = self.study.user_attrs.get("meaning")
+        before = self.study.user_attrs.get("meaning") or self.study.user_attrs.get(COPY)
+        if before is None and self.runs:
+            got = "a damaged store that does not tell whose its runs are"
+            raise error("a search of this table and target", got, where=self.where, remedy="give another directory")
         if before is None:
-            self.study.set_user_attr("meaning", meaning)
+            for name in ("meaning", COPY):  # twice, since damage must not lose it
+                self.study.set_user_attr(name, meaning)
         elif before != meaning:
             differing = sorted(n for n in {**meaning, **before} if meaning.get(n) != before.get(n))
             remedy = "give another directory"
@@ -144,11 +165,19 @@ class Store:
 
     def read(self) -> dict[str, Run]:
         """Read the runs that others have stored meanwhile."""
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-            if "run" in trial.user_attrs:
-                run = Run.from_dict(trial.user_attrs["run"])
+        trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        stored = [trial.user_attrs["run"] for trial in trials if "run" in trial.user_attrs]
+        # A journal may have lost the trial of a run; its model was saved before the run was written.
+        for run in map(Run.stored, stored if self._journal is None else [*stored, *self._journal.runs]):
+            if run is not None:
                 self.runs.setdefault(run.key, run)
         return self.runs
+
+    def _tell_damage(self) -> None:
+        if self._journal is not None and self._journal.damaged:
+            count = self._journal.damaged
+            what = "1 damaged line was" if count == 1 else f"{count:,} damaged lines were"
+            warn(f"{self.where}: {what} skipped; {len(self.runs):,} finished runs are kept")
 
     def _clear_abandoned(self) -> None:
         """End the trials that a process of this machine left behind: complete if it had stored the run, else failed."""
@@ -159,8 +188,9 @@ class Store:
             gone = here and not (process.isdecimal() and is_alive(int(process)))
             if gone or (not owner and _age(trial) > NAMELESS):  # or its process ended before it could say who it is
                 end: dict[str, Any] = {"state": TrialState.FAIL}
-                if "run" in trial.user_attrs:  # it ended between the two writes of `tell`
-                    end = {"values": Run.from_dict(trial.user_attrs["run"]).objectives}
+                run = Run.stored(trial.user_attrs.get("run"))
+                if run is not None:  # it ended between the two writes of `tell`
+                    end = {"values": run.objectives}
                 with suppress(optuna.exceptions.UpdateFinishedTrialError):  # another search was faster
                     self.study.tell(trial.number, **end, skip_if_finished=True)
 
@@ -196,7 +226,8 @@ class Store:
             holders: dict[str, list[optuna.trial.FrozenTrial]] = {key: [] for key in keys}
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.COMPLETE)):
                 key = trial.user_attrs.get("claim") or trial.user_attrs.get("run", {}).get("key")
-                if key in holders:
+                lost = trial.state == TrialState.COMPLETE and Run.stored(trial.user_attrs.get("run")) is None
+                if key in holders and not lost:
                     holders[key].append(trial)
             return [self._won(holders[key]) for key in keys]
 
@@ -260,38 +291,6 @@ def _backend(storage: str | None, written: "Journal | None") -> optuna.storages.
         return optuna.storages.JournalStorage(written)
 
 
-def journal(path: str) -> "Journal":
-    """Open the journal of a search."""
-    return Journal(path)
-
-
-class Journal(JournalFileBackend):
-    """A journal that waits for the disk when a run is stored, not after every line.
-
-    Optuna waits after each parameter of each setting that it draws, which takes longer than to learn a tree. What was
-    written outlasts a killed process either way; only the loss of power could cost settings that were not tried yet.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path, self.lock = path, SystemLock(path)
-        super().__init__(path, lock_obj=self.lock)
-
-    def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        """Append lines, in one piece."""
-        text = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
-        self.lock.acquire()
-        try:
-            with open(self.path, "ab", buffering=0) as file:
-                file.write(text.encode())
-        finally:
-            self.lock.release()
-
-    def sync(self) -> None:
-        """Wait until everything is on the disk."""
-        with open(self.path, "rb") as file:
-            os.fsync(file.fileno())
-
-
 def _database(storage: str) -> optuna.storages.BaseStorage:
     """Open a database; where another search is making the tables at the same moment, wait for it.
 
@@ -312,49 +311,3 @@ def _owner() -> str:
 
 def _age(trial: optuna.trial.FrozenTrial) -> float:
     return (datetime.now() - trial.datetime_start).total_seconds() if trial.datetime_start else float("inf")
-
-
-class SystemLock(JournalFileOpenLock):
-    """A lock on a file beside the journal that a killed process can neither hold for ever nor leave with half a line.
-
-    Optuna's own locks are files: one that a killed process left is taken for abandoned after half a minute. A lock of
-    the system ends with its process. A line that was cut off, by a kill or a full disk, would join the next one and
-    make the whole file unreadable; it was never finished, so the next process to take the lock removes it.
-    """
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._path = path
-        self._handle = -1
-
-    def acquire(self) -> bool:
-        """Wait for the lock."""
-        handle = os.open(f"{self._path}.lock", os.O_CREAT | os.O_RDWR, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            cut_half_line(self._path)
-        except BaseException:
-            os.close(handle)
-            raise
-        self._handle = handle
-        return True
-
-    def release(self) -> None:
-        """Let the lock go."""
-        os.close(self._handle)
-
-
-def cut_half_line(path: str) -> None:
-    """Remove an incomplete last line from a file."""
-    with open(path, "r+b") as file:
-        size = end = file.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - PIECE)
-            file.seek(start)
-            line = file.read(end - start).rfind(b"\n")
-            if line >= 0:
-                end = start + line + 1
-                break
-            end = start
-        if end < size:
-            file.truncate(end)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from tinybayes.deploy import read_classifier
 from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.files import read_regular, regular
 from tinybayes.infer import compile_circuit
 from tinybayes.model import Circuit, Classifier, NeuralNet, TreeEnsemble
 from tinybayes.report.cards import model_card
@@ -21,6 +22,7 @@ from tinybayes.search.processes import is_alive
 from tinybayes.search.titles import TITLES
 
 SHARE = 2_000_000  # bytes of a card
+LARGEST = 2**28  # bytes of a model that is opened
 KEPT = 16  # models in memory
 MAX_EDGES = 3_000_000  # of a network that is compiled for exact queries
 STALE = 3600.0  # seconds without a sign of life after which a search has ended
@@ -48,8 +50,7 @@ class Source:
     def progress(self) -> dict[str, Any] | None:
         """Return the last progress of the search, its ``age`` in seconds, and whether it runs; None without one."""
         try:
-            text = (self.directory / PROGRESS).read_text(encoding="utf-8")
-            state = finite(json.loads(text)) if len(text) < 100_000 else None
+            state = finite(json.loads(read_regular(self.directory / PROGRESS, 100_000).decode()))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(state, dict):
@@ -60,9 +61,8 @@ class Source:
 
     def stop(self) -> None:
         """Request the end of the search: the only file that the app writes."""
-        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         try:
-            os.close(os.open(self.directory / STOP, flags, 0o644))
+            os.close(regular(str(self.directory / STOP), os.O_WRONLY | os.O_CREAT))
         except OSError as problem:
             reason = problem.strerror or problem
             raise error("a directory that can be written to", reason, where=str(self.directory)) from problem
@@ -108,6 +108,8 @@ class Source:
         if file is None:
             raise error("the id of a model that was kept", repr(key[:40]), where="id", kind=UnknownModelError)
         path = model_path(self.directory, file)
+        if (mark := _mark(path)) is not None and mark[1] > LARGEST:
+            raise error(f"a model of at most {LARGEST:,} bytes", f"{mark[1]:,}", where=file, kind=FileError)
         entry = (kind, path, _mark(path))
         with self._lock:
             if entry in self._kept:
@@ -145,9 +147,9 @@ def _nothing() -> dict[str, Any]:
 
 
 def _mark(path: Path) -> tuple[int, int] | None:
-    """Return a mark that changes with the file; None when it does not exist."""
+    """Return a mark that changes with the file, or with a link, which is not followed; None when it does not exist."""
     try:
-        stat = path.stat()
+        stat = path.lstat()
     except OSError:
         return None
     return stat.st_mtime_ns, stat.st_size

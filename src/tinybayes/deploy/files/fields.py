@@ -14,11 +14,14 @@ from tinybayes.errors import FileError, TinybayesError, error
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 T = TypeVar("T")
+DEEPEST = 64
 
 
 def dumps(value: object, where: str) -> str:
     """Write JSON that reads back as the same value; the same value gives the same text."""
     try:
+        if is_deep(value):
+            raise TypeError(f"lists or objects in each other, more than {DEEPEST} deep")
         text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True)
         if json.loads(text) != value:
             raise TypeError("a tuple, or a key that is not a string")
@@ -33,9 +36,24 @@ def parse(text: str | bytes, where: str, remedy: str = "") -> dict[str, Any]:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as problem:
         raise error("JSON", f"{problem}", where=where, remedy=remedy, kind=FileError) from problem
+    if is_deep(value):
+        raise error(f"lists and objects up to {DEEPEST} deep", "deeper ones", where=where, kind=FileError)
     if not isinstance(value, dict):
         raise error("a JSON object", short(value), where=where, kind=FileError)
     return value
+
+
+def is_deep(value: object) -> bool:
+    """Return whether lists and objects lie in each other deeper than code that follows them can go."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner: list[object] = []
+        for one in level:
+            inner.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ())
+        level = [one for one in inner if isinstance(one, dict | list | tuple)]
+        if not level:
+            return False
+    return True
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.errors import FileError, TinybayesError, error, warn
 from tinybayes.files import atomic_path
 from tinybayes.model import CPD, BayesNet, Cuts, DecisionTree, Encoding, Float, Grid, State, Variable, with_target
 from tinybayes.model.encoding import Intervals
 from tinybayes.model.layout import strides
 
 MAX_BYTES = 2**26  # of text that is read, after decompression: a few hundred bytes can decompress to gigabytes
+MANY_ENTRIES = 2**20  # of which the user is told before
 MAX_ENTRIES = 2**24  # probabilities of a network, read or written: a line of text can ask for a table of any size
 TOLERANCE = 1e-3 + 1e-9  # of the sum of a row, since files round; the 1e-9 lets 1.001 pass in any order of summation
 Where = Callable[[int], str]
@@ -331,6 +332,7 @@ def network_decimals(net: BayesNet, normalize: bool) -> list[np.ndarray]:
         got = f"more: {net.nodes[largest].name!r} has {len(families[largest])} parents"
         remedy = "network files hold full tables only: save the model in the package's own format"
         raise error(f"at most {MAX_ENTRIES:,} probabilities in full tables", got, remedy=remedy)
+    tell_of_size(sum(sizes), "network")
     tables = []
     for node, cpd, family in zip(net.nodes, net.cpds, families, strict=True):
         logs = _distributions(cpd.log_parameters, node.name, normalize)
@@ -358,6 +360,12 @@ def _distributions(logs: np.ndarray, name: str, normalize: bool) -> np.ndarray:
         )
         raise error("rows that sum to one", got, where=f"distribution of {name!r}", remedy=remedy)
     return np.minimum(logs, 0)  # a row of rounded values may slightly exceed one
+
+
+def tell_of_size(entries: int, where: str) -> None:
+    """Warn before many numbers are written, which takes its time and room."""
+    if entries > MANY_ENTRIES:
+        warn(f"{where}: {entries:,} numbers are written out in full tables, which takes a while and much room")
 
 
 def tree_rows(tree: DecisionTree, parents: Sequence[int], cardinality: Sequence[int]) -> np.ndarray:

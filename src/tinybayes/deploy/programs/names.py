@@ -17,6 +17,7 @@ std int64_t uint64_t size_t stdint stdlib stdio stddef string math limits array 
 Arduino micropython
 """
 RESERVED = frozenset(_WORDS.split())
+LONGEST_NOTE = 2000  # characters of a comment
 LONGEST = 63  # characters that C99 compilers must tell apart
 
 
@@ -39,8 +40,15 @@ def identifier(text: object) -> str:
 
 
 def plain(value: object) -> str:
-    """Return text that is safe in a comment of any language: one line of ASCII."""
-    return " ".join(str(value).encode("ascii", "replace").decode().split())
+    """Return text that is safe in a comment of any language: one line of printable ASCII, not too long.
+
+    Within a comment, compilers warn of the marks that begin one, of a backslash at the end, and of trigraphs.
+    """
+    line = "".join(c if " " <= c <= "~" else "?" for c in " ".join(str(value).split()))
+    if len(line) > LONGEST_NOTE:
+        line = f"{line[:LONGEST_NOTE]}..."
+    line = re.sub(r"(?<=/)(?=[/*])|(?<=\*)(?=/)|(?<=\?)(?=\?)", " ", line)
+    return f"{line}." if line.endswith("\\") else line
 
 
 def upwards(bound: float) -> str:

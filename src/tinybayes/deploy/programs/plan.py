@@ -21,7 +21,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from tinybayes.cost import model_cost
-from tinybayes.deploy.files.network_text import tree_rows
+from tinybayes.deploy.files.network_text import tell_of_size, tree_rows
 from tinybayes.deploy.programs.classifier_plan import ClassifierPlan, check_states
 from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.names import plain, upwards
@@ -36,7 +36,7 @@ from tinybayes.model.neural_net import LARGEST, PEAK, Layer
 _Table = tuple[np.ndarray, tuple[tuple[int, int], ...]]  # its rows, and the steps of its term
 LOG_ADD_ERROR = 4e-7  # nats: of an addition of probabilities in 32-bit floats, besides the rounding of its result
 NET_FORMS = ("compact", "lanes")
-MAX_ENTRIES = 2**26  # of a decision tree written out as a table
+MAX_ENTRIES = 2**22  # of a decision tree written out as a table: more than any device holds
 
 
 @dataclass(frozen=True)
@@ -258,6 +258,7 @@ def full_table(net: BayesNet, node: int, cpd: CPD) -> np.ndarray:
     if math.prod(shape) * cpd.table.shape[1] > MAX_ENTRIES:
         where, remedy = f"distribution of {net.nodes[node].name!r}", "compile the network to a circuit and export that"
         raise error(f"at most {MAX_ENTRIES:,} entries", "a larger decision tree", where=where, remedy=remedy)
+    tell_of_size(math.prod(shape) * cpd.table.shape[1], f"distribution of {net.nodes[node].name!r}")
     return cpd.table[tree_rows(cpd.tree, cpd.parents, shape)]
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from tinybayes.errors import error
 from tinybayes.learn.closed_form.counts import Data
 from tinybayes.model import Structure
+from tinybayes.options import check_seed
 
 
 def naive_bayes(data: Data) -> Structure:
@@ -22,6 +23,8 @@ def random_tan(data: Data, *, seed: int | np.random.Generator = 0) -> Structure:
     seed
         Seed or generator.
     """
+    if not isinstance(seed, np.random.Generator):
+        check_seed(seed)
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(data.variables))
     parent = np.full(len(order), -1)

@@ -27,7 +27,7 @@ from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.ties.chains import Chains
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
-from tinybayes.options import check_options, option
+from tinybayes.options import MOST_SEED, check_options, option
 
 MAX_RELEARN_EDGES = 20_000_000
 REACH = 30.0
@@ -49,7 +49,7 @@ class RelearnOptions:
     max_edges: int = option(MAX_RELEARN_EDGES, "Largest circuit to compile; beyond it, the model is sampled.", low=0)
     chains: int = option(1000, "Gibbs chains, where the model is sampled.", low=1)
     sweeps: int = option(2, "Sweeps of the chains between two steps.", low=1)
-    seed: int = option(0, "Seed of the chains.", low=0)
+    seed: int = option(0, "Seed of the chains.", low=0, high=MOST_SEED)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -23,7 +23,7 @@ from tinybayes.learn.training.net_steps import Hyper, NetSteps, Parameters, init
 from tinybayes.learn.training.options import NetOptions, TrainingOptions
 from tinybayes.model import Dataset, NeuralNet
 from tinybayes.model.neural_net import input_reach
-from tinybayes.options import documented, option
+from tinybayes.options import MOST_SEED, documented, option
 
 CALIBRATION = 2000  # training rows on which the units of activations are chosen
 NARROW = {"dense": 16, "conv": 4}  # layers are padded to this times a power of two, so that few shapes are compiled
@@ -34,7 +34,7 @@ NARROW = {"dense": 16, "conv": 4}  # layers are padded to this times a power of 
 class NetConfiguration(NetOptions):
     """One run."""
 
-    seed: int = option(0, "Of the weights and of the drawn signs.")
+    seed: int = option(0, "Of the weights and of the drawn signs.", low=0, high=MOST_SEED)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tinybayes.errors import error
 from tinybayes.learn.training.net_inputs import KINDS
-from tinybayes.options import check_options, documented, option, same_option
+from tinybayes.options import MOST_SEED, check_options, documented, option, same_option
 
 STEPS = 6000  # mini-batches of a training by default
 
@@ -19,7 +19,9 @@ class TrainingOptions:
     batch_size: int = option(100, "Rows of a mini-batch.", low=1)
     keep_best: bool = option(False, "Return the parameters with the least validation error, not the last ones.")
     every: int = option(1, "Epochs between two measurements on the validation rows, at least.", low=1)
-    shuffle_seed: int = option(0, "Seed of the order of the rows, the same for all configurations.")
+    shuffle_seed: int = option(
+        0, "Seed of the order of the rows, the same for all configurations.", low=0, high=MOST_SEED
+    )
     memory: int | None = option(None, "Bytes that the configurations trained at once may take.", low=1)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
     deadline: float = option(math.inf, "Of the wall clock, in seconds: training ends early then, as by an interrupt.")
@@ -97,7 +99,7 @@ class CodebookOptions(LossOptions):
     learning_rate: float = same_option(TableOptions, "learning_rate", default=3e-3, search=None)
     epochs: int = same_option(TrainingOptions, "epochs", default=50, low=0)
     batch_size: int = same_option(TrainingOptions, "batch_size")
-    seed: int = option(0, "Seed of the order of the rows.")
+    seed: int = option(0, "Seed of the order of the rows.", low=0, high=MOST_SEED)
 
 
 @documented

@@ -21,7 +21,7 @@ from tinybayes.learn.training.input_noise import cumulated, move_kernels
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
 from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
 from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
-from tinybayes.options import documented, option
+from tinybayes.options import MOST_SEED, documented, option
 
 __all__ = ["Progress", "TableConfiguration", "Trained", "TrainingOptions", "train_tables"]
 
@@ -47,7 +47,7 @@ class TableConfiguration(TableOptions):
     number_format: NumberFormat = field(default_factory=Float)
     preference: np.ndarray | None = None
     per_row: bool = option(False, "Draw a structure for every row, not (as the paper does) for every mini-batch.")
-    seed: int = option(0, "Of the initial parameters and of the sampled structures.")
+    seed: int = option(0, "Of the initial parameters and of the sampled structures.", low=0, high=MOST_SEED)
 
 
 def noisy(run: TableConfiguration) -> TableConfiguration:

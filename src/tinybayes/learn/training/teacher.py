@@ -66,7 +66,9 @@ def train_teacher(
     """
     keep_compiled_code()
     runs = [
-        NetConfiguration(hidden=(WIDTH, WIDTH), bits=None, learning_rate=1e-2, input_noise=noise, mixup=mixup, seed=k)
+        NetConfiguration(
+            hidden=(WIDTH, WIDTH), bits=None, learning_rate=1e-2, input_noise=noise, mixup=mixup, seed=k % 2**32
+        )
         for k in range(seed, seed + MEMBERS)
     ]
     batch = 50 if len(data) < 5000 else 100

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tinybayes.options import check_options, documented, option, same_option
+from tinybayes.options import MOST_SEED, check_options, documented, option, same_option
 
 
 @documented
@@ -21,7 +21,7 @@ class TreeOptions:
         None, "Different tests of all trees together; once there are as many, trees use no others.", low=1
     )
     row_share: float = option(1.0, "Share of the rows that a tree is grown from.", above=0, high=1)
-    seed: int = option(0, "Seed of what is drawn.", low=0)
+    seed: int = option(0, "Seed of what is drawn.", low=0, high=MOST_SEED)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -1,0 +1,90 @@
+"""Links, pipes and devices in the directory of a search, and directories that are gone: one line, and no waiting."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tinybayes.errors import FileError, visible
+from tinybayes.files import PREFIX, atomic_path, made_directory, read_regular, remove_abandoned
+from tinybayes.report.front import read_front
+from tinybayes.search.budget import Budget
+from tinybayes.search.study import Store
+from tinybayes.serve.source import Source
+
+FRONT = json.dumps({"models": [{"id": "a"}]})
+
+
+@pytest.fixture(params=["link", "pipe", "device", "directory"])
+def planted(request, tmp_path):
+    """Put something other than a file where a file is expected."""
+    secret = tmp_path / "secret.json"
+    secret.write_text(FRONT.replace('"a"', '"secret"'))
+
+    def plant(path):
+        if request.param == "pipe":
+            os.mkfifo(path)
+        elif request.param == "directory":
+            path.mkdir()
+        else:
+            path.symlink_to(secret if request.param == "link" else Path("/dev/zero"))
+
+    return plant
+
+
+def test_the_app_opens_regular_files_only(tmp_path, planted):
+    search = tmp_path / "search"
+    search.mkdir()
+    planted(search / "progress.json")
+    assert Source(search).progress() is None
+    planted(search / "front.json")
+    with pytest.raises(FileError) as told:
+        Source(search).front()
+    assert "secret" not in str(told.value)
+    with pytest.raises(FileError):
+        read_front(search)
+    planted(search / "stop")
+    with pytest.raises(ValueError, match="can be written to"):
+        Source(search).stop()
+
+
+def test_files_are_read_up_to_a_limit(tmp_path):
+    (tmp_path / "front.json").write_text(FRONT)
+    assert read_front(tmp_path)["models"][0]["id"] == "a"
+    assert read_regular(tmp_path / "front.json", 1000).decode() == FRONT
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        read_regular(tmp_path / "front.json", 10)
+    (tmp_path / "progress.json").write_text(" " * 200_000 + "{}")
+    assert Source(tmp_path).progress() is None
+
+
+@pytest.mark.parametrize("name", ["search.journal", "search.journal.lock"])
+def test_the_store_of_a_search_is_a_regular_file(tmp_path, planted, name):
+    search = tmp_path / "search"
+    search.mkdir()
+    planted(search / name)
+    with pytest.raises(FileError, match="a storage that can be reached"):
+        Store(search, None, {"table": "t"}, Budget(), 0)
+
+
+def test_what_has_the_name_of_a_temporary_does_not_hold_up_writers(tmp_path, planted):
+    planted(tmp_path / f"{PREFIX}abcdefgh.json")
+    remove_abandoned(tmp_path)
+    with atomic_path(tmp_path / "x.json") as temporary:
+        temporary.write_text("1")
+    assert (tmp_path / "x.json").read_text() == "1"
+    assert (tmp_path / f"{PREFIX}abcdefgh.json").is_symlink() or (tmp_path / f"{PREFIX}abcdefgh.json").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "models").write_text("a file")
+    with pytest.raises(FileError, match="models: expected a directory that can be made"):
+        made_directory(tmp_path / "models")
+    with pytest.raises(FileError, match="was it removed"):
+        made_directory(tmp_path / "gone" / "trials")
+
+
+def test_control_characters_are_shown():
+    assert visible("a\x1b]0;x\x07\x9b\u202e\ud800\tb\nc") == "a\\x1b]0;x\\x07\\x9b\\u202e\\ud800\tb\nc"
+    assert visible("Größe 数") == "Größe 数"
