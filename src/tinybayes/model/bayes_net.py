@@ -124,8 +124,6 @@ class BayesNet(Record, Nodes):
         object.__setattr__(self, "cpds", tuple(self.cpds))
         nodes = self.nodes
         names = [node.name for node in nodes]
-        if not names:
-            raise error("at least one variable", "none", where="network")
         if len(set(names)) != len(names):
             raise error("distinct names", f"{names[:10]}", where="variables")
         if len(self.cpds) != len(nodes):
