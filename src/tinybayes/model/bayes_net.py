@@ -33,7 +33,10 @@ class DecisionTree(Record):
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            object.__setattr__(self, name, integers(getattr(self, name), np.int32, f"decision tree, {name}"))
+            values = np.asarray(getattr(self, name))
+            if values.dtype.kind == "f" and (np.abs(values) < 2**53).all() and (values == np.trunc(values)).all():
+                values = values.astype(np.int64)
+            object.__setattr__(self, name, integers(values, np.int32, f"decision tree, {name}"))
         if self.split.min(initial=-1) < -1:  # nobody later asks whether it is -1 or another one below 0
             raise error("tests of parents, or -1 for leaves", int(self.split.min()), where="decision tree, split")
         if not len(self.split) == len(self.first) == len(self.row) > 0:
@@ -121,8 +124,6 @@ class BayesNet(Record, Nodes):
         object.__setattr__(self, "cpds", tuple(self.cpds))
         nodes = self.nodes
         names = [node.name for node in nodes]
-        if not names:
-            raise error("at least one variable", "none", where="network")
         if len(set(names)) != len(names):
             raise error("distinct names", f"{names[:10]}", where="variables")
         if len(self.cpds) != len(nodes):

@@ -37,7 +37,6 @@ class Variable:
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
             raise error("at least one state", "none", where=where)
-        _check_text(self.name, "variable")
         kinds = set(map(type, self.states))
         for state in () if kinds <= PLAIN else self.states:
             if not isinstance(state, str | int | float | bool) or state != state:
@@ -78,24 +77,11 @@ class Variable:
         return cls(name, encoding.states(), encoding)
 
 
-def _check_text(text: str, where: str) -> None:
-    """Refuse half of a character, which no file and no terminal can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as problem:
-        raise error("text in Unicode", ascii(text[:60]), where=where, remedy="lone surrogates are no text") from problem
-
-
 def _check_states(states: tuple[State, ...], kinds: set[type], where: str) -> None:
-    """Refuse states that cannot be written, or that look the same when they are."""
-    for state in states if kinds != {int} else (min(states), max(states)):
-        if isinstance(state, str):
-            _check_text(state, where)
-        elif isinstance(state, int) and abs(state) > LONGEST:
+    """Refuse integers that no comparison with a double takes."""
+    for state in states if int in kinds else ():
+        if isinstance(state, int) and abs(state) > LONGEST:
             raise error("integers of up to 300 digits", f"one of {state.bit_length():,} bits", where=where)
-    if len(kinds) > 1 and str in kinds and len(set(map(str, states))) != len(states):
-        shown = [state for state in states if str(state) in states and not isinstance(state, str)]
-        raise error("states that differ as text", f"{shown[0]!r} and {str(shown[0])!r}", where=where)
 
 
 def _natural(states: tuple[Any, ...]) -> Encoding:

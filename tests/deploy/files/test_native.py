@@ -234,9 +234,8 @@ def test_metadata_that_json_cannot_hold(metadata: dict, tmp_path: Path) -> None:
 def test_other_refusals_when_writing(tmp_path: Path) -> None:
     with pytest.raises(TinybayesError, match="NeuralNet or TreeEnsemble, got dict"):
         save({}, tmp_path / "m.tb")
-    endless = BayesNet((Variable("v", (10**5000,)),), None, (CPD((), np.zeros((1, 1)), Float()),))
-    with pytest.raises(TinybayesError, match="JSON"):
-        save(endless, tmp_path / "m.tb")
+    with pytest.raises(TinybayesError, match="up to 300 digits"):
+        Variable("v", (10**5000,))
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:

@@ -130,7 +130,8 @@ def _unpack_tree(content: Content, tensors: Tensors, where: str) -> DecisionTree
         expected = "the numbers of nodes and of children"
         raise error(expected, short(sizes), where=f"{where}.tree", kind=FileError)
     take = partial(tensors.take, user=where)
-    return DecisionTree(**{part: take(s, sizes[part == "children"]) for part, s in _TREES.items()})
+    with fields.sound("decision tree", f"{where}.tree"):
+        return DecisionTree(**{part: take(s, sizes[part == "children"]) for part, s in _TREES.items()})
 
 
 # Bayesian networks

@@ -42,13 +42,13 @@ def identifier(text: object) -> str:
 def plain(value: object) -> str:
     """Return text that is safe in a comment of any language: one line of printable ASCII, not too long.
 
-    Within a comment, compilers warn of the marks that begin one, of a backslash at the end, and of trigraphs.
+    Within a comment, compilers warn of the marks that begin one, and of a backslash at the end.
     """
     line = "".join(c if " " <= c <= "~" else "?" for c in " ".join(str(value).split()))
     if len(line) > LONGEST_NOTE:
         line = f"{line[:LONGEST_NOTE]}..."
-    line = re.sub(r"(?<=/)(?=[/*])|(?<=\*)(?=/)|(?<=\?)(?=\?)", " ", line)
-    return f"{line}." if line.endswith("\\") else line
+    line = re.sub(r"(?<=/)(?=\*)|(?<=\*)(?=/)", " ", line)
+    return f"{line}." if line.endswith(("\\", "??/")) else line
 
 
 def upwards(bound: float) -> str:
