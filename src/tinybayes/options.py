@@ -92,7 +92,7 @@ def check_options(settings: Any) -> None:
 
 def check_seed(seed: Any, where: str = "seed") -> None:
     """Refuse seeds that some generator of random numbers does not take."""
-    if not isinstance(seed, numbers.Integral) or not 0 <= seed <= MOST_SEED:
+    if not isinstance(seed, numbers.Integral) or not 0 <= int(seed) <= MOST_SEED:
         raise error(f"an integer from 0 to {MOST_SEED}", seed, where=where)
 
 

@@ -131,12 +131,14 @@ def test_what_exceeds_the_budget_is_not_trained_for_longer():
     assert one._trained(1) == runs[3:]
 
 
-def test_a_family_begins_anew_where_it_has_nothing_of_about_the_budget():
+def test_guesses_that_a_search_began_with_are_not_repeated():
+    """A search that is resumed with another budget begins with what suits it, whatever else it knows."""
     one = search({})
-    one.budget = Budget(flash=1000)
-    assert [one._takes_half(finished("tan", flash)) for flash in (400, 600, 2000)] == [False, True, False]
-    one.budget = Budget()
-    assert one._takes_half(finished("tan", 400))
+    run = finished("tan", 400)
+    one.store = SimpleNamespace(runs={run.key: run})
+    same, other = {"view": "mdlp", "flash": 400}, {"view": "mdlp", "flash": 900}
+    assert one._unknown([same, other], "tan") == [other]
+    assert one._unknown([same, other], "naive") == [same, other]
 
 
 @pytest.mark.parametrize(("rows", "taught"), [(999, False), (1000, True)])

@@ -96,10 +96,9 @@ class Search:
         self.failed: set[str] = set()
         self.best: Run | None = None  # among the first `looked_at` runs
         self.looked_at = 0
-        begun = {run.family for run in self.store.runs.values() if self._takes_half(run)}
         self.turn = dict.fromkeys((f.name for f in self.sampled), 0)  # batches that each family was asked for
         self.spent = dict.fromkeys((f.name for f in self.families), 0.0)  # seconds of a worker, by family
-        self.guesses = {f.name: [] if f.name in begun else f.opening(self.views, self.budget) for f in self.sampled}
+        self.guesses = {f.name: self._unknown(f.opening(self.views, self.budget), f.name) for f in self.sampled}
         self.patience = 0.03 * self.seconds  # that a circuit may grow
         self.scores: dict[str, Score] = {}  # of runs that were checked
         self.lesson: str | None = None  # the file of a lesson
@@ -213,9 +212,10 @@ class Search:
                 return batch
         return self._new() or self._promising(0) or self._promising(1) or self._promising(2)
 
-    def _takes_half(self, run: Run) -> bool:
-        """Tell whether a run is within the budget and takes a good part of it: a resumed search may have another."""
-        return self.budget.allows(run.price) and run.price.flash >= 0.5 * (self.budget.flash or 0)
+    def _unknown(self, guesses: list[Setting], family: str) -> list[Setting]:
+        """Return the guesses that no run began with: a resumed search may have another budget, and others then."""
+        known = [run.setting for run in self.store.runs.values() if run.family == family]
+        return [g for g in guesses if not any(all(s.get(k) == v for k, v in g.items()) for s in known)]
 
     def _trained(self, rung: int) -> list[Run]:
         """Return the runs of a rung that may be trained for longer: what exceeds the budget will do so then, too."""
