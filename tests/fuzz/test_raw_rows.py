@@ -55,7 +55,7 @@ def test_planted_faults_are_mismatches(tmp_path, number, right, wrong):
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [
-        (26, "? (uint16_t)s : (uint16_t)grid_top[k]", "? (uint16_t)s : (uint16_t)(grid_top[k] + 9U)"),
+        (26, "? (uint16_t)s : (uint16_t)grid[k].top", "? (uint16_t)s : (uint16_t)(grid[k].top + 9U)"),
         (7, "x[own] >= k", "x[own] > k"),
         (11, "if (!(d < 17.0F))", "if (d >= 17.0F)"),
     ],

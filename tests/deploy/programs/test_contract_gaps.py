@@ -72,7 +72,7 @@ def raw(number, net):
     net = with_encodings(net, encodings)
     values = plain_rows(net.variables, np.random.default_rng(number), 100, "int" if integer else "float", SHARE)
     codes = expected_codes(net.variables, numbers_of(values)).astype(np.int32)
-    return RawCase(f"net{number}", net, codes, None, values)
+    return RawCase(f"net{number}", net, codes, values=values)
 
 
 def answers(target, directory, cases):

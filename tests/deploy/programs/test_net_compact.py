@@ -206,4 +206,4 @@ def test_the_encoder_and_the_network_share_the_ends_of_grids():
     assert text.count("grid[4] = {") == 1
     assert "z <= grid[i].top" in text
     assert "s < grid[k].top" in text
-    assert "z <= 8U" in to_c(on_grids(alike=True), name="net", raw="float", extras=False)["net.c"]
+    assert "z < 9U" in to_c(on_grids(alike=True), name="net", raw="float", extras=False)["net.c"]

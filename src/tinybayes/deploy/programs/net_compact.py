@@ -45,7 +45,7 @@ def compact_sums(plan: NetPlan, dialect: Dialect) -> Sums | None:
     layers, inputs = plan.net.layers, len(plan.net.inputs)
     hidden, bits = layers[:-1], layers[0].bits
     codes = [layers[0].codes[entry.order], *(layer.codes for layer in layers[1:])]
-    weight = Array("weight", pack(np.concatenate([each.T.reshape(-1) for each in codes]), bits))
+    weight = Array("weights", pack(np.concatenate([each.T.reshape(-1) for each in codes]), bits))
     bias = Array("bias", narrow(np.concatenate([entry.bias, *(layer.bias for layer in layers[1:])]), signed=True))
     ends = list(accumulate((layer.units for layer in hidden), initial=inputs))
     activation, multiplier = _activation(hidden, ends)
@@ -213,6 +213,8 @@ def _numbers(
         text, tables = records("grid", "i", grid_numbers(features) | numbers, SIGNED)
         if len(tables) == 1:
             return text, [], tuple(tables)
+    if "top" in numbers:  # not the last codes themselves: of two equal tables, avr-gcc takes one for uninitialised
+        numbers["known"] = [top + 1 for top in numbers.pop("top")]
     text, tables = records("column", "i", numbers, SIGNED)
     return text, tables, ()
 
@@ -224,8 +226,9 @@ def _value(text: Mapping[str, str]) -> list[str]:
     value = "z" if text["scale"] == "1" else f"z * {named['scale']}"
     if text.get("center", "0") != "0":
         value = f"{value} - {named['center']}"
-    if "top" in text:
-        value = f"z <= {text['top']} ? {value} : 0U"
+    if "top" in text or "known" in text:
+        known = f"z <= {text['top']}" if "top" in text else f"z < {text['known']}"
+        value = f"{known} ? {value} : 0U"
     return [*lines, f"*out++ = {value};"]
 
 

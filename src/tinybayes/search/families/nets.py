@@ -98,13 +98,20 @@ class Nets(Trained):
         wanted = self._units(setting)
         narrow = min(wanted, self.narrowest, views.target.cardinality)
         settings = [{**setting, "bits": bits} for bits in range(setting["bits"], 0, -1)]
-        settings = [cut for cut in settings if self.allowed(cut, self.widths(1, layers), views, budget)]
+        settings = [cut for cut in settings if self._possible(cut, views, budget)]
         for least, cut in product((narrow, 1), settings):
             fits = self.allowed(cut, self.widths(wanted, layers), views, budget)
             units = wanted if fits else min(wanted - 1, self._widest(cut, views, budget)) if layers else 0
             if units >= least:
                 return {**cut, "hidden": self.widths(units, layers)}
         return None
+
+    def _possible(self, setting: Setting, views: Views, budget: Budget) -> bool:
+        """Tell whether the budget allows any width; small networks take less flash, but more RAM than others."""
+        one = self.widths(1, setting["layers"])
+        return self.allowed(setting, one, views, budget) or (
+            budget.ram is not None and bool(one) and self._widest(setting, views, budget) > 0
+        )
 
     def _widest(self, setting: Setting, views: Views, budget: Budget) -> int:
         """Return the most units that the budget allows, 0 for none.
