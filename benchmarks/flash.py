@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from trees import BUDGETS, NODE, TABLES, read
 
-from tinybayes.search.views import make_views
+from tinybayes.search.views import Views, make_views
 
 ROOT = Path(__file__).parent.parent
 RESULTS, TREES = (ROOT / "benchmarks" / "results" / name for name in ("flash.json", "trees.json"))
@@ -101,6 +101,19 @@ def prepared(frame: pd.DataFrame) -> Any:
     )
 
 
+def encoded(name: str) -> tuple[Views, tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return the splits of our search, and the training and test rows for other libraries."""
+    train, test, target = read(name)
+    views = make_views(train, target, test=test)
+    features = [c for c in train.columns if c != target]
+    transformer = prepared(train[features]).fit(train.iloc[views.train][features])
+    rows, others = (
+        (np.asarray(transformer.transform(part[features])), np.asarray(part[target].astype(str)))
+        for part in (train, test)
+    )
+    return views, rows, others
+
+
 def forests(budget: int, inputs: int, classes: int) -> Iterator[Any]:
     """Yield forests of at most so many bytes."""
     for trees, share in product((5, 10, 20, 50, 100, 200), ("sqrt", 0.5)):
@@ -124,12 +137,7 @@ def _bytes(inputs: int, hidden: list[int], classes: int) -> int:
 
 def peers(name: str) -> Iterator[dict[str, Any]]:
     """Yield the test errors of other libraries at each budget."""
-    train, test, target = read(name)
-    views = make_views(train, target, test=test)
-    features = [c for c in train.columns if c != target]
-    y, z = (np.asarray(part[target].astype(str)) for part in (train, test))
-    transformer = prepared(train[features]).fit(train.iloc[views.train][features])
-    X, Z = (np.asarray(transformer.transform(part[features])) for part in (train, test))
+    views, (X, y), (Z, z) = encoded(name)
     for budget, (who, make) in product(BUDGETS, (("forest", forests), ("perceptron", perceptrons))):
         best: tuple[float, Any] = (2.0, None)
         for model in make(budget, X.shape[1], len(np.unique(y))):
@@ -148,12 +156,8 @@ def programs(name: str) -> Iterator[dict[str, Any]]:
     from tinybayes.search.budget import Budget
     from tinybayes.search.families import FAMILIES
 
-    train, test, target = read(name)
-    views = make_views(train, target, test=test)
-    features = [c for c in train.columns if c != target]
-    y, z = (np.asarray(part[target].astype(str)) for part in (train, test))
-    transformer = prepared(train[features]).fit(train.iloc[views.train][features])
-    X, Z = (np.asarray(transformer.transform(part[features]), dtype=np.float32) for part in (train, test))
+    views, (X, y), (Z, z) = encoded(name)
+    X, Z = X.astype(np.float32), Z.astype(np.float32)
     own, held = (X[views.train], y[views.train]), (X[views.valid], y[views.valid])
 
     def labels(forest: Any, votes: bool, rows: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,16 +147,16 @@ class _Question:
         from tinybayes.infer import marginals
         from tinybayes.infer.join.limits import TooLargeError
 
-        budget = {"seconds": self.seconds, "samples": self.samples, "seed": self.seed, "progress": progress}
-        if self.seconds is None and self.samples is None and self.method not in ("auto", "exact", "join-tree"):
-            budget["seconds"] = _SECONDS
+        ask = partial(marginals, self.model, known, samples=self.samples, seed=self.seed, progress=progress)
+        unlimited = self.seconds is None and self.samples is None
+        sampled = unlimited and self.method not in ("auto", "exact", "join-tree")
         try:
-            result = marginals(self.model, known, method=self.method, **budget)  # type: ignore[arg-type]
+            result = ask(method=self.method, seconds=_SECONDS if sampled else self.seconds)
         except TooLargeError as problem:
             if self.method != "auto":
                 raise
             remark(f"Sampling for {_SECONDS:g} s, since no exact answer is within reach: {problem}.")
-            result = marginals(self.model, known, **budget | {"seconds": _SECONDS})  # type: ignore[arg-type]
+            result = ask(seconds=_SECONDS)
         return _Answer(format_marginals(result.probabilities), None, {}, result)
 
     def _probability(self, known: dict[int, int], progress: Callable[[Any], None] | None) -> _Answer:

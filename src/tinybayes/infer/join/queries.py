@@ -120,5 +120,5 @@ def joint_marginals(
             raise error("different variables by name or number", repr(tuple(group)), where="groups")
         scopes.append(scope)
     known = observed(linear.variables, evidence)
-    limits = {"max_bytes": max_bytes, "max_seconds": max_seconds}
-    return solve(prepare(linear, known, "posterior", scopes, **limits), progress).joints  # type: ignore[arg-type]
+    work = prepare(linear, known, "posterior", scopes, max_bytes=max_bytes, max_seconds=max_seconds)
+    return solve(work, progress).joints
