@@ -16,10 +16,14 @@ ASKED = 8  # signals to each command
 def quicken() -> None:
     """Make the pace of a search and of checkpoints that of seconds, so that kills meet all phases."""
     import tinybayes.learn.circuits.checkpoint as checkpoint
+    import tinybayes.search.clock as clock
     import tinybayes.search.driver as driver
     import tinybayes.search.live as live
+    import tinybayes.search.schedule as schedule
 
-    driver.STEPS, driver.COMPILING = (50, 200, 800), 0.5
+    for module in (clock, driver, schedule):
+        module.STEPS = (50, 200, 800)
+    clock.COMPILING = schedule.COMPILING = 0.5
     live.EVERY = live.FRONT_EVERY = 0.1
     if checkpoint.learn_circuit_resumable.__kwdefaults__ is not None:
         checkpoint.learn_circuit_resumable.__kwdefaults__["every"] = 0.05

@@ -14,7 +14,7 @@ from tinybayes.model import Categories, Cuts, Grid, Integers, Variable
 from tinybayes.search import lessons
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, checked, compared, doubtful, standard_error
-from tinybayes.search.driver import grouped
+from tinybayes.search.clock import grouped
 from tinybayes.search.families import FAMILIES
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose

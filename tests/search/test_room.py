@@ -11,20 +11,21 @@ import pytest
 from prices import made_up_price
 from tinybayes.cli._console import process_age
 from tinybayes.search.budget import Budget
-from tinybayes.search.driver import BATCH, COMPILING, QUICK, SLICE, STEPS, Batch, Search
+from tinybayes.search.clock import BATCH, CHECKED, COMPILING, ENDING, LATE, LONGEST, STEPS, Clock
+from tinybayes.search.driver import SURE, Search
 from tinybayes.search.families import FAMILIES
+from tinybayes.search.schedule import QUICK, SLICE, Batch, Schedule
 from tinybayes.search.study import Run, key_of
 
 SHAPE, OTHER = json.dumps(["dense", 1]), json.dumps(["naive", "mdlp"])
 
 
-def search(pace, seconds=100.0, gone=0.0):
-    """A search of which nothing but its clock and the pace of shapes is known."""
-    one = object.__new__(Search)
-    one.seconds, one.began, one.pace = seconds, time.monotonic() - gone, pace
+def schedule(pace, seconds=100.0, gone=0.0):
+    """A schedule of which nothing but its clock and the pace of shapes is known; batches begin for 78 % of the time."""
+    one = object.__new__(Schedule)
+    one.clock = Clock(seconds, time.monotonic() - gone, pace, ending=0.78)
     one.store, one.under_way = SimpleNamespace(runs={"a run": None}), set()
-    one.kinds = {}
-    one.budget = Budget(error=0.5)  # the best runs need no check: batches may begin for 78 % of the time
+    one.kinds, one.budget = {}, Budget()
     return one
 
 
@@ -32,26 +33,26 @@ def search(pace, seconds=100.0, gone=0.0):
 def test_slow_settings_come_in_small_batches(each, room):
     # A batch takes at most 12 s of 100, unless it has one setting.
     assert SLICE == 0.12
-    assert search({SHAPE: each / STEPS[1]})._room(SHAPE, 1) == room
+    assert schedule({SHAPE: each / STEPS[1]})._room(SHAPE, 1) == room
 
 
 def test_little_time_allows_few_settings():
     pace = {SHAPE: 1.0 / STEPS[1]}
-    assert [search(pace, gone=gone)._room(SHAPE, 1) for gone in (0, 72, 75, 77.5)] == [8, 4, 2, 0]
+    assert [schedule(pace, gone=gone)._room(SHAPE, 1) for gone in (0, 72, 75, 77.5)] == [8, 4, 2, 0]
 
 
 def test_a_new_shape_of_a_family_counts_as_its_slowest():
     paces = {SHAPE: 1.0 / STEPS[0], json.dumps(["dense", 2]): 5.0 / STEPS[0], OTHER: 0.01 / STEPS[0]}
-    assert search(paces)._room(None, 0, "dense") == 2
-    assert search(paces)._room(None, 0, "naive") == BATCH
+    assert schedule(paces)._room(None, 0, "dense") == 2
+    assert schedule(paces)._room(None, 0, "naive") == BATCH
     # Nothing is known of this family: it is taken for a quick one, which is compiled first.
-    assert search(paces)._room(None, 0, "tan") == BATCH
-    assert search(paces, gone=78 - COMPILING)._room(None, 0, "tan") == 0
+    assert schedule(paces)._room(None, 0, "tan") == BATCH
+    assert schedule(paces, gone=78 - COMPILING)._room(None, 0, "tan") == 0
 
 
 def with_families(errors, spent, gone=0.0):
-    """A search in which families have their least errors, None for none, and had so many seconds of a worker."""
-    one = search({}, gone=gone)
+    """A schedule in which families have their least errors, None for none, and had so many seconds of a worker."""
+    one = schedule({}, gone=gone)
     one.kinds = {name: FAMILIES[name] for name in errors}
     one.sampled, one.spent, one.running = list(one.kinds.values()), dict(spent), []
     one.turn = dict.fromkeys(errors, 4)
@@ -85,8 +86,7 @@ def test_quick_families_that_are_ahead_have_a_share_of_the_time(boosted, dense, 
 def test_running_batches_count_as_time():
     one = with_families({"boosted": 0.1, "dense": None}, {"boosted": 3.0, "dense": 0.0})
     assert not one._quick_is_owed()
-    running = Batch([{"family": "dense"}], 0, began=time.monotonic() - 5.0)
-    one.running = [(running, None)]
+    one.running = [Batch([{"family": "dense"}], 0, began=time.monotonic() - 5.0)]
     assert one._quick_is_owed()
     assert [family.name for family in one._families_by_turn()] == ["boosted", "dense"]
 
@@ -97,7 +97,7 @@ def test_there_is_nothing_to_share_among_families_of_one_kind():
 
 
 def test_something_is_begun_however_late_it_is():
-    late = search({SHAPE: 1.0}, gone=90.0)
+    late = schedule({SHAPE: 1.0}, gone=90.0)
     assert late._room(SHAPE, 0) == 0
     late.store.runs.clear()
     assert late._room(SHAPE, 0) == 1
@@ -121,7 +121,7 @@ def finished(family, flash, rung=0, error=0.1):
 
 def test_what_exceeds_the_budget_is_not_trained_for_longer():
     """A search that is resumed with a smaller budget has large runs, which would exceed it on all rungs."""
-    one = search({})
+    one = schedule({})
     runs = [finished("tan", 900), finished("tan", 5000, error=0.01), finished("tree", 100), finished("naive", 800, 1)]
     one.store = SimpleNamespace(runs={run.key: run for run in runs})
     for budget, within in ((Budget(flash=1000), runs[:1]), (Budget(), runs[:2])):
@@ -133,7 +133,7 @@ def test_what_exceeds_the_budget_is_not_trained_for_longer():
 
 def test_guesses_that_a_search_began_with_are_not_repeated():
     """A search that is resumed with another budget begins with what suits it, whatever else it knows."""
-    one = search({})
+    one = schedule({})
     run = finished("tan", 400)
     one.store = SimpleNamespace(runs={run.key: run})
     same, other = {"view": "mdlp", "flash": 400}, {"view": "mdlp", "flash": 900}
@@ -141,14 +141,67 @@ def test_guesses_that_a_search_began_with_are_not_repeated():
     assert one._unknown([same, other], "naive") == [same, other]
 
 
+def search(rows=2000, gone=0.0, workers=1, runs=(), budget=None):
+    """A search of 100 seconds with so many validation rows and finished runs."""
+    one = object.__new__(Search)
+    one.seconds, one.clock, one.budget = 100.0, Clock(100.0, time.monotonic() - gone), budget or Budget()
+    one.views = SimpleNamespace(valid=range(rows), splits=[range(rows)] * 5)
+    one.store = SimpleNamespace(runs={run.key: run for run in runs})
+    one.crew, one.running = SimpleNamespace(count=workers), []
+    return one
+
+
+@pytest.mark.parametrize(("rows", "least"), [(999, ENDING), (1000, ENDING + CHECKED - LATE)])
+def test_no_batch_begins_when_the_check_and_retraining_need_the_time(rows, least):
+    slow = [finished("tan", 400)]
+    one = search(rows, gone=60.0, runs=slow)
+    one.clock.pace = {FAMILIES["tan"].shape(slow[0].setting): 20.0 / STEPS[0]}
+    assert one._ending() == pytest.approx(least)
+    assert search(rows, gone=60.0)._ending() == pytest.approx(least)  # nothing is found yet
+
+
+@pytest.mark.parametrize(("rows", "times"), [(999, 5), (1000, 1)])
+def test_batches_begin_for_longer_when_the_rest_is_short(rows, times):
+    """One run of 0.2 s and its compilation: once, and on the four other splits where it is checked."""
+    quick = [finished("tan", 400)]
+    one = search(rows, gone=75.0, runs=quick)
+    one.clock.pace = {FAMILIES["tan"].shape(quick[0].setting): 0.2 / STEPS[0]}
+    needed = 0.2 * times + COMPILING * (2 if times > 1 else 1)
+    assert one._ending() == pytest.approx(LONGEST - (LATE - ENDING) - SURE * needed / 100)
+
+
+def test_workers_share_what_is_left_to_do():
+    assert search(workers=1)._together([1.0, 2.0, 3.0]) == pytest.approx(6.0)
+    assert search(workers=2)._together([1.0, 2.0, 3.0]) == pytest.approx(4.5)  # 3 at best, and never more than this
+    assert search(workers=2)._together([3.0]) == pytest.approx(3.0)
+    assert search(workers=2)._together([]) == 0
+
+
+def test_the_first_results_of_training_are_waited_for():
+    training, listing = Batch([{"family": "tan", "view": "mdlp"}], 0), Batch([{"family": "tree", "view": "mdlp"}], 0)
+    one = search(999, gone=70.0, runs=[finished("tree", 100)])
+    assert one._late() == pytest.approx(LATE)  # nothing runs
+    assert one._late(training) == CHECKED
+    assert one._late(listing) == pytest.approx(LATE)
+    one.running = [(listing, None), (training, None)]
+    assert one._late() == CHECKED
+    known = finished("tan", 2000)
+    one.store.runs[known.key] = known
+    assert one._late() == pytest.approx(LATE)
+    one.budget = Budget(flash=1000)  # what exceeds the budget is no result
+    assert one._late() == CHECKED
+    one.clock.ending = 0.9
+    assert one._late() == pytest.approx(0.95)
+
+
 @pytest.mark.parametrize(("rows", "taught"), [(999, False), (1000, True)])
 def test_there_is_no_teacher_where_models_are_checked_on_rows_that_it_has_seen(tmp_path, rows, taught):
-    one = search({})
-    one.budget, one.families, one.directory, one.seed = Budget(), [FAMILIES["dense"]], tmp_path, 0
-    one.views, one.teacher, one.lesson = SimpleNamespace(valid=range(rows)), None, None
+    one = search(rows)
+    one.families, one.directory, one.seed = [FAMILIES["dense"]], tmp_path, 0
+    one.teacher, one.schedule = None, SimpleNamespace(lesson=None)
     one.crew = SimpleNamespace(teach=lambda path, seconds, seed: "begun")
     one._begin_teaching()
     assert (one.teacher == "begun") is taught
     (tmp_path / "lesson.safetensors").touch()  # of an earlier search
     one._begin_teaching()
-    assert (one.lesson is not None) is taught
+    assert (one.schedule.lesson is not None) is taught

@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from served import serving, write_progress
 from tinybayes import class_scores, explain, load, save
 from tinybayes.infer import ask_codes, compile_circuit, normalize_scores
-from tinybayes.search.driver import RETRAINING
+from tinybayes.search.repeat import RETRAINING
 
 
 @pytest.fixture(scope="module")

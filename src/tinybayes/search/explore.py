@@ -24,6 +24,7 @@ from tinybayes.search.driver import Search
 from tinybayes.search.families import Family, Sampled, parse_families
 from tinybayes.search.goal import Goal
 from tinybayes.search.live import Live, State
+from tinybayes.search.repeat import check, retrain
 from tinybayes.search.roles import Roles
 from tinybayes.search.study import FEATURES, Store
 from tinybayes.search.views import Views, make_views
@@ -176,9 +177,13 @@ def _run(search: Search, top: dict[str, Any]) -> Exploration:
     ended = "failed"
     try:
         with interruptible() as interrupted:
-            search.run(lambda: interrupted.is_set() or search.live.stopped())
-            search.check(lambda: interrupted.is_set() or search.live.stopped())
-            finals = search.finals(lambda: interrupted.is_set() or search.live.stopped())
+
+            def stopped() -> bool:
+                return interrupted.is_set() or search.live.stopped()
+
+            search.run(stopped)
+            check(search, stopped)
+            finals = retrain(search, stopped)
             told = search.failures, search.scores, search.began + search.seconds
             result = conclude(finals, search.views, search.budget, search.directory, top, *told)
             ended = "done"

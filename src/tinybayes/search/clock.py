@@ -1,0 +1,69 @@
+"""The time of a search: which share of it is gone, and how long its runs take."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tinybayes.search.families import Sampled, Setting, Trained, family_of
+from tinybayes.search.study import Run
+
+BATCH = 8  # settings trained at once, of slow ones 4, 2 or 1: few numbers, so that few shapes are compiled
+STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
+COMPILING = 2.5  # seconds that a new shape takes, about
+# Shares of the time: no batch begins, those that run are given up, the check ends, and all retraining.
+ENDING, LATE, CHECKED, LONGEST = 0.63, 0.68, 0.83, 0.96
+
+
+@dataclass(eq=False)
+class Clock:
+    """The time of a search, and how long a step of a setting takes, by shape."""
+
+    seconds: float
+    began: float  # on the monotonic clock
+    pace: dict[str, float] = field(default_factory=dict)
+    ending: float = ENDING  # the share of the time after which no batch begins
+
+    @property
+    def elapsed(self) -> float:
+        """The share of the time that is gone."""
+        return (time.monotonic() - self.began) / max(self.seconds, 1e-9)
+
+    def left(self, share: float) -> float:
+        """Return the seconds until a share of the time is gone."""
+        return (share - self.elapsed) * self.seconds
+
+    def learn(self, shape: str, rung: int, seconds: float) -> None:
+        """Take down how long a setting of a shape took on a rung; the first time includes compiling."""
+        if shape not in self.pace:
+            seconds = max(0.3 * seconds, seconds - COMPILING / BATCH)
+        self.pace[shape] = min(seconds / STEPS[rung], self.pace.get(shape, float("inf")))
+
+    def again(self, runs: Sequence[Run], times: int = 1) -> float:
+        """Return about how long it takes to carry out runs of one shape again, so many times, on other rows."""
+        return times * sum(map(self._seconds, runs)) + compiling(runs[0])
+
+    def _seconds(self, run: Run) -> float:
+        family = family_of(run.setting)
+        pace = self.pace.get(shape_of(run.setting)) if isinstance(family, Trained) else None
+        if pace is not None:
+            return pace * STEPS[run.rung]
+        alone = isinstance(family, Sampled) and not isinstance(family, Trained)  # a batch was one run of the learner
+        return run.seconds * (BATCH if alone else 1)
+
+
+def compiling(run: Run) -> float:
+    """Return how long it takes to compile a run for other numbers of rows or settings."""
+    return COMPILING if isinstance(family_of(run.setting), Trained) else 0.0
+
+
+def shape_of(setting: Setting) -> str:
+    """Return what settings must share to be carried out together."""
+    return family_of(setting).shape(setting)
+
+
+def grouped(runs: Sequence[Run]) -> list[list[Run]]:
+    """Group runs that can be trained together, in the order of the first of each group."""
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((shape_of(run.setting), run.rung), []).append(run)
+    return list(groups.values())
