@@ -76,7 +76,7 @@ image_shape, ordering, device
         n_bins: int = 8,
         max_states: int = 1000,
         random_state: int | np.random.RandomState | None = None,
-        n_candidates: int = 8,
+        n_candidates: int | None = None,
         bits: int | tuple[int, int] | None = None,
         size_penalty: float = 0.0,
         structure_noise: float = 0.0,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tinybayes.data.variables import Discretization
 from tinybayes.errors import error
-from tinybayes.learn.closed_form.chow_liu import chow_liu
+from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
 from tinybayes.learn.closed_form.counts import Data
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
 from tinybayes.learn.training.options import NetOptions, TableOptions, TrainingOptions, default_epochs
@@ -51,7 +51,9 @@ class HybridOptions(TableOptions):
     gamma: float | None = same_option(  # type: ignore[assignment]
         TableOptions, "gamma", default=None, help=f"{_HELP['gamma']} Default: 10 or 1, {CHOSEN}."
     )
-    n_candidates: int = option(8, "Candidate parents of a feature when the structure is learned.", low=1)
+    n_candidates: int | None = option(
+        None, "Candidate parents of a feature when the structure is learned; default: 8, and all for order-free.", low=1
+    )
     bits: int | tuple[int, int] | None = option(
         None,
         "Train through tables of that many bits, 1 to 16, whose binary point is chosen on held-out rows; "
@@ -230,11 +232,13 @@ def _drawn(
 def _candidates(data: Dataset, structure: str, options: HybridOptions, seed: int) -> "Candidates":
     from tinybayes.learn.training import candidates
 
-    features, k = len(data.variables), options.n_candidates
+    features, k = len(data.variables), options.n_candidates or 8
     if structure in STRUCTURES:
         return candidates.fixed(STRUCTURES[structure](data, seed))
     if structure == "order-free":
-        return candidates.order_free(features)
+        if options.n_candidates is None or k >= features - 1:
+            return candidates.order_free(features)
+        return candidates.most_informative(conditional_mutual_information(data), k)
     if structure == "heuristic":
         shape = options.image_shape or (math.isqrt(features), math.isqrt(features))
         if shape[0] * shape[1] != features:

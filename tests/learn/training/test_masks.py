@@ -62,6 +62,14 @@ def test_the_best_acyclic_choice_is_one_parent_each(search):
     np.testing.assert_array_equal(parent[result], best_parents(log_probabilities(logits, mask, parent)))
 
 
+def test_the_most_informative_candidates_come_first_and_a_feature_is_none_of_its_own():
+    information = np.array([[9.0, 1, 3, 2], [1, 9, 1, 1], [3, 1, 9, 0], [2, 1, 0, 9]])
+    found = candidates.most_informative(information, 2)
+    assert found.parent.tolist() == [[-1, 2, 3], [-1, 0, 2], [-1, 0, 1], [-1, 0, 1]]
+    assert found.allowed.all()
+    assert not found.ordered
+
+
 def test_an_ordering_keeps_what_the_search_likes():
     """Two features want each other; a third wants both, and comes after them."""
     parent = candidates.order_free(3).parent

@@ -117,6 +117,13 @@ def order_free(features: int, k: int | None = None, *, seed: int = 0) -> Candida
     return among(chosen, ordered=False)
 
 
+def most_informative(information: np.ndarray, k: int) -> Candidates:
+    """Offer each feature the `k` that tell most about it, by a matrix of mutual information, in any order."""
+    order = np.argsort(-np.round(information, 12), axis=1, kind="stable")
+    chosen = [[int(j) for j in row if j != feature][:k] for feature, row in enumerate(order)]
+    return among(chosen, ordered=False)
+
+
 def among(chosen: list[list[int]], *, ordered: bool = True) -> Candidates:
     """Offer each feature "no extra parent" and the listed ones; `ordered` promises that no choice has a cycle."""
     width = 1 + max((len(c) for c in chosen), default=0)
