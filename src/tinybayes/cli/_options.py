@@ -27,12 +27,23 @@ PAIR = tuple[int, int]
 
 def chosen_model(path: Path) -> Path:
     """Return the file of the chosen model when the path is the directory of a search, else the path."""
+    return named_model(path, None)
+
+
+def named_model(path: Path, wanted: str | None) -> Path:
+    """Return the file of a model of a search by its id, without one of the chosen model; other paths as they are."""
     if not path.is_dir():
+        if wanted is not None:
+            raise error("the directory of a search", str(path), where="--model", remedy="leave it out")
         return path
     from tinybayes.report.front import model_path, read_front
 
     front = read_front(path)
-    file = next((model["file"] for model in front["models"] if model["id"] == front["chosen"]), None)
+    files = {model["id"]: model["file"] for model in front["models"] if model["file"] is not None}
+    if wanted is not None and wanted not in files:
+        shown = ", ".join(list(files)[:12]) + (", ..." if len(files) > 12 else "")
+        raise error(f"the id of a model that was kept: {shown}", repr(wanted[:40]), where="--model")
+    file = files.get(wanted or front["chosen"] or "")
     if file is None:
         remedy = "name one of its models, or search longer"
         raise error("a search that has chosen a model", "one that has not", where=str(path), remedy=remedy)
@@ -46,9 +57,9 @@ def _seed(value: int) -> int:
 
 
 _TABLES = "CSV, TSV, Parquet, ARFF, npz or .data; text also .gz"
-_MODELS = "A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose"
+MODELS = "A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose"
 TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=_TABLES)]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODELS, callback=chosen_model)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODELS, callback=chosen_model)]
 ModelOutput = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
