@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -8,9 +9,12 @@ import zoo
 from cases import exhaustive
 from cli_host import fails, run
 from explored import digits, write_explored
-from tinybayes import TinybayesError, save
+from tinybayes import TinybayesError, load, save
+from tinybayes.errors import TinybayesWarning
 from tinybayes.report.front import read_front
-from tinybayes.report.plots import draw_bits, draw_front, plot
+from tinybayes.report.plot_front import draw_bits, draw_front
+from tinybayes.report.plot_models import draw_structure, draw_tables, row_labels
+from tinybayes.report.plots import plot
 from tinybayes.search.titles import TITLES
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
@@ -42,6 +46,75 @@ def test_the_front_shows_all_models_and_their_families(explored):
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
     names = {text.get_text() for text in axes.get_legend().get_texts()}
     assert names == {TITLES[m["family"]] for m in models}
+
+
+def test_the_front_shows_the_budget_the_chosen_model_and_what_areas_mean(explored):
+    front = read_front(explored)
+    (axes,) = draw_front(front["models"], 5.5, budget={"flash": 4000}, chosen=front["chosen"]).axes
+    (line,) = [line for line in axes.lines if line.get_label() == "budget"]
+    assert list(line.get_xdata()) == [4000, 4000]
+    (note,) = axes.texts
+    assert note.get_text() == "chosen: tan"
+    chosen = next(m for m in front["models"] if m["id"] == front["chosen"])
+    assert note.xy == pytest.approx((chosen["flash"], 100 * chosen["validation_error"]))
+    key = axes.get_legend()
+    assert key.get_title().get_text() == "instructions"
+    work = [m["instructions"] or 1 for m in front["models"]]
+    assert key.get_texts()[-1].get_text() == f"{float(f'{max(work):.2g}'):,.0f}"
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        assert len(ticks) >= 3
+        axis.axes.figure.canvas.draw()
+        assert all(label.get_text() for label in axis.get_ticklabels())
+    bare = [m | {"flash": None, "instructions": None} for m in front["models"]]
+    (axes,) = draw_front(bare, 5.5, budget=front["budget"]).axes
+    assert axes.get_xlabel() == "memory of the parameters (bytes)"
+    (line,) = [line for line in axes.lines if line.get_label() == "budget"]
+    assert line.get_xdata()[0] == front["budget"]["bits"] / 8
+
+
+def test_rows_of_tables_are_named():
+    net = zoo.tan()
+    for node, cpd in enumerate(net.cpds):
+        labels = row_labels(cpd, net.nodes)
+        assert len(labels) == len(cpd.table)
+        if len(cpd.parents) == 2:
+            first, second = (net.nodes[p] for p in cpd.parents)
+            assert labels[1] == f"{first.states[0]}, {second.states[1]}"
+            axes = draw_tables(net, 5.5, [net.nodes[node].name]).axes[0]
+            assert [label.get_text() for label in axes.get_yticklabels()] == labels
+    tree = zoo.tree_tan()
+    assert row_labels(tree.cpds[1], tree.nodes)[1] == "class = spam, a = 0"
+
+
+def test_the_structure_has_the_class_and_names_that_can_be_read(explored):
+    net = zoo.tan()
+    (axes,) = draw_structure(net, 5.5).axes
+    assert {net.target.name, *(v.name for v in net.variables)} == {t.get_text() for t in axes.texts if t.get_text()}
+    wide = load(explored / "models" / "6.tb")
+    with pytest.warns(TinybayesWarning, match="inches wide, not 2"):
+        figure = draw_structure(wide, 2)
+    assert figure.get_figwidth() > 2
+    assert min(text.get_fontsize() for text in figure.axes[0].texts if text.get_text()) >= 4.5
+
+
+def test_another_model_than_the_chosen_one_is_told(explored, tmp_path):
+    shutil.copytree(explored, tmp_path / "other")
+    front = json.loads((explored / "front.json").read_text())
+    front["chosen"] = next(m["id"] for m in front["models"] if m["family"] == "dense" and m["file"])
+    (tmp_path / "other" / "front.json").write_text(json.dumps(front))
+    done = run("plot", "other", "--figure", "cpt", "-o", "t.svg", cwd=tmp_path)
+    assert "warning: the chosen model, linear net" in done.stderr
+    assert "cannot be drawn so; this is tan" in done.stderr
+
+
+def test_transparent_figures_have_no_background(explored, tmp_path):
+    from matplotlib.image import imread
+
+    for transparent, opacity in ((False, 1.0), (True, 0.0)):
+        image = imread(plot(explored, "front", tmp_path / "x.png", transparent=transparent))
+        assert image[0, 0, 3] == opacity
 
 
 def test_bits_shows_the_least_error_of_each_family(explored):

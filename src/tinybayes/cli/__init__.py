@@ -60,7 +60,11 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
         (infer, "All posteriors within a time", "infer grid.uai --evidence grid.evid --seconds 10"),
     ),
     "Ship": (
-        (export, "Code: C, C++, Arduino, MicroPython, JavaScript, ONNX, Verilog", "export digits.tb --to c -o firmware"),
+        (
+            export,
+            "Code: C, C++, Arduino, MicroPython, JavaScript, ONNX, Verilog",
+            "export digits.tb --to c -o firmware",
+        ),
         (convert, "Another file format", "convert alarm.bif.gz alarm.tb"),
     ),
     "See": (

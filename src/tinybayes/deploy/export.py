@@ -51,11 +51,11 @@ def export(
     Parameters
     ----------
     model
-        A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"``, ``"arduino"`` and ``"javascript"`` also
-        a circuit. A fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
+        A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"``, ``"arduino"`` and ``"javascript"``
+        also a circuit. A fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
     to
-        The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"javascript"``, ``"onnx"``, ``"verilog"`` or
-        ``"verilog-pipelined"``.
+        The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"javascript"``, ``"onnx"``, ``"verilog"``
+        or ``"verilog-pipelined"``.
     output
         The directory to write the files to; it is made if it does not exist. None writes nothing.
     name

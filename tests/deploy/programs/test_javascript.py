@@ -41,7 +41,9 @@ def said(model, rows, call="scores"):
     return run_javascript(export(model, "javascript")["model.js"], rows, call)
 
 
-@pytest.mark.parametrize("form", [Fixed(3, 1), Codebook((-7.25, -3.5, -0.75, -0.125)), *exhaustive(Fixed(5, 9))], ids=str)
+@pytest.mark.parametrize(
+    "form", [Fixed(3, 1), Codebook((-7.25, -3.5, -0.75, -0.125)), *exhaustive(Fixed(5, 9))], ids=str
+)
 @pytest.mark.parametrize("shape", ["tree", *exhaustive("naive", "chain", "star", "roots")])
 def test_networks(form, shape):
     seed = 3

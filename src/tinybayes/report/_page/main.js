@@ -12,7 +12,7 @@
     T.front.enter(model.group ?? null);
     T.front.show();
     T.showModel(model);
-    history.replaceState(null, "", `#model=${encodeURIComponent(id)}`);
+    history.replaceState(history.state, "", `#model=${encodeURIComponent(id)}`);
     if (go) {
       T.byId("model-section").scrollIntoView({block: "start"});
       T.byId("model-title").focus({preventScroll: true});
@@ -26,15 +26,17 @@
     byId.clear();
     data.models.forEach((model) => byId.set(model.id, model));
     head(data);
-    for (const part of ["front", "table", "search", "model"]) T.byId(`${part}-section`).hidden = !data.models.length;
+    for (const part of ["front", "table", "search", "hyper", "model"]) T.byId(`${part}-section`).hidden = !data.models.length;
     if (!data.models.length) return;  // a search that has found nothing yet
     T.table.start();
     T.search.start();
+    T.hyper.start();
     T.front.start(Boolean(T.state.chosen));
     const shown = again && T.state.chosen && JSON.stringify(T.model(T.state.chosen));
-    if (shown && shown === T.state.shown) { T.front.show(); return; }  // so that whoever looks at a model is left in peace
+    if (shown && shown === T.state.shown) { T.front.show(); T.panel.update(); return; }  // so that whoever looks at a model is left in peace
     const wanted = again ? T.state.chosen : decodeURIComponent((location.hash.match(/^#model=(.*)$/) || ["", ""])[1]);
     T.choose([wanted, data.chosen, firstOf(data.models)].find((id) => byId.has(id)), false);
+    T.panel.update();
   };
 
   function firstOf(models) {

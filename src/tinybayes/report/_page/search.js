@@ -8,7 +8,7 @@
       const {models} = T.data;
       const known = models.length >= LEAST && models.every((model) => model.seconds !== null);
       T.byId("search-section").hidden = !known;
-      if (known) T.plot(T.byId("search-plot"), picture, {click: (point) => T.choose(point.customdata, true)});
+      if (known) T.plot(T.byId("search-plot"), picture, {click: T.open});
     },
     show() {
       if (!T.byId("search-section").hidden) T.redraw(T.byId("search-plot"));

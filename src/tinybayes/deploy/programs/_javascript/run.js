@@ -215,7 +215,7 @@ const tinybayesProgram = (function () {
     return how.cuts.filter((cut) => number >= cut).length;
   }
 
-  return function (model) {
+  function program(model) {
     const run = {tables, net, trees, circuit}[model.kind](model);
     const first = (values) => values.indexOf(Math.max(...values));
     // The scores of all classes for a row of codes, -1 where one is missing; null where the model takes complete rows only.
@@ -240,5 +240,7 @@ const tinybayesProgram = (function () {
       features: model.features, classes: model.labels, scores, predict, probabilities, encode,
       predictRaw: (values) => predict(encode(values)),
     };
-  };
+  }
+  program.code = code;
+  return program;
 })();
