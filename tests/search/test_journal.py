@@ -76,8 +76,7 @@ def test_the_disk_is_waited_for_when_told_to(tmp_path, monkeypatch):
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
     path = tmp_path / "journal"
     path.touch()
-    script = "import sys; from tinybayes.search.budget import Budget
-from tinybayes.search.journal import SystemLock\n"
+    script = "import sys; from tinybayes.search.journal import SystemLock\n"
     script += "SystemLock(sys.argv[1]).acquire(); print('held', flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
