@@ -15,13 +15,13 @@ from types import NoneType
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tinybayes.cli._console import be_quiet
 from tinybayes.errors import error
 from tinybayes.options import Option, check_seed, options_of
 
-Command = TypeVar("Command", bound=Callable[..., None])
+Function = TypeVar("Function", bound=Callable[..., None])
 PAIR = tuple[int, int]
 
 
@@ -133,14 +133,14 @@ def options_from(
     only: Sequence[str] = (),
     without: Sequence[str] = (),
     **defaults: Any,
-) -> Callable[[Command], Command]:
+) -> Callable[[Function], Function]:
     """Give a command an option for each hyper-parameter of the dataclass `source`, a ``module.Name``.
 
     The command receives an instance as `argument`. `only` or `without` restrict the hyper-parameters, `defaults` are
     the command's own, and `panel` is the panel of the help that shows the options.
     """
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Function) -> Function:
         learner = _Learner(argument, source, panel, only, without, defaults)
         command.learners = (learner, *getattr(command, "learners", ()))  # type: ignore[attr-defined]
         return command
@@ -177,10 +177,29 @@ def spelled_out(command: Callable[..., None], *, stub: bool = False) -> Callable
     return run
 
 
+class Command(TyperCommand):
+    """A command whose help names no type of its flags."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, that of --help included."""
+        return _flags_without_type(super().get_params(ctx))
+
+
+def _flags_without_type(parameters: Any) -> Any:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
 class Commands(TyperGroup):
     """Commands whose options from dataclasses are made when one is called, not when all are listed."""
 
     late: dict[str, Callable[[], Any]] = {}  # noqa: RUF012 - filled where the commands are registered
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, that of --help included."""
+        return _flags_without_type(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         """Return the command with all its options."""

@@ -106,7 +106,9 @@ def explore(
     families: Annotated[
         str | None,
         typer.Option(
-            help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest,boosted; all by default."
+            metavar="NAMES",
+            help="Some of naive, tan, subset, dense, conv, closed-form, tied, circuit, tree, forest, boosted, with "
+            "commas between; all by default.",
         ),
     ] = None,
     test: Annotated[
@@ -117,6 +119,7 @@ def explore(
     ] = None,
     drop: Drop = None,
     seed: Seed = 0,
+    whole: Annotated[bool, typer.Option("--all", help="List all models of the front, not 20 at most.")] = False,
     as_json: Json = False,
     *,
     execution: "Execution",
@@ -172,7 +175,7 @@ def explore(
         values = {"chosen": result.chosen, "closest": result.closest, "front": result.front}
         print_json({**values, "runs": len(result.models)}, output)
     else:
-        tell(result)
+        tell(result, whole=whole)
     end(result)
 
 
@@ -224,9 +227,11 @@ def announcement(time: str) -> str:
     return f"Searching for {time}; Ctrl-C ends it early and keeps the finished runs, and the same command goes on."
 
 
-def tell(result: "Exploration") -> None:
+def tell(result: "Exploration", *, whole: bool = False) -> None:
     """Show the front and name the chosen model."""
-    show(front_table(result))
+    from tinybayes.report.front_table import front_table
+
+    show(front_table(result, whole=whole))
     failures = result.document["failures"]
     if failures:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
@@ -256,38 +261,6 @@ def program_words(model: dict[str, Any]) -> str:
     flash = f"{model['flash']:,} B of flash ({parameters}), {model['ram']:,} B of RAM, {model['stack']:,} B of stack"
     features = f", {model['feature_cost']:g} for features" if "feature_cost" in model else ""
     return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us{features}"
-
-
-def front_table(result: "Exploration") -> object:
-    """Return the front as a table, by flash, with the chosen model in green."""
-    from rich.table import Table
-
-    from tinybayes.search.measure import ERROR
-
-    core, measure = result.document["budget"]["core"], result.measure
-    plain, title = measure.name == "error", measure.metric.title
-    costs = ["feature cost"] * any("feature_cost" in model for model in result.models)
-    prices = ", ".join(["flash", *costs]) + " and instructions"
-    table = Table(title=f"The front: no other model found is better in {title}, {prices} ({core})")
-    figures = ("validation", "test") if plain else ("validation", "test", "test error")
-    for name in ("model", *figures, *costs, "flash, B", "instructions"):
-        table.add_column(name, justify="left" if name == "model" else "right")
-    shown = result.front
-    if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
-        shown = sorted([*shown, result.chosen], key=lambda model: model["flash"])  # as good as one of them, by a hair
-    for model in shown:
-        mark = "[bold green]" if result.chosen is not None and model["id"] == result.chosen["id"] else ""
-        shown_figures = [measure.show(model[name]) for name in measure.figures]
-        if not plain:
-            shown_figures.append(ERROR.show(model["test_error"]))
-        table.add_row(
-            f"{mark}{model['label'].rsplit(', ', 1)[0]}{' (tables only)' if model['tables_only'] else ''}",
-            *shown_figures,
-            *(f"{model['feature_cost']:g}" for _ in costs),
-            f"{model['flash']:,}",
-            "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
-        )
-    return table
 
 
 def search_progress(shown: bool, measure: "Measure | None" = None) -> "Reporter[State]":
