@@ -310,7 +310,8 @@ def test_everything_is_reached_by_the_keyboard(browser, page):
     }
     assert wanted <= reached
     unnamed = browser.js(
-        "return [...document.querySelectorAll('button, input, select, svg[tabindex]')].filter(e => e.checkVisibility() && !e.innerText"
+        "return [...document.querySelectorAll('button, input, select, svg[tabindex]')]"
+        ".filter(e => e.checkVisibility() && !e.innerText"
         " && !e.getAttribute('aria-label') && !(e.labels && e.labels.length)).map(e => e.outerHTML)"
     )
     assert unnamed == []

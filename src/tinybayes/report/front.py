@@ -48,6 +48,8 @@ _TOP: dict[str, Any] = {
     "budget": {},
     "metric": _ERROR,  # what the search minimised
     "chosen": None,
+    "trials": None,  # how many were asked for, in the place of a time
+    "cut": None,  # sentences: what the time did not suffice for; None where nothing is known about it
     "provenance": {},
 }
 
@@ -96,6 +98,11 @@ def checked_front(document: Any, where: str = "front") -> dict[str, Any]:
     front["models"] = [_checked_model(model, f"{where}, models[{i}]") for i, model in enumerate(models)]
     ids = [model["id"] for model in front["models"]]
     _need(len(set(ids)) == len(ids), "distinct ids", "the same twice", f"{where}, models")
+    cut = front["cut"]
+    _need(
+        cut is None or (isinstance(cut, list) and all(isinstance(c, str) for c in cut)), "texts", cut, f"{where}, cut"
+    )
+    _need(front["trials"] is None or _is_number(front["trials"]), "a number", front["trials"], f"{where}, trials")
     front["chosen"] = None if front["chosen"] is None else str(front["chosen"])
     _need(front["chosen"] in (None, *ids), "the id of a model", front["chosen"], f"{where}, chosen")
     clean: dict[str, Any] = finite(front)

@@ -101,6 +101,8 @@ def conclude(
         spread = uncertainty(run, len(views.valid), rows)
         uncertain = {"standard_error": round(spread, 6), "validation_rows": rows, "checked": run.key in scores}
         models.append(_entry(run, ended, bool(front), directory, views, budget) | uncertain)
+        if heading.get("trials") is not None:
+            models[-1]["seconds"] = None  # the only figure that depends on the machine
         if ended is not None and (run is chosen or time.monotonic() < until):
             models[-1] |= _explained(run, ended, views)
     key = None if chosen is None else chosen.key

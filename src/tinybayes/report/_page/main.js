@@ -56,8 +56,17 @@
     if (data.models.length > 1) parts.push(`${T.count(data.models.length)} models, ${T.count(data.models.filter((model) => model.on_front).length)} on the front`);
     T.byId("about").textContent = parts.join(" · ");
     T.byId("command").textContent = data.command || "The command was not recorded.";
+    T.byId("cut").textContent = cutText(data);
     const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
     T.facts(T.byId("provenance"), [["seed", data.seed === null ? "" : data.seed], ["made", data.created], ...more]);
+  }
+
+  // What the time decided: a search by the clock finds more on a quicker machine.
+  function cutText(data) {
+    if (data.trials !== null) return `A search of ${T.count(data.trials)} trials: neither the time nor the number of workers decided, and the same command in a new directory gives the same files, byte for byte.`;
+    if (data.cut === null) return "";
+    const cut = data.cut.length ? ` The time did not suffice for all: ${data.cut.join("; ")}.` : "";
+    return `The time decided how much was tried, so that the same command may find other models.${cut} With --trials N in the place of --time a search can be repeated byte for byte.`;
   }
 
   T.theme.start();
