@@ -18,6 +18,8 @@ from tinybayes.report.plots import plot
 from tinybayes.search.titles import TITLES
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
+from matplotlib.legend import Legend
+
 STARTS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 
 
@@ -28,6 +30,7 @@ def explored(tmp_path_factory):
     return place
 
 
+@pytest.mark.filterwarnings("ignore:the figure is")
 @pytest.mark.parametrize("figure", ["front", "bits", "structure", "cpt"])
 @pytest.mark.parametrize("kind", ["svg", *exhaustive("pdf", "png")])
 def test_every_figure_in_every_format(explored, tmp_path, figure, kind):
@@ -44,7 +47,8 @@ def test_the_front_shows_all_models_and_their_families(explored):
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
     expected = sorted((m["flash"], 100 * m["validation_error"]) for m in models)
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
-    names = {text.get_text() for text in axes.get_legend().get_texts()}
+    families, _ = [part for part in axes.get_children() if isinstance(part, Legend)]
+    names = {text.get_text() for text in families.get_texts()}
     assert names == {TITLES[m["family"]] for m in models}
 
 
@@ -59,8 +63,9 @@ def test_the_front_shows_the_budget_the_chosen_model_and_what_areas_mean(explore
     assert note.xy == pytest.approx((chosen["flash"], 100 * chosen["validation_error"]))
     key = axes.get_legend()
     assert key.get_title().get_text() == "instructions"
-    work = [m["instructions"] or 1 for m in front["models"]]
-    assert key.get_texts()[-1].get_text() == f"{float(f'{max(work):.2g}'):,.0f}"
+    work = [m["instructions"] for m in front["models"] if m["instructions"]]
+    shown = [text.get_text() for text in key.get_texts()]
+    assert [shown[0], shown[-1]] == [f"{float(f'{count:.2g}'):,.0f}" for count in (min(work), max(work))]
     for axis in (axes.xaxis, axes.yaxis):
         low, high = axis.get_view_interval()
         ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]

@@ -249,7 +249,10 @@ def test_answers_of_a_neural_net_are_its_scores(client, place):
 
 def test_a_model_tells_what_can_be_asked(client):
     found = client.get("/model", id="tan")
-    assert found["ask"]["variables"][0] == {"name": "a", "states": ["0", "1"]}
+    numbers = {"low": 0, "high": 1, "single": True}
+    assert found["ask"]["variables"][0] == {"name": "a", "states": ["0", "1"], "encoding": numbers}
+    assert found["ask"]["variables"][2]["encoding"] == {"states": True, "bools": False}
+    assert found["ask"]["kind"] == "network"
     assert found["ask"]["variables"][2]["states"] == ["ham", "spam"]
     assert found["card"]["kind"] == "network"
 

@@ -29,8 +29,9 @@ def draw_front(
     """
     figure, axes = new_axes(width, 0.66 * width)
     memory, work, words, unit = _priced(models)
-    counts = [max(1, m[work] or 0) for m in models]
-    low, high = float(min(counts)), float(max(counts))
+    known = [max(1.0, m[work]) for m in models if m[work] is not None] or [1.0]
+    low, high = min(known), max(known)
+    counts = [low if m[work] is None else max(1.0, m[work]) for m in models]
     floor = _floor(models)
 
     def area(count: float) -> float:
@@ -56,7 +57,9 @@ def draw_front(
         axes.axvline(
             limit / unit, color=LOOKS["tan"][0], linewidth=0.8, linestyle=(0, (4, 3)), zorder=1, label="budget"
         )
-    _ring(axes, next((m for m in models if m["id"] == chosen), None), place, area, work, ink)
+    for model, count in zip(models, counts, strict=True):
+        if model["id"] == chosen:
+            _ring(axes, model, place(model), area(count), ink)
     axes.set(xscale="log", yscale="log", xlabel=words, ylabel=f"validation {metric}")
     for axis in (axes.xaxis, axes.yaxis):
         log_axis(axis)
@@ -67,12 +70,9 @@ def draw_front(
     return figure
 
 
-def _ring(axes: Any, model: dict[str, Any] | None, place: Any, area: Any, work: str, ink: str) -> None:
-    """Mark the chosen model with a ring and its name, which stands on the side where there is room."""
-    if model is None:
-        return
-    x, y = place(model)
-    size = area(max(1, model[work] or 0))
+def _ring(axes: Any, model: dict[str, Any], place: tuple[float, float], size: float, ink: str) -> None:
+    """Mark the chosen model with a ring and its name."""
+    x, y = place
     axes.scatter([x], [y], s=2.6 * size + 60, facecolor="none", edgecolor=LOOKS["tan"][0], linewidth=1.2, zorder=4)
     name = model["label"].rsplit(", ", 1)[0]
     short = name if len(name) <= 28 else f"{name[:27]}…"

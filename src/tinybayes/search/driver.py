@@ -113,7 +113,7 @@ class Search:
         teaching = int(self.teacher is not None)
         while len(self.running) + teaching < self.at_once and not stopped():
             found = self.store.runs or self.failures or self.running
-            if self.clock.elapsed > self.clock.ending and found:
+            if (self.clock.elapsed > self.clock.ending and found) or self.clock.allowed() < 1:
                 break
             batch = self.schedule.next_batch()
             if batch is None:

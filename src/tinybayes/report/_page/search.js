@@ -52,7 +52,7 @@
     }};
   }
 
-  const time = (seconds) => T.data.trials !== null ? `${T.count(seconds)} runs` : seconds >= 300 ? `${Math.round(seconds / 60)} minutes` : `${seconds.toPrecision(2)} s`;
+  const time = (seconds) => T.data.trials !== null ? `${T.count(seconds)} runs` : seconds >= 300 ? `${Math.round(seconds / 60)} minutes` : `${+seconds.toPrecision(2)} s`;
 
   function said(best, end) {
     if (best === null) return "Nothing that is shown fits the budget.";
