@@ -57,11 +57,15 @@ def test_the_front_shows_the_budget_the_chosen_model_and_what_areas_mean(explore
     (axes,) = draw_front(front["models"], 5.5, budget={"flash": 4000}, chosen=front["chosen"]).axes
     (line,) = [line for line in axes.lines if line.get_label() == "budget"]
     assert list(line.get_xdata()) == [4000, 4000]
-    (note,) = axes.texts
-    assert note.get_text() == "chosen: tan"
-    chosen = next(m for m in front["models"] if m["id"] == front["chosen"])
-    assert note.xy == pytest.approx((chosen["flash"], 100 * chosen["validation_error"]))
     key = axes.get_legend()
+    (names,) = [part for part in axes.get_children() if isinstance(part, Legend) and part is not key]
+    assert {"budget", "chosen:\ntan"} < {text.get_text() for text in names.get_texts()}
+    chosen = next(m for m in front["models"] if m["id"] == front["chosen"])
+    rings = [c for c in axes.collections if c.get_linewidth()[0] == 1.2 and len(c.get_offsets())]
+    assert rings[0].get_offsets()[0].tolist() == pytest.approx([chosen["flash"], 100 * chosen["validation_error"]])
+    figure = axes.figure
+    figure.canvas.draw()
+    assert names.get_window_extent().x1 <= figure.bbox.x1 + 1  # within the figure
     assert key.get_title().get_text() == "instructions"
     work = [m["instructions"] for m in front["models"] if m["instructions"]]
     shown = [text.get_text() for text in key.get_texts()]

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
-from tinybayes.report.console import escape
+from tinybayes.errors import visible
 
 if TYPE_CHECKING:
     from tinybayes.search.conclude import Exploration
@@ -23,13 +24,15 @@ def front_table(result: "Exploration", *, whole: bool = False) -> Table:
     measure, models = result.measure, shown_models(result, whole=whole)
     plain = measure.name == "error"
     costs = any("feature_cost" in model for model in result.models)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", caption_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, title_justify="left", caption_justify="left"
+    )
     table.title = (
         f"The front: no other model is better in {measure.metric.title}, {'feature cost, ' * costs}flash and work"
     )
     table.caption = "\n".join(_key(result, models))
     table.add_column("", no_wrap=True)
-    table.add_column("model", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("model")  # the only one that gives way: its names are cut, not wrapped
     names = ["validation", "test", *(["error"] * (not plain)), *(["cost"] * costs), "flash B", "instr."]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
@@ -38,7 +41,8 @@ def front_table(result: "Exploration", *, whole: bool = False) -> Table:
         over = model.get("within") is False
         sign = CHOSEN if chosen else OVER if over else ""
         style = "bold green" if chosen else "dim" if over else None
-        table.add_row(sign, escape(_named(model)), *_figures(model, result, plain=plain, costs=costs), style=style)
+        name = Text(visible(_named(model)), no_wrap=True, overflow="ellipsis")
+        table.add_row(sign, name, *_figures(model, result, plain=plain, costs=costs), style=style)
     return table
 
 
@@ -87,7 +91,7 @@ def _key(result: "Exploration", models: list[dict[str, Any]]) -> list[str]:
         lines.append(f"{OVER} over the budget")
     said = [", ".join(lines) + "."] if lines else []
     if any(model.get("checked") for model in models):
-        said.append("± after the mean over several splits of the rows, which chooses; others are of one split.")
+        said.append("± means over several splits of the rows, which choose; others are of one split.")
     left = len(result.front) - sum(bool(model["on_front"]) for model in models)
     if left > 0:
         said.append(f"{left} more with --all, and on the page.")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST, MOST = 12.0, 90.0  # areas of marks, in square points
+LONGEST = 24  # characters of the name of the chosen model
 
 
 def draw_front(
@@ -25,7 +26,7 @@ def draw_front(
 ) -> "Figure":
     """Draw error over memory on logarithmic axes; the area of a mark grows with its work, the front is filled.
 
-    The budget is a dashed line, the chosen model has a ring and its name, and a key says what areas mean.
+    The budget is a dashed line, the chosen model has a ring, and keys say what marks and areas mean.
     """
     figure, axes = new_axes(width, 0.66 * width)
     memory, work, words, unit = _priced(models)
@@ -59,27 +60,25 @@ def draw_front(
         )
     for model, count in zip(models, counts, strict=True):
         if model["id"] == chosen:
-            _ring(axes, model, place(model), area(count), ink)
+            _ring(axes, model, place(model), area(count))
     axes.set(xscale="log", yscale="log", xlabel=words, ylabel=f"validation {metric}")
     for axis in (axes.xaxis, axes.yaxis):
         log_axis(axis)
     families = axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if high > low:
-        axes.add_artist(families)
+        axes.add_artist(families)  # a second legend would replace the first
+        families.set_clip_on(False)  # it stands beside the axes
         _size_key(axes, low, high, area, work, ink)
     return figure
 
 
-def _ring(axes: Any, model: dict[str, Any], place: tuple[float, float], size: float, ink: str) -> None:
-    """Mark the chosen model with a ring and its name."""
-    x, y = place
-    axes.scatter([x], [y], s=2.6 * size + 60, facecolor="none", edgecolor=LOOKS["tan"][0], linewidth=1.2, zorder=4)
+def _ring(axes: Any, model: dict[str, Any], place: tuple[float, float], size: float) -> None:
+    """Mark the chosen model with a ring, which the legend names: names would cover marks."""
     name = model["label"].rsplit(", ", 1)[0]
-    short = name if len(name) <= 28 else f"{name[:27]}…"
-    text = f"chosen: {drawn_text(short)}"
-    arrow = {"arrowstyle": "-", "color": ink, "linewidth": 0.4}
-    offset = {"xytext": (-14, 22), "textcoords": "offset points", "ha": "center", "fontsize": 7, "zorder": 5}
-    axes.annotate(text, (x, y), arrowprops=arrow, annotation_clip=False, **offset)
+    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    look = {"facecolor": "none", "edgecolor": LOOKS["tan"][0], "linewidth": 1.2, "zorder": 4}
+    axes.scatter(*([at] for at in place), s=2.6 * size + 60, **look)
+    axes.scatter([], [], s=60, label=f"chosen:\n{drawn_text(short)}", **look)
 
 
 def _size_key(axes: Any, low: float, high: float, area: Any, work: str, ink: str) -> None:

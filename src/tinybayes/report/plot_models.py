@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LARGEST, SMALLEST = 7.0, 4.5  # points of a name; smaller ones cannot be read
 BLUE, ORANGE, YELLOW = "#0072b2", "#d55e00", "#e69f00"
-LABELS = 40  # rows of a table that are named
-CHARACTERS = 22  # of the name of a row
+LABELS, ROW = 40, 0.085  # rows of a table that are named, and their height in inches
+CHARACTERS = 18  # of the name of a row
 CLASS_ROOM = 60.0  # between the class and the features
 
 
@@ -106,11 +106,12 @@ def draw_tables(net: BayesNet, width: float, names: Sequence[str] = (), *, ink: 
     missing = [name for name in names if name not in known]
     if missing:
         raise error(f"variables of the network: {', '.join(known[:10])}", repr(missing[0]), where="variable")
-    nodes = [known.index(name) for name in names] or list(range(min(9, len(net.variables)))) or [0]
-    columns = min(3 if all(len(net.cpds[node].parents) < 2 for node in nodes) else 2, len(nodes))
+    few = 9 if all(len(cpd.table) <= 12 for cpd in net.cpds[:9]) else 6
+    nodes = [known.index(name) for name in names] or list(range(min(few, len(net.variables)))) or [0]
+    columns = min(3, len(nodes))
     lines = [nodes[i : i + columns] for i in range(0, len(nodes), columns)]
     # A row with a name needs as much room as its letters.
-    heights = [0.5 + 0.11 * max(4, *(min(LABELS, len(net.cpds[node].table)) for node in line)) for line in lines]
+    heights = [0.5 + ROW * max(4, *(min(LABELS, len(net.cpds[node].table)) for node in line)) for line in lines]
     figure = Figure(figsize=(width, sum(heights)), layout="constrained")
     grid = figure.add_gridspec(len(lines), columns, height_ratios=heights)
     for number, node in enumerate(nodes):
@@ -124,7 +125,7 @@ def draw_tables(net: BayesNet, width: float, names: Sequence[str] = (), *, ink: 
         rows = row_labels(cpd, net.nodes)
         shown = range(0, len(rows), -(-len(rows) // LABELS))
         axes.set_yticks(shown, [_short(rows[i], CHARACTERS) for i in shown])
-        axes.tick_params(labelsize=5.5, length=0)
+        axes.tick_params(labelsize=5, length=0)
         axes.spines[:].set_visible(False)
     scale = ScalarMappable(Normalize(0, 1), "cividis")
     bar = figure.colorbar(scale, ax=figure.axes, shrink=0.6, aspect=30, label="probability")

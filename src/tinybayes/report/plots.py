@@ -52,7 +52,7 @@ def plot(
         The id of the model to draw; by default the one that the search chose if it can be drawn, or the best that can,
         with a warning that says so.
     variables
-        Whose tables to draw; by default the first nine features.
+        Whose tables to draw; by default the first six or nine features.
     tree
         The number of the tree to draw, of models that have several.
     width
