@@ -2,7 +2,7 @@
 // What mattered: how much of the spread of the error each hyper-parameter explains alone, and all runs as lines.
 (function (T) {
   const LEAST = 12;  // runs of a family before there is anything to say
-  const BINS = 4, MOST_AXES = 6, MOST_BARS = 12;
+  const BINS = 4, MOST_AXES = 6, MOST_BARS = 12, MOST_LINES = 400;
   const LEFT_OUT = new Set(["family", "seed"]);
   const WIDE = 760, HIGH = 300, TOP = 34, LOW = 40;
   let family = null, brushes = new Map();
@@ -46,11 +46,11 @@
   // The share of the variance between groups, less what chance would give (epsilon squared).
   T.explained = function (numbers, group) {
     const parts = new Map();
-    numbers.forEach((number, i) => parts.set(group[i], [...(parts.get(group[i]) || []), number]));
+    numbers.forEach((number, i) => { if (parts.has(group[i])) parts.get(group[i]).push(number); else parts.set(group[i], [number]); });
     const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
-    const middle = mean(numbers), count = numbers.length, kinds = parts.size;
-    const total = numbers.reduce((sum, one) => sum + (one - middle) ** 2, 0);
-    const inside = [...parts.values()].reduce((sum, list) => sum + list.reduce((s, one) => s + (one - mean(list)) ** 2, 0), 0);
+    const spread = (list) => { const middle = mean(list); return list.reduce((sum, one) => sum + (one - middle) ** 2, 0); };
+    const count = numbers.length, kinds = parts.size, total = spread(numbers);
+    const inside = [...parts.values()].reduce((sum, list) => sum + spread(list), 0);
     if (kinds < 2 || kinds >= count || total <= 0) return 0;
     return Math.max(0, (total - inside - (kinds - 1) * inside / (count - kinds)) / total);
   };
@@ -68,7 +68,7 @@
     T.byId("hyper-bars").replaceChildren(...found.slice(0, MOST_BARS).map(({name, share}) => T.make("div", {class: "odds", "data-name": name, "data-share": share},
       T.make("span", {title: name}, T.cut(name.replace(/_/g, " "), 24)), T.make("span", {class: "track"}, T.oddsBar(100 * share, "right")), T.make("span", {class: "figure"}, `${(100 * share).toFixed(0)} %`))));
     lines(models, found.slice(0, MOST_AXES));
-    T.byId("hyper-key").textContent = `Left: how much of the spread of the logarithm of the validation ${T.data.metric.title} each hyper-parameter explains alone, in ${T.count(models.length)} runs; many numbers are taken in quarters, and what chance would explain is taken off. Shares need not add up. Right: a line is a run, the darker the better; drag along an axis to keep some runs, press the axis to keep all again, and press a line to open its model.`;
+    T.byId("hyper-key").textContent = `Left: how much of the spread of the logarithm of the validation ${T.data.metric.title} each hyper-parameter explains alone, in ${T.count(models.length)} runs; many numbers are taken in quarters, and what chance would explain is taken off. Shares need not add up. Right: a line is a run${models.length > MOST_LINES ? " (of many some are drawn)" : ""}, the darker the better; drag along an axis to keep some runs, press the axis to keep all again, and press a line to open its model.`;
   }
 
   // Parallel coordinates: the hyper-parameters that matter most, the memory and the error.
@@ -81,7 +81,8 @@
       {name: T.data.metric.title, at: scale(log(models.map((model) => Math.max(value(model), 1e-6)))), ends: ends(models.map(value), T.value)},
     ];
     const x = (i) => 60 + (WIDE - 120) * i / (axes.length - 1), y = (share) => HIGH - LOW - (HIGH - TOP - LOW) * share;
-    const order = models.map((_, i) => i).sort((a, b) => value(models[b]) - value(models[a]));  // the best on top
+    const ranked = models.map((_, i) => i).sort((a, b) => value(models[b]) - value(models[a]));  // the best on top
+    const order = ranked.filter((_, rank) => ranked.length <= MOST_LINES || (ranked.length - 1 - rank) % Math.ceil(ranked.length / MOST_LINES) === 0);
     const paths = order.map((i, rank) => {
       const points = axes.map((one, k) => one.at[i] === null ? null : `${x(k).toFixed(1)} ${y(one.at[i]).toFixed(1)}`).filter(Boolean);
       const path = T.draw("path", {class: "run", d: `M${points.join("L")}`, "data-id": models[i].id, on: {click: () => T.open(models[i].id)}}, T.draw("title", {}, `${models[i].label}: ${T.says(value(models[i]))}`));
