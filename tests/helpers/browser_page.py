@@ -47,8 +47,17 @@ class Page:
         element.click()
 
     def column(self, number):
-        return self.js(
-            f"return [...document.querySelectorAll('#models tbody tr td:nth-child({number})')].map(c => c.innerText)"
+        """Return the texts of a column of the table; of the first one without marks."""
+        cells = f"#models tbody tr td:nth-child({number})" + (" button" if number == 1 else "")
+        return self.js(f"return [...document.querySelectorAll('{cells}')].map(c => c.innerText)")
+
+    def problems(self, axe):
+        """Return what axe-core complains about."""
+        self.js(axe)
+        self.driver.set_script_timeout(120)
+        return self.driver.execute_async_script(
+            "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(result => done("
+            "result.violations.flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.target.join(' ')}`))))"
         )
 
     def slide(self, name, step):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from c_host import FLAGS, compiler, state_type
+from javascript_host import run_javascript as run_node
 from tinybayes.deploy.export import export, write_files
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer.integers import integer_log_joint
@@ -182,6 +183,16 @@ def run_micropython(directory, cases):
     return found
 
 
+def run_javascript(directory, cases):
+    """Run the modules under Node.js."""
+    found = []
+    for case in cases:
+        text = export(case.net, "javascript")["model.js"]
+        labels, scores = (run_node(text, case.X, call) for call in ("predict", "scores"))
+        found.append((np.array(labels), np.array(scores, dtype=np.int64 if case.whole else np.float64)))
+    return found
+
+
 def run_onnx(directory, cases):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     pytest.importorskip("onnx", reason="onnx is not installed")
@@ -267,6 +278,7 @@ RUNNERS = {
     "cpp": run_cpp,
     "arduino": run_arduino,
     "micropython": run_micropython,
+    "javascript": run_javascript,
     "onnx": run_onnx,
     "verilog": run_verilog,
     "verilog-pipelined": partial(run_verilog, target="verilog-pipelined"),

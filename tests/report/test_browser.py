@@ -54,14 +54,14 @@ def test_the_budget_dims_and_names_the_best(browser, page):
     models = front["models"]
 
     def best(bits, operations=float("inf")):
-        fitting = [m for m in models if m["bits"] <= bits and m["operations"] <= operations]
+        fitting = [m for m in models if m["bits"] <= bits and m["operations"] <= operations and m["file"]]
         return min(fitting, key=lambda m: (m["validation_error"], m["bits"]))["id"]
 
     def named():
         return browser.find("#best strong").get_attribute("data-id")
 
-    assert named() == best(32_000)
-    assert "4.0 kB" in browser.find("#budget-memory-text").text
+    assert named() == best(30_600) == front["chosen"]
+    assert "3.8 kB" in browser.find("#budget-memory-text").text
     browser.find("#budget-memory").send_keys(Keys.END)
     assert browser.find("#budget-memory-text").text == "no limit"
     assert named() == best(float("inf"))
@@ -92,7 +92,7 @@ def test_the_price_of_the_program_or_of_the_parameters(browser, page, tmp_path):
     models = front["models"]
 
     def best(memory, limit):
-        fitting = [m for m in models if m[memory] <= limit]
+        fitting = [m for m in models if m[memory] <= limit and m["file"]]
         return min(fitting, key=lambda m: (m["validation_error"], m[memory]))["id"]
 
     def named():
@@ -178,15 +178,28 @@ def test_the_table_sorts_and_filters(browser, page):
     assert browser.find(heading).get_attribute("aria-sort") == "ascending"
     browser.find(f"{heading} button").send_keys(Keys.ENTER)
     assert browser.column(1) == by_bits[::-1]
-    browser.find("#filter").send_keys("tan 3 bits")
-    assert browser.column(1) == ["tan, 3 bits"]
-    assert "1 of 15" in browser.find("#table-note").text
+    for words, found in {
+        "tan 3 bits": {"tan, 3 bits"},
+        "tan, 4 bits": {"tan, 4 bits"},  # the example that the filter shows
+        "4 bits": {"tan, 4 bits", "naive Bayes, 4 bits", "linear net, 4 bits"},
+        "4": {"tan, 4 bits", "naive Bayes, 4 bits", "linear net, 4 bits"},
+        "TIED (": set(),
+    }.items():
+        browser.find("#filter").clear()
+        browser.find("#filter").send_keys(words)
+        assert set(browser.column(1)) == found, words
+        assert f"{len(found)} of 15" in browser.find("#table-note").text
+    assert browser.find("#filter").get_attribute("placeholder") == "Filter: tan, 4 bits"
 
 
 @pytest.mark.exhaustive
 def test_choosing_a_model_by_row_mark_and_address(browser, page):
     browser.open(page[0])
     browser.click('#models tr[data-id="11"] button')
+    assert browser.find("#panel-title").text == "linear net, 4 bits"
+    assert browser.js("return document.activeElement.id") == "panel-title"
+    browser.click("#panel-look")
+    assert not browser.find("#panel").is_displayed()
     assert browser.find("#model-title").text == "linear net, 4 bits"
     assert browser.js("return document.activeElement.id") == "model-title"
     assert browser.js("return location.hash") == "#model=11"
@@ -194,6 +207,7 @@ def test_choosing_a_model_by_row_mark_and_address(browser, page):
     assert browser.find("#history .plot .main-svg").is_displayed()
     browser.js("document.getElementById('front-plot').emit('plotly_click', {points: [{customdata: '10'}]})")
     assert browser.find("#model-title").text == "circuit, 2,000 edges"
+    assert browser.find("#panel-title").text == "circuit, 2,000 edges"
     assert len(browser.all("#structure .node")) > 20
     browser.shot("circuit")
     browser.open(page[0] + "#model=b-tree")
@@ -231,7 +245,8 @@ def test_code_and_command_are_copied(browser, page):
     code = browser.find("#code-source").get_attribute("textContent")
     assert "model_predict" in code
     for selector, text in [
-        ("#code-panel .code:nth-of-type(2) .copy", code),
+        ("#code-panel .code:nth-of-type(3) .copy", code),
+        ("#code-panel .code:nth-of-type(1) .copy", browser.find("#code-command").text),
         ("[data-copy=command]", page[1]["command"]),
     ]:
         browser.click(selector)
@@ -278,7 +293,7 @@ def test_everything_is_reached_by_the_keyboard(browser, page):
     reached = set()
     body = browser.find("body")
     body.send_keys(Keys.TAB)
-    for _ in range(80):
+    for _ in range(110):
         element = browser.driver.switch_to.active_element
         reached.add(element.get_attribute("id") or element.get_attribute("class"))
         element.send_keys(Keys.TAB)
@@ -295,7 +310,8 @@ def test_everything_is_reached_by_the_keyboard(browser, page):
     }
     assert wanted <= reached
     unnamed = browser.js(
-        "return [...document.querySelectorAll('button, input, select, svg[tabindex]')].filter(e => !e.innerText"
+        "return [...document.querySelectorAll('button, input, select, svg[tabindex]')]"
+        ".filter(e => e.checkVisibility() && !e.innerText"
         " && !e.getAttribute('aria-label') && !(e.labels && e.labels.length)).map(e => e.outerHTML)"
     )
     assert unnamed == []
@@ -323,13 +339,26 @@ def test_text_has_contrast(browser, page):
     pairs += [
         ("--accent", "--surface"),
         ("--accent-text", "--accent"),
-        ("--heat-text", "--heat"),
         ("--mark", "--surface"),
     ]
+    cells = """
+    const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3)
+      .map(v => colour.startsWith('color(') ? +v : v / 255)
+      .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+      .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    return Math.min(...[...document.querySelectorAll('.heat td, #models tr.dim td')].map((cell) => {
+      const style = getComputedStyle(cell), back = style.backgroundColor;
+      const surface = back === 'rgba(0, 0, 0, 0)' ? getComputedStyle(cell.closest('.card')).backgroundColor : back;
+      const [x, y] = [light(style.color), light(surface)].sort((p, q) => q - p);
+      return (x + .05) / (y + .05);
+    }));
+    """
     for scheme in ("light", "dark"):
         browser.open(page[0], scheme=scheme)
         low = [pair for pair in browser.js(code, pairs) if pair[1] < 4.5]
         assert low == [], scheme
+        assert len(browser.all("#models tr.dim")) > 2
+        assert browser.js(cells) >= 4.5, scheme
 
 
 def test_hostile_names_do_nothing(browser, tmp_path):
@@ -423,8 +452,8 @@ def test_a_metric_is_called_by_its_name(browser, tmp_path):
     assert "1 - AUC <b>" in browser.find("#best").text
     assert browser.find("#error-name").text == "1 - AUC <b>"
     heads = [head.text for head in browser.all("#models thead th")]
-    expected = ["1 - AUC <b>, validation", "1 - AUC <b>, test", "Validation error", "Test error"]
-    assert [head.lower() for head in heads[1:5]] == [name.lower() for name in expected]
+    expected = ["1 - AUC <b>, validation", "1 - AUC <b>, test", "Validation error", "Flash", "Test error"]
+    assert [head.lower() for head in heads[1:6]] == [name.lower() for name in expected]
     assert "validation 1 - AUC" in browser.find("#facts").text
     assert browser.js("return document.getElementById('front-plot').layout.yaxis.title.text").startswith("validation 1")
     order = browser.js("return [...document.querySelectorAll('#models tbody tr')].map((row) => row.dataset.id)")

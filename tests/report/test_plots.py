@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -8,12 +9,17 @@ import zoo
 from cases import exhaustive
 from cli_host import fails, run
 from explored import digits, write_explored
-from tinybayes import TinybayesError, save
+from tinybayes import TinybayesError, load, save
+from tinybayes.errors import TinybayesWarning
 from tinybayes.report.front import read_front
-from tinybayes.report.plots import draw_bits, draw_front, plot
+from tinybayes.report.plot_front import draw_bits, draw_front
+from tinybayes.report.plot_models import draw_structure, draw_tables, row_labels
+from tinybayes.report.plots import plot
 from tinybayes.search.titles import TITLES
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
+from matplotlib.legend import Legend
+
 STARTS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 
 
@@ -24,6 +30,7 @@ def explored(tmp_path_factory):
     return place
 
 
+@pytest.mark.filterwarnings("ignore:the figure is")
 @pytest.mark.parametrize("figure", ["front", "bits", "structure", "cpt"])
 @pytest.mark.parametrize("kind", ["svg", *exhaustive("pdf", "png")])
 def test_every_figure_in_every_format(explored, tmp_path, figure, kind):
@@ -40,8 +47,83 @@ def test_the_front_shows_all_models_and_their_families(explored):
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
     expected = sorted((m["flash"], 100 * m["validation_error"]) for m in models)
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
-    names = {text.get_text() for text in axes.get_legend().get_texts()}
+    families, _ = [part for part in axes.get_children() if isinstance(part, Legend)]
+    names = {text.get_text() for text in families.get_texts()}
     assert names == {TITLES[m["family"]] for m in models}
+
+
+def test_the_front_shows_the_budget_the_chosen_model_and_what_areas_mean(explored):
+    front = read_front(explored)
+    (axes,) = draw_front(front["models"], 5.5, budget={"flash": 4000}, chosen=front["chosen"]).axes
+    (line,) = [line for line in axes.lines if line.get_label() == "budget"]
+    assert list(line.get_xdata()) == [4000, 4000]
+    key = axes.get_legend()
+    (names,) = [part for part in axes.get_children() if isinstance(part, Legend) and part is not key]
+    assert {"budget", "chosen:\ntan"} < {text.get_text() for text in names.get_texts()}
+    chosen = next(m for m in front["models"] if m["id"] == front["chosen"])
+    rings = [c for c in axes.collections if c.get_linewidth()[0] == 1.2 and len(c.get_offsets())]
+    assert rings[0].get_offsets()[0].tolist() == pytest.approx([chosen["flash"], 100 * chosen["validation_error"]])
+    figure = axes.figure
+    figure.canvas.draw()
+    assert names.get_window_extent().x1 <= figure.bbox.x1 + 1  # within the figure
+    assert key.get_title().get_text() == "instructions"
+    work = [m["instructions"] for m in front["models"] if m["instructions"]]
+    shown = [text.get_text() for text in key.get_texts()]
+    assert [shown[0], shown[-1]] == [f"{float(f'{count:.2g}'):,.0f}" for count in (min(work), max(work))]
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        assert len(ticks) >= 3
+        axis.axes.figure.canvas.draw()
+        assert all(label.get_text() for label in axis.get_ticklabels())
+    bare = [m | {"flash": None, "instructions": None} for m in front["models"]]
+    (axes,) = draw_front(bare, 5.5, budget=front["budget"]).axes
+    assert axes.get_xlabel() == "memory of the parameters (bytes)"
+    (line,) = [line for line in axes.lines if line.get_label() == "budget"]
+    assert line.get_xdata()[0] == front["budget"]["bits"] / 8
+
+
+def test_rows_of_tables_are_named():
+    net = zoo.tan()
+    for node, cpd in enumerate(net.cpds):
+        labels = row_labels(cpd, net.nodes)
+        assert len(labels) == len(cpd.table)
+        if len(cpd.parents) == 2:
+            first, second = (net.nodes[p] for p in cpd.parents)
+            assert labels[1] == f"{first.states[0]}, {second.states[1]}"
+            axes = draw_tables(net, 5.5, [net.nodes[node].name]).axes[0]
+            assert [label.get_text() for label in axes.get_yticklabels()] == labels
+    tree = zoo.tree_tan()
+    assert row_labels(tree.cpds[1], tree.nodes)[1] == "class = spam, a = 0"
+
+
+def test_the_structure_has_the_class_and_names_that_can_be_read(explored):
+    net = zoo.tan()
+    (axes,) = draw_structure(net, 5.5).axes
+    assert {net.target.name, *(v.name for v in net.variables)} == {t.get_text() for t in axes.texts if t.get_text()}
+    wide = load(explored / "models" / "6.tb")
+    with pytest.warns(TinybayesWarning, match="inches wide, not 2"):
+        figure = draw_structure(wide, 2)
+    assert figure.get_figwidth() > 2
+    assert min(text.get_fontsize() for text in figure.axes[0].texts if text.get_text()) >= 4.5
+
+
+def test_another_model_than_the_chosen_one_is_told(explored, tmp_path):
+    shutil.copytree(explored, tmp_path / "other")
+    front = json.loads((explored / "front.json").read_text())
+    front["chosen"] = next(m["id"] for m in front["models"] if m["family"] == "dense" and m["file"])
+    (tmp_path / "other" / "front.json").write_text(json.dumps(front))
+    done = run("plot", "other", "--figure", "cpt", "-o", "t.svg", cwd=tmp_path)
+    assert "warning: the chosen model, linear net" in done.stderr
+    assert "cannot be drawn so; this is tan" in done.stderr
+
+
+def test_transparent_figures_have_no_background(explored, tmp_path):
+    from matplotlib.image import imread
+
+    for transparent, opacity in ((False, 1.0), (True, 0.0)):
+        image = imread(plot(explored, "front", tmp_path / "x.png", transparent=transparent))
+        assert image[0, 0, 3] == opacity
 
 
 def test_bits_shows_the_least_error_of_each_family(explored):

@@ -6,10 +6,14 @@ import subprocess
 import sys
 import time
 
+import optuna
 import pytest
-from optuna.storages.journal import JournalFileOpenLock
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
+from tinybayes.search.budget import Budget
 from tinybayes.search.journal import PIECE, Journal, SystemLock, cut_half_line
+from tinybayes.search.study import Store
 
 LOGS = [{"op_code": 8, "worker_id": "w", "trial_id": n, "user_attr": {"a": n}} for n in range(3)]
 LINES = b"".join(json.dumps(log, separators=(",", ":")).encode() + b"\n" for log in LOGS[:2])
@@ -43,6 +47,17 @@ def test_a_half_line_does_not_join_the_next_one(tmp_path):
     store.append_logs(LOGS[2:])
     assert list(Journal(str(path)).read_logs(0)) == LOGS
     assert list(store.read_logs(2)) == LOGS[2:]
+
+
+@pytest.mark.parametrize("more", [{}, {"metric": "auc", "feature costs": {}}])
+def test_other_programs_read_the_names_of_the_objectives(tmp_path, more):
+    """As optuna-dashboard does."""
+    Store(tmp_path, None, {"table": "x", "core": "cortex-m0+", **more}, Budget(), 0)
+    Store(tmp_path, None, {"table": "x", "core": "cortex-m0+", **more}, Budget(), 0)  # resumed
+    storage = JournalStorage(JournalFileBackend(str(tmp_path / "search.journal")))
+    study = optuna.load_study(study_name="tinybayes", storage=storage)
+    names = ["validation 1 - AUC" if more else "validation error", "flash in bytes", "instructions"]
+    assert study.metric_names == [*names, *["feature cost"] * bool(more)]
 
 
 def test_the_disk_is_waited_for_when_told_to(tmp_path, monkeypatch):

@@ -249,7 +249,10 @@ def test_answers_of_a_neural_net_are_its_scores(client, place):
 
 def test_a_model_tells_what_can_be_asked(client):
     found = client.get("/model", id="tan")
-    assert found["ask"]["variables"][0] == {"name": "a", "states": ["0", "1"]}
+    numbers = {"low": 0, "high": 1, "single": True}
+    assert found["ask"]["variables"][0] == {"name": "a", "states": ["0", "1"], "encoding": numbers}
+    assert found["ask"]["variables"][2]["encoding"] == {"states": True, "bools": False}
+    assert found["ask"]["kind"] == "network"
     assert found["ask"]["variables"][2]["states"] == ["ham", "spam"]
     assert found["card"]["kind"] == "network"
 
@@ -281,16 +284,35 @@ def test_what_cannot_happen_is_said(tmp_path):
         assert good["log_evidence"] == pytest.approx(math.log(27 / 64))
 
 
+def test_a_search_may_begin_later_in_a_directory_that_does_not_exist_yet(place, tmp_path):
+    later = tmp_path / "later" / "search"
+    with serving(later) as address:
+        client = Client(address)
+        assert client.get("/state") == {"progress": None, "version": "no directory"}
+        assert client.get("/front")["data"]["title"] == f"Waiting for a search in {later}"
+        assert client.send("/").status == 200
+        assert client.send("/model", id="a").status == 404
+        assert client.send("/stop", "POST", {"x-tinybayes-token": TOKEN}).status == 409
+        assert not later.exists()
+        (later / "models").mkdir(parents=True)
+        assert client.get("/state")["version"] == "none"
+        (later / "models" / "a.tb").write_bytes((place / "models" / "tan.tb").read_bytes())
+        write_front(later, {"a": "models/a.tb"})
+        assert [m["id"] for m in client.get("/front")["data"]["models"]] == ["a"]
+        assert client.get("/model", id="a")["card"]["kind"] == "network"
+
+
 def test_refusals_before_the_start(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no directory")
     with pytest.raises(TinybayesError, match="name the directory of tinybayes explore"):
-        Source(tmp_path / "none")
+        Source(tmp_path / "file")
     with listening("127.0.0.1", 0) as place:
         port = place.getsockname()[1]
         with pytest.raises(TinybayesError, match="choose another port"):
             listening("127.0.0.1", port)
     with pytest.raises(TinybayesError, match="an address to listen at"):
         listening("999.1.1.1", 0)
-    assert "name the directory" in run("serve", "none", "--no-browser", cwd=tmp_path, code=2).stderr
+    assert "name the directory" in run("serve", "file", "--no-browser", cwd=tmp_path, code=2).stderr
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(TinybayesError, match=r"the package starlette.*tinybayes\[serve\]"):
         make_app(tmp_path)

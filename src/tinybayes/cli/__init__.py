@@ -11,7 +11,7 @@ import typer
 
 from tinybayes import __version__
 from tinybayes.cli._console import be_quiet, warnings_as_remarks
-from tinybayes.cli._options import Commands, Quiet, spelled_out
+from tinybayes.cli._options import Command, Commands, Quiet, spelled_out
 from tinybayes.cli.circuits import learn_circuit
 from tinybayes.cli.demo import demo
 from tinybayes.cli.explain import explain
@@ -60,7 +60,11 @@ COMMANDS: dict[str, tuple[tuple[Callable[..., None], str, str], ...]] = {
         (infer, "All posteriors within a time", "infer grid.uai --evidence grid.evid --seconds 10"),
     ),
     "Ship": (
-        (export, "Code: C, C++, Arduino, MicroPython, ONNX, Verilog", "export digits.tb --to c -o firmware"),
+        (
+            export,
+            "Code: C, C++, Arduino, MicroPython, JavaScript, ONNX, Verilog",
+            "export digits.tb --to c -o firmware",
+        ),
         (convert, "Another file format", "convert alarm.bif.gz alarm.tb"),
     ),
     "See": (
@@ -90,7 +94,7 @@ def _complete(command: Callable[..., None], settings: dict[str, Any]) -> object:
 
 for panel, commands in COMMANDS.items():
     for command, short, example in commands:
-        settings: dict[str, Any] = {"short_help": short, "rich_help_panel": panel}
+        settings: dict[str, Any] = {"short_help": short, "rich_help_panel": panel, "cls": Command}
         settings |= {"epilog": f"Example: [bold]tinybayes {example}[/bold]"}
         app.command(**settings)(spelled_out(command, stub=True))
         if hasattr(command, "learners"):

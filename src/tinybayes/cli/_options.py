@@ -15,24 +15,35 @@ from types import NoneType
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tinybayes.cli._console import be_quiet
 from tinybayes.errors import error
 from tinybayes.options import Option, check_seed, options_of
 
-Command = TypeVar("Command", bound=Callable[..., None])
+Function = TypeVar("Function", bound=Callable[..., None])
 PAIR = tuple[int, int]
 
 
 def chosen_model(path: Path) -> Path:
     """Return the file of the chosen model when the path is the directory of a search, else the path."""
+    return named_model(path, None)
+
+
+def named_model(path: Path, wanted: str | None) -> Path:
+    """Return the file of a model of a search by its id, without one of the chosen model; other paths as they are."""
     if not path.is_dir():
+        if wanted is not None:
+            raise error("the directory of a search", str(path), where="--model", remedy="leave it out")
         return path
     from tinybayes.report.front import model_path, read_front
 
     front = read_front(path)
-    file = next((model["file"] for model in front["models"] if model["id"] == front["chosen"]), None)
+    files = {model["id"]: model["file"] for model in front["models"] if model["file"] is not None}
+    if wanted is not None and wanted not in files:
+        shown = ", ".join(list(files)[:12]) + (", ..." if len(files) > 12 else "")
+        raise error(f"the id of a model that was kept: {shown}", repr(wanted[:40]), where="--model")
+    file = files.get(wanted or front["chosen"] or "")
     if file is None:
         remedy = "name one of its models, or search longer"
         raise error("a search that has chosen a model", "one that has not", where=str(path), remedy=remedy)
@@ -46,9 +57,9 @@ def _seed(value: int) -> int:
 
 
 _TABLES = "CSV, TSV, Parquet, ARFF, npz or .data; text also .gz"
-_MODELS = "A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose"
+MODELS = "A model: .tb, .bif, .xmlbif, .uai or .ac; or the directory of a search: the one it chose"
 TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=_TABLES)]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODELS, callback=chosen_model)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODELS, callback=chosen_model)]
 ModelOutput = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
@@ -122,14 +133,14 @@ def options_from(
     only: Sequence[str] = (),
     without: Sequence[str] = (),
     **defaults: Any,
-) -> Callable[[Command], Command]:
+) -> Callable[[Function], Function]:
     """Give a command an option for each hyper-parameter of the dataclass `source`, a ``module.Name``.
 
     The command receives an instance as `argument`. `only` or `without` restrict the hyper-parameters, `defaults` are
     the command's own, and `panel` is the panel of the help that shows the options.
     """
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Function) -> Function:
         learner = _Learner(argument, source, panel, only, without, defaults)
         command.learners = (learner, *getattr(command, "learners", ()))  # type: ignore[attr-defined]
         return command
@@ -166,10 +177,29 @@ def spelled_out(command: Callable[..., None], *, stub: bool = False) -> Callable
     return run
 
 
+class Command(TyperCommand):
+    """A command whose help names no type of its flags."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, that of --help included."""
+        return _flags_without_type(super().get_params(ctx))
+
+
+def _flags_without_type(parameters: Any) -> Any:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
 class Commands(TyperGroup):
     """Commands whose options from dataclasses are made when one is called, not when all are listed."""
 
     late: dict[str, Callable[[], Any]] = {}  # noqa: RUF012 - filled where the commands are registered
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, that of --help included."""
+        return _flags_without_type(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         """Return the command with all its options."""

@@ -30,9 +30,8 @@ def demo(
     frame["digit"] = classes
     if not as_json:
         say(f"{len(frame):,} images of 8x8 pixels; a fifth of them is set aside for the test.")
-        say(announcement(time))
     command = f"tinybayes demo --time {time} --budget {budget} --seed {seed} -o {output}"
-    with search_progress(watched_live() and not as_json) as report:
+    with search_progress(watched_live() and not as_json, None, None if as_json else announcement(time)) as report:
         result = explore(
             frame,
             "digit",

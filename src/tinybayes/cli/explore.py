@@ -4,6 +4,8 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -27,7 +29,6 @@ from tinybayes.cli._options import (
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.report.progress import Reporter
     from tinybayes.search.budget import Budget
     from tinybayes.search.explore import Execution, Exploration, State
     from tinybayes.search.measure import Measure
@@ -103,10 +104,18 @@ def explore(
         float | None, typer.Option(help="Of all columns that a model reads.", rich_help_panel=DECIDING)
     ] = None,
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="Of the whole search: 90s, 10m, 2h.")] = "10m",
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Try so many settings, in the place of --time: the same command, the same files."
+        ),
+    ] = None,
     families: Annotated[
         str | None,
         typer.Option(
-            help="Some of naive,tan,subset,dense,conv,closed-form,tied,circuit,tree,forest,boosted; all by default."
+            metavar="NAMES",
+            help="Some of naive, tan, subset, dense, conv, closed-form, tied, circuit, tree, forest, boosted, with "
+            "commas between; all by default.",
         ),
     ] = None,
     test: Annotated[
@@ -117,6 +126,7 @@ def explore(
     ] = None,
     drop: Drop = None,
     seed: Seed = 0,
+    whole: Annotated[bool, typer.Option("--all", help="List all models of the front, not 20 at most.")] = False,
     as_json: Json = False,
     *,
     execution: "Execution",
@@ -144,10 +154,10 @@ def explore(
         measure=goal.measure,
     )
     seconds = parse_time(time)
+    shape = image_shape_of(image)
     workers, command = execution.workers or default_workers(seconds), shlex.join(["tinybayes", *sys.argv[1:]])
-    if not as_json:
-        say(announcement(time))
-    with search_progress(watched_live() and not as_json, goal.measure) as report:
+    announced = None if as_json else announcement(time, trials)
+    with search_progress(watched_live() and not as_json, goal.measure, announced) as report:
         result = run(
             table,
             target,
@@ -156,7 +166,8 @@ def explore(
             budget=limits,
             seconds=max(0.8 * seconds, (1 - WRITING) * seconds - (monotonic() - began)),
             families=families,
-            image_shape=image_shape_of(image),
+            image_shape=shape,
+            trials=trials,
             drop=drop or (),
             seed=seed,
             goal=goal,
@@ -172,7 +183,7 @@ def explore(
         values = {"chosen": result.chosen, "closest": result.closest, "front": result.front}
         print_json({**values, "runs": len(result.models)}, output)
     else:
-        tell(result)
+        tell(result, whole=whole)
     end(result)
 
 
@@ -219,14 +230,17 @@ def default_workers(seconds: float, most: int = 8) -> int:
     return 1 if seconds < SHORT else max(1, min(most, os.cpu_count() or 1))
 
 
-def announcement(time: str) -> str:
+def announcement(time: str, trials: int | None = None) -> str:
     """Say how long it takes, and that nothing is lost when it is ended."""
-    return f"Searching for {time}; Ctrl-C ends it early and keeps the finished runs, and the same command goes on."
+    long = f"Searching for {time}" if trials is None else f"Searching with {trials:,} trials, however long they take"
+    return f"{long}; Ctrl-C ends it early and keeps the finished runs, and the same command goes on."
 
 
-def tell(result: "Exploration") -> None:
+def tell(result: "Exploration", *, whole: bool = False) -> None:
     """Show the front and name the chosen model."""
-    show(front_table(result))
+    from tinybayes.report.front_table import front_table
+
+    show(front_table(result, whole=whole))
     failures = result.document["failures"]
     if failures:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
@@ -258,45 +272,20 @@ def program_words(model: dict[str, Any]) -> str:
     return f"{flash}, {model['instructions']:,.0f} instructions, {model['microseconds']:,.0f} us{features}"
 
 
-def front_table(result: "Exploration") -> object:
-    """Return the front as a table, by flash, with the chosen model in green."""
-    from rich.table import Table
+@contextmanager
+def search_progress(
+    shown: bool, measure: "Measure | None" = None, announced: str | None = None
+) -> "Iterator[Callable[[State], None]]":
+    """Announce a search when it begins, and draw its phase, the time left and the best model so far.
 
-    from tinybayes.search.measure import ERROR
-
-    core, measure = result.document["budget"]["core"], result.measure
-    plain, title = measure.name == "error", measure.metric.title
-    costs = ["feature cost"] * any("feature_cost" in model for model in result.models)
-    prices = ", ".join(["flash", *costs]) + " and instructions"
-    table = Table(title=f"The front: no other model found is better in {title}, {prices} ({core})")
-    figures = ("validation", "test") if plain else ("validation", "test", "test error")
-    for name in ("model", *figures, *costs, "flash, B", "instructions"):
-        table.add_column(name, justify="left" if name == "model" else "right")
-    shown = result.front
-    if result.chosen is not None and all(model["id"] != result.chosen["id"] for model in shown):
-        shown = sorted([*shown, result.chosen], key=lambda model: model["flash"])  # as good as one of them, by a hair
-    for model in shown:
-        mark = "[bold green]" if result.chosen is not None and model["id"] == result.chosen["id"] else ""
-        shown_figures = [measure.show(model[name]) for name in measure.figures]
-        if not plain:
-            shown_figures.append(ERROR.show(model["test_error"]))
-        table.add_row(
-            f"{mark}{model['label'].rsplit(', ', 1)[0]}{' (tables only)' if model['tables_only'] else ''}",
-            *shown_figures,
-            *(f"{model['feature_cost']:g}" for _ in costs),
-            f"{model['flash']:,}",
-            "" if model["instructions"] is None else f"{model['instructions']:,.0f}",
-        )
-    return table
-
-
-def search_progress(shown: bool, measure: "Measure | None" = None) -> "Reporter[State]":
-    """Draw the phase of a search, the time left and the best model so far."""
+    Only what can be exported is called the best.
+    """
     from tinybayes.report.progress import drawn
     from tinybayes.search.families import describe
     from tinybayes.search.measure import ERROR
 
     said = measure or ERROR
+    told = announced is None
 
     def text(state: "State") -> tuple[float, float, str]:
         line, best = f"{state.phase}: {state.runs} runs, {state.seconds_left:.0f} s left", state.best
@@ -304,7 +293,17 @@ def search_progress(shown: bool, measure: "Measure | None" = None) -> "Reporter[
             line += f"; best {said.say(best.error)}: {describe(best.setting)}, {best.price.flash / 1000:.1f} kB"
         return state.seconds, state.seconds + state.seconds_left, line
 
-    return drawn(shown, "search", text, bar=True)
+    with drawn(shown, "search", text, bar=True) as draw:
+
+        def report(state: "State") -> None:
+            nonlocal told
+            if not told and announced is not None:  # all arguments were right
+                say(announced)
+            told = True
+            if draw is not None:
+                draw(state)
+
+        yield report
 
 
 def parse_time(text: str) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes.cli._console import print_json, say, show, watched
-from tinybayes.cli._options import Json, ModelFile
+from tinybayes.cli._options import MODELS, Json, named_model
 from tinybayes.errors import TinybayesError, error
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ NEXT = {
     "cpp": 'put #include "{name}.hpp" into a program and call {name}::predict',
     "arduino": "in the Arduino IDE: Sketch, Include Library, Add .ZIP Library, {out}/{name}.zip",
     "micropython": "mpremote cp {out}/{name}.py : + exec 'import {name}; print({name}.CLASSES)'",
+    "javascript": "node -p \"require('./{out}/{name}.js').features\"",
     "onnx": "python -c \"import onnxruntime as o; print(o.InferenceSession('{out}/{graph}').get_inputs()[0])\"",
     "verilog": "iverilog -g2001 -o {name}_tb {out}/{name}.v {out}/{name}_tb.v && vvp {name}_tb",
 }
@@ -34,11 +35,15 @@ ROWS = 256  # that a board predicts when it is measured
 
 
 def export(
-    model: ModelFile,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODELS)],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory for the files.")],
     to: Annotated[
-        str, typer.Option("--to", help="c, cpp, arduino, micropython, onnx, verilog or verilog-pipelined.")
+        str, typer.Option("--to", help="c, cpp, arduino, micropython, javascript, onnx, verilog or verilog-pipelined.")
     ] = "c",
+    ident: Annotated[
+        str | None,
+        typer.Option("--model", metavar="ID", help="Of a search: another model than the chosen one, see its page."),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Names the files and what is in them; by default that of the model's file.")
     ] = None,
@@ -74,7 +79,7 @@ def export(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a model as code for a device: C, C++, Arduino, MicroPython, ONNX or Verilog."""
+    """Write a model as code for a device: C, C++, Arduino, MicroPython, JavaScript, ONNX or Verilog."""
     from tinybayes.cost import model_cost
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.export import export as make
@@ -84,6 +89,7 @@ def export(
         raise error("--to c", to, where="--measure", remedy="only C is built for emulated boards")
     if output.exists() and not output.is_dir():
         raise error("a directory", str(output), where="--output", remedy="name another")
+    model = named_model(model, ident)
     classifier = read_classifier(model)
     calibration = _calibration(classifier, model, to, validation, reject_error)
     options: dict[str, Any] = {

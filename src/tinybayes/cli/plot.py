@@ -23,13 +23,16 @@ def plot(
     ] = None,
     tree: Annotated[int, typer.Option("--tree", min=1, help="With structure: the tree to draw, of several.")] = 1,
     width: Annotated[float, typer.Option("--width", help="Of the figure, in inches.")] = 5.5,
+    transparent: Annotated[
+        bool, typer.Option("--transparent", help="Without a background, in colours for light and dark pages.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Draw a figure for a paper: the front, error over bits, a structure or a tree, or tables."""
     from tinybayes.report.plots import plot as draw
 
     check_output(output)
-    draw(source, figure, output, model=model, variables=variable or (), tree=tree, width=width)
+    draw(source, figure, output, model=model, variables=variable or (), tree=tree, width=width, transparent=transparent)
     if as_json:
         print_json({"figure": figure}, output)
     else:

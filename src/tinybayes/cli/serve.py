@@ -9,7 +9,9 @@ from tinybayes.cli._console import say, suggest
 
 
 def serve(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a search; it may still run.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a search; it may still run, or begin later.")
+    ],
     host: Annotated[str, typer.Option(help="Where to listen; others can reach it only if you change this.")] = (
         "127.0.0.1"
     ),
@@ -25,6 +27,8 @@ def serve(
 
     def started(address: str) -> None:
         say(f"Open {address} in a browser. Ctrl-C ends this.")
+        if not directory.exists():
+            say(f"There is no {directory} yet; the page shows the search as soon as one begins there.")
         if not is_loopback(host):
             say(f"Anyone who reaches {host} can read these models and stop the search.", err=True)
         if not no_browser:
@@ -34,4 +38,5 @@ def serve(
 
     run(directory, host=host, port=port, started=started)
     say("Ended.")
-    say(suggest("export", directory, "--to", "c", "-o", "firmware"))
+    if directory.exists():
+        say(suggest("export", directory, "--to", "c", "-o", "firmware"))

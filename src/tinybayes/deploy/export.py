@@ -12,6 +12,7 @@ from tinybayes.deploy.imports.scikit_learn import as_model
 from tinybayes.deploy.programs.arduino import to_arduino
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.deploy.programs.cpp import to_cpp
+from tinybayes.deploy.programs.javascript import to_javascript
 from tinybayes.deploy.programs.micropython import to_micropython
 from tinybayes.deploy.programs.onnx import to_onnx
 from tinybayes.deploy.programs.verilog import to_verilog
@@ -26,6 +27,7 @@ TARGETS: dict[str, Callable[..., Files]] = {
     "cpp": to_cpp,
     "arduino": to_arduino,
     "micropython": to_micropython,
+    "javascript": to_javascript,
     "onnx": to_onnx,
     "verilog": to_verilog,
     "verilog-pipelined": partial(to_verilog, pipelined=True),
@@ -49,11 +51,11 @@ def export(
     Parameters
     ----------
     model
-        A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"`` and ``"arduino"`` also a circuit. A
-        fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
+        A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"``, ``"arduino"`` and ``"javascript"``
+        also a circuit. A fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
     to
-        The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"onnx"``, ``"verilog"`` or
-        ``"verilog-pipelined"``.
+        The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"javascript"``, ``"onnx"``, ``"verilog"``
+        or ``"verilog-pipelined"``.
     output
         The directory to write the files to; it is made if it does not exist. None writes nothing.
     name

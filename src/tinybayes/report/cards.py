@@ -8,10 +8,12 @@ import numpy as np
 
 from tinybayes.cost import model_cost
 from tinybayes.cost.tree_ensemble import table_bytes
+from tinybayes.deploy.programs.javascript import described_encoding, described_program
+from tinybayes.errors import TinybayesError
 from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
 from tinybayes.report.console import bytes_text, describe_circuit
 from tinybayes.report.graphs import bayes_net_graph, circuit_graph, neural_net_graph, tree_graph
-from tinybayes.report.snippet import c_snippet
+from tinybayes.report.snippet import EDGES, c_snippet
 from tinybayes.report.tables import cpd_table, layer_weights, level_use, use_of
 from tinybayes.report.trees import describe_trees
 
@@ -29,11 +31,12 @@ def model_card(model: Classifier, *, share: int = SHARE) -> dict[str, Any]:
     nodes = nodes_of(model)
     card: dict[str, Any] = {
         "kind": {BayesNet: "network", Circuit: "circuit", NeuralNet: "net", TreeEnsemble: "trees"}[type(model)],
-        "nodes": [{"name": node.name, "states": [str(s) for s in node.states[:STATES]]} for node in nodes],
+        "nodes": _described(nodes, share // 4),
         "sizes": [node.cardinality for node in nodes],
         "target": len(nodes) - 1 if model.target is not None else None,
         "breakdown": breakdown(model),
-        "code": c_snippet(model),
+        "code": c_snippet(model, share // 4),
+        "program": page_program(model, share // 4),
     }
     if isinstance(model, Circuit):
         use = use_of(model.table, model.format)
@@ -48,6 +51,32 @@ def model_card(model: Classifier, *, share: int = SHARE) -> dict[str, Any]:
     # The table whose rows differ most is shown first; tables of border pixels carry no information.
     spread = [float(np.exp(model.cpds[table["node"]].log_parameters).std(axis=0).sum()) for table in tables]
     return card | {"tables": tables, "left_out": left_out, "shown": int(np.argmax(spread)) if tables else 0}
+
+
+def _described(nodes: tuple[Variable, ...], room: int) -> list[dict[str, Any]]:
+    """Describe variables: names, the first states, and how raw values are encoded, where there is room for all."""
+    described = [{"name": node.name, "states": [str(s) for s in node.states[:STATES]]} for node in nodes]
+    encodings = [described_encoding(node) for node in nodes]
+    if len(json.dumps(encodings)) > room:
+        return described
+    # States that are all listed stand there once.
+    short = [
+        e | {"states": True} if "states" in e and n.cardinality <= STATES else e
+        for e, n in zip(encodings, nodes, strict=True)
+    ]
+    return [d | {"encoding": e} for d, e in zip(described, short, strict=True)]
+
+
+def page_program(model: Classifier, room: int) -> dict[str, Any] | None:
+    """Return the model as the page runs it; None without a class, and where it takes more than `room` bytes."""
+    if model.target is None or (isinstance(model, Circuit) and model.n_edges > EDGES):
+        return None
+    try:
+        program = described_program(model)
+    except TinybayesError:
+        return None
+    program = {name: part for name, part in program.items() if name not in ("features", "encodings", "labels")}
+    return program if len(json.dumps(program)) <= room else None
 
 
 def _tables(net: BayesNet, room: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:

@@ -25,6 +25,9 @@ _MODEL: dict[str, Any] = {
     "test_error": None,
     "validation_value": None,  # of the metric, where it is not the error
     "test_value": None,
+    "standard_error": None,  # of the validation error, or of the metric
+    "checked": False,  # whether it is a mean over several splits of the rows, and not that of one
+    "within": None,  # whether the search found it within its budget
     "on_front": False,
     "file": None,
     "boards": None,
@@ -45,6 +48,8 @@ _TOP: dict[str, Any] = {
     "budget": {},
     "metric": _ERROR,  # what the search minimised
     "chosen": None,
+    "trials": None,  # how many were asked for, in the place of a time
+    "cut": None,  # sentences: what the time did not suffice for; None where nothing is known about it
     "provenance": {},
 }
 
@@ -93,6 +98,11 @@ def checked_front(document: Any, where: str = "front") -> dict[str, Any]:
     front["models"] = [_checked_model(model, f"{where}, models[{i}]") for i, model in enumerate(models)]
     ids = [model["id"] for model in front["models"]]
     _need(len(set(ids)) == len(ids), "distinct ids", "the same twice", f"{where}, models")
+    cut = front["cut"]
+    _need(
+        cut is None or (isinstance(cut, list) and all(isinstance(c, str) for c in cut)), "texts", cut, f"{where}, cut"
+    )
+    _need(front["trials"] is None or _is_number(front["trials"]), "a number", front["trials"], f"{where}, trials")
     front["chosen"] = None if front["chosen"] is None else str(front["chosen"])
     _need(front["chosen"] in (None, *ids), "the id of a model", front["chosen"], f"{where}, chosen")
     clean: dict[str, Any] = finite(front)
@@ -119,7 +129,7 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
         share = model[name]
         sound = share is None or (isinstance(share, float) and math.isnan(share))
         _need(sound or (_is_number(share) and 0 <= share <= 1), "a share from 0 to 1", share, f"{where}, {name}")
-    for name in ("validation_value", "test_value"):
+    for name in ("validation_value", "test_value", "standard_error"):
         value = model[name]
         sound = value is None or (isinstance(value, float) and math.isnan(value)) or (_is_number(value) and value >= 0)
         _need(sound, "a number, not negative", value, f"{where}, {name}")
@@ -139,7 +149,8 @@ def _checked_model(entry: Any, where: str) -> dict[str, Any]:
     model["explanations"] = _checked_explanations(model["explanations"], f"{where}, explanations")
     file = model["file"]
     _need(file is None or isinstance(file, str), "the name of a file", file, f"{where}, file")
-    return model | {name: bool(model[name]) for name in ("on_front", "tables_only")}
+    model["within"] = None if model["within"] is None else bool(model["within"])
+    return model | {name: bool(model[name]) for name in ("on_front", "tables_only", "checked")}
 
 
 def _checked_explanations(entries: Any, where: str) -> list[dict[str, Any]] | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tinybayes.cost import model_cost
 from tinybayes.deploy import read_classifier
+from tinybayes.deploy.programs.javascript import runner
 from tinybayes.files import atomic_path
 from tinybayes.infer.evaluate import page_figures
 from tinybayes.infer.explain import explained_rows
@@ -29,7 +30,10 @@ from tinybayes.report.trees import family_of
 from tinybayes.search.titles import TITLES
 
 LIMIT = 5_900_000  # bytes of a page
-PARTS = ("core", "plots", "front", "search", "table", "graph", "heat", "odds", "model", "main")
+PARTS = (
+    *("core", "plots", "front", "search", "hyper", "table", "graph", "heat", "odds", "model", "panel", "ask", "rows"),
+    "main",
+)
 SCRIPTS = tuple(f"{part}.js" for part in PARTS)
 _OF_MODEL = ("label", "settings", "validation_error", "test_error", "boards", "history")
 LIBRARY = "vendor/plotly-basic.min.js"
@@ -70,7 +74,7 @@ def page_data(directory: Path) -> dict[str, Any]:
         if room < 0:  # too many models: not even their graphs fit
             break
         cards[model["id"]] = card
-    return _with_cards(front, cards)
+    return _with_cards(front | {"directory": str(directory)}, cards)
 
 
 def model_report(
@@ -168,7 +172,7 @@ def page_text(data: dict[str, Any], *, live: str = "", style: str = "") -> str:
     text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"), default=str)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    parts = [page_part(name) for name in SCRIPTS]
+    parts = [runner(), *(page_part(name) for name in SCRIPTS)]
     script = "\n".join([*parts[:-1], live, parts[-1]])  # the last one shows the data
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "

@@ -1,4 +1,4 @@
-"""An excerpt of the C code of a model: the header, and the source with shortened tables."""
+"""The C code of a model for the page: both files whole, or where they are too long the header and shortened tables."""
 
 import re
 from typing import Any
@@ -17,8 +17,11 @@ EDGES = 20_000  # of circuits; code of larger ones is slow to write and shows no
 _LISTED = re.compile(r"[\s\d.,+\-eExXa-fA-FuUlL{}()]*\d[\s\d.,+\-eExXa-fA-FuUlL{}()]*|\s*\w+ = \d+,?(\s*/\*.*\*/)?")
 
 
-def c_snippet(model: Classifier) -> dict[str, Any]:
-    """Return ``{"header", "source", "bytes"}`` for people to read, or ``{"note"}`` where there is no such code."""
+def c_snippet(model: Classifier, room: int = 0) -> dict[str, Any]:
+    """Return ``{"header", "source", "bytes", "whole"}``, or ``{"note"}`` where there is no such code.
+
+    Files of more than `room` characters are shortened for people to read.
+    """
     if model.target is None:
         return {"note": "This model has no class, so there is no function that predicts one."}
     if isinstance(model, Circuit) and model.n_edges > EDGES:
@@ -28,11 +31,14 @@ def c_snippet(model: Classifier) -> dict[str, Any]:
     except TinybayesError as problem:
         return {"note": f"There is no C code of this model: {problem}."}
     header, source = texts[f"{NAME}.h"], texts[f"{NAME}.c"]
+    if len(header) + len(source) <= room:
+        return {"header": header, "source": source, "bytes": len(header) + len(source), "whole": True}
     source = source[source.find("#include") :]  # the comment at the top is that of the header
     return {
         "header": _first(short_tables(header.splitlines()), HEADER_LINES),
         "source": _first(_with_function(short_tables(source.splitlines())), SOURCE_LINES),
         "bytes": len(header) + len(source),
+        "whole": False,
     }
 
 

@@ -1,5 +1,6 @@
-"""The time of a search: which share of it is gone, and how long its runs take."""
+"""The time of a search: which share of it is gone, and how long its runs take; or a count of trials in its place."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs
 COMPILING = 2.5  # seconds that a new shape takes, about
 # Shares of the time: no batch begins, those that run are given up, the check ends, and all retraining.
 ENDING, LATE, CHECKED, LONGEST = 0.63, 0.68, 0.83, 0.96
+AHEAD = 4  # batches under way where trials are counted
+USUAL, QUICK = 1.0, 0.05  # seconds that a setting counts as where trials are counted: 500 steps, and without gradient
 
 
 @dataclass(eq=False)
@@ -27,6 +30,22 @@ class Clock:
     def elapsed(self) -> float:
         """The share of the time that is gone."""
         return (time.monotonic() - self.began) / max(self.seconds, 1e-9)
+
+    @property
+    def in_flight(self) -> int | None:
+        """How many batches are under way at most; None for one for each worker."""
+        return None
+
+    def begin(self, settings: int) -> None:
+        """Take down that settings begin."""
+
+    def allowed(self) -> float:
+        """Return how many settings may begin."""
+        return math.inf
+
+    def spent(self, rung: int, trained: bool, seconds: float, settings: int) -> float:
+        """Return what settings took that were carried out in so many seconds."""
+        return seconds
 
     def left(self, share: float) -> float:
         """Return the seconds until a share of the time is gone."""
@@ -49,6 +68,47 @@ class Clock:
             return pace * STEPS[run.rung]
         alone = isinstance(family, Sampled) and not isinstance(family, Trained)  # a batch was one run of the learner
         return run.seconds * (BATCH if alone else 1)
+
+
+@dataclass(eq=False)
+class Count(Clock):
+    """A count of trials in the place of the time: what a search does depends on nothing else.
+
+    Batches are given out knowing the results of all but the last few, in the order in which they were given out,
+    whatever the number of workers and their speed. There is no limit of time.
+    """
+
+    trials: int = 1
+    begun: int = 0
+
+    @property
+    def elapsed(self) -> float:
+        """The share of the trials that have begun, in the share of the time that a search may have; never late."""
+        return self.ending * self.begun / self.trials if self.begun < self.trials else self.ending + 1e-6
+
+    @property
+    def in_flight(self) -> int | None:
+        """The same number of batches for any number of workers."""
+        return AHEAD
+
+    def begin(self, settings: int) -> None:
+        """Count settings."""
+        self.begun += settings
+
+    def allowed(self) -> float:
+        """Return how many settings may begin."""
+        return self.trials - self.begun
+
+    def spent(self, rung: int, trained: bool, seconds: float, settings: int) -> float:
+        """Return what settings usually take, in proportion to their steps."""
+        return settings * (USUAL * STEPS[rung] / STEPS[0] if trained else QUICK)
+
+    def left(self, share: float) -> float:
+        """Return that there is no end."""
+        return math.inf
+
+    def learn(self, shape: str, rung: int, seconds: float) -> None:
+        """Forget how long it took."""
 
 
 def compiling(run: Run) -> float:

@@ -99,8 +99,10 @@ def conclude(
         ended = _finished(run, outcome, views, directory) if kept else None
         rows = scores[run.key].rows if run.key in scores else len(views.valid)
         spread = uncertainty(run, len(views.valid), rows)
-        uncertain = {"standard_error": round(spread, 6), "validation_rows": rows}
+        uncertain = {"standard_error": round(spread, 6), "validation_rows": rows, "checked": run.key in scores}
         models.append(_entry(run, ended, bool(front), directory, views, budget) | uncertain)
+        if heading.get("trials") is not None:
+            models[-1]["seconds"] = None  # the only figure that depends on the machine
         if ended is not None and (run is chosen or time.monotonic() < until):
             models[-1] |= _explained(run, ended, views)
     key = None if chosen is None else chosen.key
@@ -129,6 +131,7 @@ def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, 
             "features": len(rows.seen.variables),
             "classes": views.target.cardinality,
             "target": views.target.name,
+            "image_shape": views.image_shape,
         },
         "metric": views.measure.to_dict(),
         "failures": [],  # told at the end
@@ -229,6 +232,7 @@ def prices_of(price: Price, budget: Budget) -> dict[str, Any]:
         figures["feature_cost"] = price.features
     program = {name: getattr(price, name) for name in ("ram", "stack", "instructions")}
     program["microseconds"] = round(price.microseconds(budget.clock), 2)
+    figures["within"] = budget.allows(price)
     return figures | (dict.fromkeys(program) if price.tables_only else program)
 
 

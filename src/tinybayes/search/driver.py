@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tinybayes.errors import TinybayesError
 from tinybayes.files import made_directory
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, doubtful
-from tinybayes.search.clock import CHECKED, ENDING, LATE, LONGEST, STEPS, Clock, grouped
+from tinybayes.search.clock import CHECKED, ENDING, LATE, LONGEST, STEPS, Clock, Count, grouped
 from tinybayes.search.families import Family, Trained, describe, family_of
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate
@@ -31,6 +32,7 @@ LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, o
 TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
 WORSE = 0.002  # of the error of a teacher above the least one so far, at most
 FEW = 1000  # validation rows, below which the best runs are checked on other splits
+LONG = 1e6  # seconds that a circuit may grow where trials are counted
 SURE = 1.5  # times the estimated time of the check and of retraining is kept for them
 
 
@@ -49,9 +51,14 @@ class Search:
     seed: int
     live: Live
     report: Callable[[State], None] | None = None
+    trials: int | None = None  # counted in the place of the time
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.seconds, self.began)
+        if self.trials is not None:
+            self.clock = Count(self.seconds, self.began, trials=self.trials)
+        self.finished = 0  # batches
+        self.cut: list[str] = []  # what the time did not suffice for
         self.schedule = Schedule(self.views, self.store, self.budget, self.families, self.clock, self.seed)
         self.failures: list[str] = []
         self.scores: dict[str, Score] = {}  # of runs that were checked
@@ -72,40 +79,57 @@ class Search:
         """
         self.tell("searching")
         self._begin_teaching()
+        tried = -1
         while not stopped():
             self._end_teaching()
             self.clock.ending = self._ending()
-            self._give_out(stopped)
+            if self.trials is None or self.finished != tried:  # asked twice, the schedule would go on
+                tried = self.finished
+                self._give_out(stopped)
             learning = self.teacher is not None and self.clock.elapsed < self.clock.ending
             if not (self.running or learning) or (self.clock.elapsed > self._late() and self.store.runs):
                 break
             if not self.running:
                 time.sleep(PAUSE)
-            self.running = gather(self.running, self._finish, until=time.monotonic() + 0.2)
+            self.running = self.gather(self.running, self._finish, 0.2)
             self.tell("searching")
+        if self.running:
+            self.cut.append(f"{sum(len(batch.settings) for batch, _ in self.running)} settings were given up")
         for batch, _ in self.running:
             self.schedule.give_up(batch)
         self.running = []
 
+    def gather(self, running: list[Any], finish: Callable[[Any, Work], None], seconds: float) -> list[Any]:
+        """Wait a little for work to be done; where trials are counted, take it in the order it was given out."""
+        return gather(running, finish, until=time.monotonic() + seconds, in_order=self.trials is not None)
+
+    @property
+    def at_once(self) -> int:
+        """How many batches are under way at most."""
+        return self.clock.in_flight or self.crew.count
+
     def _give_out(self, stopped: Callable[[], bool]) -> None:
         """Give every worker that is free a batch."""
         teaching = int(self.teacher is not None)
-        while len(self.running) + teaching < self.crew.count and not stopped():
+        while len(self.running) + teaching < self.at_once and not stopped():
             found = self.store.runs or self.failures or self.running
-            if self.clock.elapsed > self.clock.ending and found:
+            if (self.clock.elapsed > self.clock.ending and found) or self.clock.allowed() < 1:
                 break
             batch = self.schedule.next_batch()
             if batch is None:
                 break
-            batch = self.schedule.begin(batch)
+            batch = self.schedule.begin(self.schedule.shortened(batch))
             if batch.settings:
                 effort = self.effort(batch.rung, self._late(batch))
                 self.running.append((batch, self.crew.submit(batch.settings, effort)))
-                self.running = gather(self.running, self._finish, until=time.monotonic() + 0.01)
+                if self.trials is None:
+                    self.running = self.gather(self.running, self._finish, 0.01)
 
     def _ending(self) -> float:
         """Return the share of the time after which no batch begins: later where the check and retraining are short."""
         least = ENDING + (0.0 if self.checks else CHECKED - LATE)
+        if self.trials is not None:
+            return least
         runs = list(self.store.runs.values())
         if not runs or self.clock.elapsed < least - 0.1:
             return least
@@ -140,8 +164,8 @@ class Search:
         learn from it would seem better than they are.
         """
         path = self.directory / "lesson.safetensors"
-        if self.checks or not any(isinstance(f, Trained) for f in self.families):
-            return
+        if self.checks or self.trials is not None or not any(isinstance(f, Trained) for f in self.families):
+            return  # a teacher learns for a time
         if path.exists():
             self.schedule.lesson = str(path)
         elif self.seconds >= LEAST_TO_TEACH:
@@ -162,12 +186,13 @@ class Search:
     def effort(self, rung: int, end: float) -> Effort:
         """Say how settings of a rung are trained, and when, as a share of the time, at the latest."""
         deadline = time.time() + self.clock.left(end) if self.store.runs else math.inf
-        patience = 0.03 * self.seconds  # that a circuit may grow
+        patience = 0.03 * self.seconds if self.trials is None else LONG  # that a circuit may grow
         effort = Effort(STEPS[rung], patience, core=self.budget.core, budget=self.budget, deadline=deadline)
         return effort._replace(lesson=self.schedule.lesson)
 
     def _finish(self, batch: Batch, work: Work) -> None:
         """Save models, then store runs: in this order, so that every stored run has its model."""
+        self.finished += 1
         try:
             outcomes: list[Outcome] = work.result()
         except LOST as problem:
@@ -194,7 +219,10 @@ class Search:
             self.best = most_accurate([r for r in runs if fits(r, self.budget)])
             self.looked_at = len(runs)
         gone = time.monotonic() - self.began
-        state = State(len(runs), gone, max(0.0, self.seconds - gone), self.best, phase)
+        left = max(0.0, self.seconds - gone)
+        if isinstance(self.clock, Count):  # as much per trial as before
+            left = gone * self.clock.allowed() / max(1, self.clock.begun)
+        state = State(len(runs), gone, left, self.best, phase)
         if self.report is not None:
             self.report(state)
         self.live.tell(state, runs)

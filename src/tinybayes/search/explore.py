@@ -4,6 +4,7 @@ The models of the front are retrained on all rows but the test rows, and only th
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from tinybayes.search.repeat import check, retrain
 from tinybayes.search.roles import Roles
 from tinybayes.search.study import FEATURES, Store
 from tinybayes.search.views import Views, make_views
-from tinybayes.search.workers import Cluster, Processes, Workers
+from tinybayes.search.workers import Cluster, Processes, Workers, take_one_core
 
 __all__ = ["Budget", "Execution", "Exploration", "Goal", "State", "explore"]
 
@@ -64,6 +65,7 @@ def explore(
     test: object = None,
     budget: Budget | str | None = None,
     seconds: float = 600.0,
+    trials: int | None = None,
     families: str | None = None,
     image_shape: tuple[int, int] | None = None,
     drop: Sequence[str] = (),
@@ -94,6 +96,9 @@ def explore(
         limits RAM, time, parameters, operations and error. The front also has models above it.
     seconds
         Of the whole search.
+    trials
+        Try so many settings, in the place of a time: neither the speed of the machine nor the number of workers decides
+        then, and the same call in a new directory gives the same files, byte for byte. There is no limit of time.
     families
         Names, separated by commas, out of `tinybayes.search.families.FAMILIES`; by default all that suit the table.
     image_shape
@@ -120,6 +125,8 @@ def explore(
     """
     began, execution = time.monotonic(), execution or Execution()
     check_seed(seed)
+    if trials is not None and trials < 1:
+        raise error("at least 1", trials, where="trials")
     budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
     roles = Roles(weight=weight, groups=groups, time_order=time_order)
@@ -137,10 +144,15 @@ def explore(
     if views.prices is not None:
         meaning[FEATURES] = {"costs": views.prices.costs.tolist(), "limit": budget.features}
     store = Store(directory, execution.storage, meaning, budget, seed)
+    if trials is not None:
+        take_one_core()  # as every process of several
     crew = _crew(views, execution)
     top = heading(views, budget, seed, execution.command)
+    if trials is not None:
+        top |= {"created": None, "trials": trials}
     live = Live(directory, top, budget, views.measure)
-    return _run(Search(views, store, crew, budget, chosen, directory, seconds, began, seed, live, report), top)
+    search = Search(views, store, crew, budget, chosen, directory, seconds, began, seed, live, report, trials)
+    return _run(search, top)
 
 
 def _tables(table: object, test: object, drop: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -184,8 +196,11 @@ def _run(search: Search, top: dict[str, Any]) -> Exploration:
             search.run(stopped)
             check(search, stopped)
             finals = retrain(search, stopped)
-            told = search.failures, search.scores, search.began + search.seconds
-            result = conclude(finals, search.views, search.budget, search.directory, top, *told)
+            if stopped():
+                search.cut.append("it was ended early")
+            until = search.began + search.seconds if search.trials is None else math.inf
+            told = search.failures, search.scores, until
+            result = conclude(finals, search.views, search.budget, search.directory, top | {"cut": search.cut}, *told)
             ended = "done"
             return result
     finally:

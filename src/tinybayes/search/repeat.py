@@ -1,6 +1,5 @@
 """The end of a search: its best runs carried out again, on other splits for a check, then on all rows for the front."""
 
-import time
 from collections.abc import Callable, Sequence
 
 from tinybayes.errors import error
@@ -10,7 +9,7 @@ from tinybayes.search.driver import LOST, Search
 from tinybayes.search.front import finalists
 from tinybayes.search.study import Run, key_of
 from tinybayes.search.trials import Outcome
-from tinybayes.search.workers import Work, gather
+from tinybayes.search.workers import Work
 
 CHECKING = "checking the best on other rows"  # phases, by which the served page chooses its title
 RETRAINING = "retraining the front"
@@ -28,6 +27,8 @@ def check(search: Search, stopped: Callable[[], bool]) -> None:
         if taken <= left:  # where one takes too long, others may not
             left -= taken
             wanted.append(run)
+    if len(wanted) < len(close):
+        search.cut.append(f"{len(wanted)} of {len(close)} close runs were checked on other splits")
     if len(wanted) < 2:
         return
     errors = {run.key: [(run.error, run.loss, run.share_wrong)] for run in wanted}
@@ -55,6 +56,8 @@ def retrain(search: Search, stopped: Callable[[], bool]) -> list[tuple[Run, Outc
 
     groups = grouped(finalists(runs, search.budget, search.scores))
     _carry_out(search, [(group, None) for group in groups], finish, LONGEST, RETRAINING, stopped)
+    if len(retrained) < (count := sum(map(len, groups))):
+        search.cut.append(f"{len(retrained)} of {count} models of the front were trained again on all rows")
     return [(run, retrained.get(run.key)) for run in runs]
 
 
@@ -82,7 +85,7 @@ def _carry_out(
 
     def wait() -> None:
         nonlocal running
-        running = gather(running, finish, until=time.monotonic() + 0.2)
+        running = search.gather(running, finish, 0.2)
         search.tell(phase)
 
     for group, split in jobs:

@@ -79,6 +79,7 @@ class Schedule:
         self.spent = dict.fromkeys((f.name for f in self.families), 0.0)  # seconds of a worker, by family
         self.guesses = {f.name: self._unknown(f.opening(self.views, self.budget), f.name) for f in self.sampled}
         self.running: list[Batch] = []
+        self.turns = 0
 
     def begin(self, batch: Batch) -> Batch:
         """Take the settings of a batch that no other search on the same store has, and mark all as known."""
@@ -90,12 +91,26 @@ class Schedule:
         own = Batch([s for s in batch.settings if key_of(s, batch.rung) in numbers], batch.rung, numbers)
         if own.settings:
             self.running.append(own)
+            self.clock.begin(len(own.settings))
         return own
+
+    def shortened(self, batch: Batch) -> Batch:
+        """Return as much of a batch as may begin."""
+        allowed = self.clock.allowed()
+        if len(batch.settings) <= allowed:
+            return batch
+        kept = batch.settings[: int(allowed)]
+        keys = {key_of(setting, batch.rung) for setting in kept}
+        for key, number in batch.numbers.items():
+            if key not in keys:
+                self.store.drop(number)
+        return Batch(kept, batch.rung, {key: number for key, number in batch.numbers.items() if key in keys})
 
     def end(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
         """Take down what a batch took."""
         self.running.remove(batch)
-        self.spent[batch.family] += sum(outcome.seconds for outcome in outcomes)
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        self.spent[batch.family] += self.clock.spent(batch.rung, batch.trained, seconds, len(outcomes))
         if batch.trained and outcomes:
             self.clock.learn(shape_of(batch.settings[0]), batch.rung, outcomes[0].seconds)
 
@@ -115,13 +130,28 @@ class Schedule:
                 self.listed.append(setting)
 
     def next_batch(self) -> Batch | None:
-        """Choose the next batch: promising settings on a higher rung, or new ones."""
+        """Choose the next batch: of the lists, promising settings on a higher rung, or new ones.
+
+        Settings of the lists take next to no time, and come first; where trials are counted, at every other turn.
+        """
+        self.turns += 1
+        counted = self.clock.in_flight is not None
+        if not (counted and self.turns % 2) and (batch := self._from_list()) is not None:
+            return batch
+        return self._from_families() or (self._from_list() if counted else None)
+
+    def _from_list(self) -> Batch | None:
+        """Take settings of the lists that are carried out together; slow ones later, and alone."""
         slow = [s for s in self.listed if family_of(s).slow]
-        if self.listed and (len(slow) < len(self.listed) or self.clock.elapsed > 0.2 or not self.sampled):
-            first = next((s for s in self.listed if s not in slow), self.listed[0])
-            few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
-            self.listed = [s for s in self.listed if s not in few]
-            return Batch(few, 0)
+        if not self.listed or (len(slow) == len(self.listed) and self.clock.elapsed <= 0.2 and self.sampled):
+            return None
+        first = next((s for s in self.listed if s not in slow), self.listed[0])
+        few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
+        self.listed = [s for s in self.listed if s not in few]
+        return Batch(few, 0)
+
+    def _from_families(self) -> Batch | None:
+        """Take promising settings on a higher rung, or new ones."""
         if not self.sampled:
             return None
         if self._quick_is_owed() and (batch := self._new(quick=True)) is not None:
@@ -226,7 +256,8 @@ class Schedule:
         """Return the seconds of a worker that each family had, those of running batches too."""
         spent, now = dict(self.spent), time.monotonic()
         for batch in self.running:
-            spent[batch.family] += now - batch.began
+            gone = now - batch.began
+            spent[batch.family] += self.clock.spent(batch.rung, batch.trained, gone, len(batch.settings))
         return spent
 
     def _quick_is_owed(self) -> bool:

@@ -32,6 +32,7 @@ from tinybayes.errors import FileError, error, warn
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import FAMILIES, Setting
 from tinybayes.search.journal import Journal
+from tinybayes.search.measure import METRICS
 from tinybayes.search.price import Price
 from tinybayes.search.processes import is_alive
 from tinybayes.search.trials import Outcome
@@ -139,6 +140,7 @@ class Store:
             self.runs: dict[str, Run] = {}
             self.read()
             self._check(meaning)
+            self._name_objectives(meaning)
             self._clear_abandoned()
             self.read()
             self._tell_damage()
@@ -162,6 +164,15 @@ class Store:
                 got = f"one that priced programs for {core}" if core else "one of an older version, without their price"
                 raise error(f"programs priced for {meaning['core']}", got, where=self.where, remedy=remedy)
             raise error("a search of this table and target", got, where=self.where, remedy=remedy)
+
+    def _name_objectives(self, meaning: dict[str, Any]) -> None:
+        """Name the objectives for other programs that show a study, such as optuna-dashboard."""
+        if self.study.metric_names is not None:
+            return
+        names = [f"validation {METRICS[meaning.get('metric', 'error')].title}", "flash in bytes", "instructions"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            self.study.set_metric_names([*names, *(["feature cost"] * (FEATURES in meaning))])
 
     def read(self) -> dict[str, Run]:
         """Read the runs that others have stored meanwhile."""

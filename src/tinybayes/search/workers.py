@@ -166,11 +166,19 @@ class _Elsewhere:
 
 
 def gather(
-    running: list[tuple[Any, Work]], finish: Callable[[Any, Work], None], *, until: float = float("inf")
+    running: list[tuple[Any, Work]],
+    finish: Callable[[Any, Work], None],
+    *,
+    until: float = float("inf"),
+    in_order: bool = False,
 ) -> list[tuple[Any, Work]]:
-    """Wait until some work is done or the time has come, hand it to `finish`, and return the rest."""
+    """Wait until some work is done or the time has come, hand it to `finish`, and return the rest.
+
+    With `in_order` only the first is waited for: what is done before it waits, and nothing depends on who was quick.
+    """
     while running and time.monotonic() < until:
-        done = [work.done() for _, work in running]
+        done = [work.done() for _, work in (running[:1] if in_order else running)]
+        done += [False] * (len(running) - len(done))
         for (batch, work), ended in zip(running, done, strict=True):
             if ended:
                 finish(batch, work)
@@ -190,11 +198,11 @@ def _begin(table: "multiprocessing.Queue[Views]", parent: int) -> None:
     global _views
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _take_one_core()
+    take_one_core()
     _views = table.get()
 
 
-def _take_one_core() -> None:
+def take_one_core() -> None:
     """Keep JAX from using more than one core, unless it was loaded before."""
     flags = os.environ.get("XLA_FLAGS", "")
     if "jax" not in sys.modules and ONE_CORE not in flags:
@@ -223,7 +231,7 @@ def _on_worker(views: Views, settings: Sequence[Setting], effort: Effort) -> lis
     from distributed import get_worker
 
     if get_worker().state.nthreads == 1:
-        _take_one_core()
+        take_one_core()
     return carry_out(views, settings, effort)
 
 

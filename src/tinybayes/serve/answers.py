@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tinybayes.deploy.programs.javascript import described_encoding
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
-from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble
+from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
 from tinybayes.report.cards import nodes_of
 from tinybayes.report.finite import finite
 
@@ -35,12 +36,22 @@ def parse_known(text: str, model: Classifier) -> np.ndarray:
 
 def questions(model: Classifier) -> dict[str, Any]:
     """Return the possible queries: the variables with their states, and the kinds of answers."""
+    kinds = {BayesNet: "network", Circuit: "circuit", NeuralNet: "net", TreeEnsemble: "trees"}
     return {
-        "variables": [{"name": v.name, "states": [str(s) for s in v.states]} for v in nodes_of(model)],
+        "kind": kinds[type(model)],
+        "variables": [
+            {"name": v.name, "states": [str(s) for s in v.states], "encoding": _encoding(v)} for v in nodes_of(model)
+        ],
         "target": None if model.target is None else len(model.variables),
         "explains": isinstance(model, BayesNet | TreeEnsemble) and model.target is not None,
         "posteriors": not isinstance(model, NeuralNet | TreeEnsemble),
     }
+
+
+def _encoding(variable: Variable) -> dict[str, Any]:
+    """Say how a raw value becomes a code; states that are listed stand there once."""
+    how = described_encoding(variable)
+    return how | {"states": True} if "states" in how else how
 
 
 def answer(model: Classifier, circuit: Circuit | None, known: np.ndarray, against: int | None = None) -> dict[str, Any]:

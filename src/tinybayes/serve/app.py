@@ -60,9 +60,9 @@ class Pages:
             version, front = self.source.front()
         except TinybayesError as problem:
             return PlainTextResponse(f"{problem}\n", 500)
-        data = {**page_front(front), "serve": {"token": self.token, "version": version}}
-        live, ask, style = (page_part(name, "tinybayes.serve") for name in ("live.js", "ask.js", "serve.css"))
-        return HTMLResponse(page_text(data, live=live + ask, style=style))
+        data = {**page_front(front), "directory": self.source.name, "serve": {"token": self.token, "version": version}}
+        live, style = (page_part(name, "tinybayes.serve") for name in ("live.js", "serve.css"))
+        return HTMLResponse(page_text(data, live=live, style=style))
 
     def state(self, request: "Request") -> Any:
         """Return how far the search is, and which front is the newest."""
@@ -71,7 +71,7 @@ class Pages:
     def front(self, request: "Request") -> Any:
         """Return the front."""
         version, front = self.source.front()
-        return {"version": version, "data": page_front(front)}
+        return {"version": version, "data": page_front(front) | {"directory": self.source.name}}
 
     def model(self, request: "Request") -> Any:
         """Return the content of the page about a model, and its possible queries."""

@@ -36,13 +36,13 @@ class UnknownModelError(TinybayesError):
 
 
 class Source:
-    """The directory where a search runs, ran, or will run."""
+    """The directory where a search runs, ran, or will run; it may not exist yet."""
 
     def __init__(self, directory: Path) -> None:
-        if not directory.is_dir():
+        if directory.exists() and not directory.is_dir():
             remedy = "name the directory of tinybayes explore"
-            raise error("a directory", "none", where=str(directory), remedy=remedy, kind=FileError)
-        self.directory = directory.resolve()
+            raise error("a directory", "a file", where=str(directory), remedy=remedy, kind=FileError)
+        self.name, self.directory = str(directory), directory.resolve()
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._lock = threading.Lock()
         self._front: tuple[str, dict[str, Any]] | None = None
@@ -79,7 +79,7 @@ class Source:
                 if self._front is None or self._front[0] != version:
                     self._front = version, read_front(self.directory, name)
                 return self._front
-        return "none", _nothing()
+        return ("none", _nothing()) if self.directory.is_dir() else ("no directory", _nothing(self.name))
 
     def model(self, key: str) -> Classifier:
         """Return a model by its id; only files that the front names are opened."""
@@ -140,10 +140,11 @@ def _updated(said: dict[str, Any]) -> float | None:
     return float(time_of_update) if isinstance(time_of_update, int | float) and 0 <= time_of_update < 1e12 else None
 
 
-def _nothing() -> dict[str, Any]:
-    """Return the front of a search that has found nothing yet."""
+def _nothing(awaited: str | None = None) -> dict[str, Any]:
+    """Return the front of a search that has found nothing yet, or that has not begun in the awaited directory."""
     single = checked_front({"title": "A search", "models": [{"id": "none"}]})
-    return {**single, "title": "A search that has found nothing yet", "models": []}
+    title = "A search that has found nothing yet" if awaited is None else f"Waiting for a search in {awaited}"
+    return {**single, "title": title, "models": []}
 
 
 def _mark(path: Path) -> tuple[int, int] | None:

@@ -55,7 +55,7 @@ CASES |= {key: Case(f"layers{i}", net, rows_of(net)) for i, (key, net) in enumer
 CASES["digits"] = digits()
 # C, C++ and Arduino share the code of all functions, and test_gaps_python.py runs complete rows, too. Other cases of
 # these targets are in the exhaustive suite.
-SHARED = ("c", "cpp", "arduino", "micropython", "onnx")
+SHARED = ("c", "cpp", "arduino", "micropython", "javascript", "onnx")
 FEW = {*list(CASES)[1::5], "tree-fixed2.0", "digits", "many classes", "no feature", "zeros"}
 FEW |= {"conv scaled", "conv one-hot"}
 
@@ -170,8 +170,8 @@ def test_what_no_target_can_write(target, net, options, words):
         export(net, target, **options)
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("c", "cpp", "arduino")])
-def test_circuits_are_written_in_the_c_family_only(target):
+@pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("c", "cpp", "arduino", "javascript")])
+def test_circuits_are_written_in_the_c_family_and_javascript_only(target):
     with pytest.raises(TinybayesError, match="expected a Bayesian network with a class, got Circuit"):
         export(hand_circuit(), target)
 

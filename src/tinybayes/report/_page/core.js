@@ -55,6 +55,12 @@ const Tinybayes = {};
   T.metricKey = (key) => T.data.metric.name === "error" ? key : key.replace("_error", "_value");
   T.value = (value) => T.data.metric.percent ? T.percent(value) : value === null || value === undefined ? "" : T.number(value);
   T.says = (value) => T.data.metric.percent ? `${T.percent(value)} ${T.data.metric.title}` : `${T.data.metric.title} ${T.value(value)}`;
+  // A figure on validation rows with its standard error, where it is a mean over several splits.
+  T.figure = function (model, key) {
+    const value = model[key], text = key.endsWith("_error") ? T.percent(value) : T.value(value);
+    if (value === null || !model.checked || key !== T.metricKey("validation_error") || model.standard_error === null) return text;
+    return T.data.metric.percent ? text.replace(" %", ` ± ${(100 * model.standard_error).toFixed(1)} %`) : `${text} ± ${T.number(model.standard_error)}`;
+  };
   T.metricAxis = () => T.plain(T.data.metric.title) + (T.data.metric.percent ? " (%)" : "");
   T.size = function (bits) {
     const bytes = Math.ceil(bits / 8);
@@ -98,6 +104,15 @@ const Tinybayes = {};
     setTimeout(() => { button.textContent = "Copy"; }, 1600);
   };
 
+  T.download = function (name, text) {
+    const address = URL.createObjectURL(new Blob([text], {type: "text/plain"}));
+    const link = T.make("a", {href: address, download: name});
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  };
+
   T.theme = {
     start() {
       const kept = recall();
@@ -109,8 +124,13 @@ const Tinybayes = {};
         try { localStorage.setItem("tinybayes-theme", next); } catch (refused) { /* a page of its own may not keep anything */ }
         this.set(next);
       });
+      // Paper is white.
+      let before = null;
+      window.addEventListener("beforeprint", () => { before = this.now; this.set("light"); });
+      window.addEventListener("afterprint", () => { if (before) this.set(before); before = null; });
     },
     set(name) {
+      this.now = name;
       document.documentElement.dataset.theme = name;
       T.byId("theme").setAttribute("aria-label", name === "dark" ? "Switch to light" : "Switch to dark");
       document.dispatchEvent(new Event("theme"));

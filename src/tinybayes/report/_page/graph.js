@@ -131,7 +131,7 @@
         const toggle = (event) => { ofClass.style.display = event.target.checked ? "" : "none"; };
         parts.push(T.make("label", {class: "check"}, T.make("input", {type: "checkbox", checked: shown, class: "class-edges", on: {change: toggle}}), "Edges from the class"));
       }
-      parts.push(button("Smaller", "−", () => zoom(0.8)), button("Larger", "+", () => zoom(1.25)), button("Show all of it", "Fit", () => fit(false)));
+      parts.push(button("Smaller", "−", () => zoom(0.8)), button("Larger", "+", () => zoom(1.25)), button("Fit: show all of it", "Fit", () => fit(false)));
       return T.make("div", {class: "bar"}, ...parts);
     }
 

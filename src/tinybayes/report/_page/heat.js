@@ -1,7 +1,7 @@
 "use strict";
 // Tables of numbers as heat maps, made of real tables: they can be read, copied and reached by a screen reader.
 (function (T) {
-  const ROWS = 40, NUMBERS = 24, DEEP = 58;
+  const ROWS = 40, NUMBERS = 24;
 
   // Draw rows of {names, cells: [{share, text, title, wrong}]}; the first rows at once, all of them when asked.
   T.heat = function (container, {corners, columns, rows, label}) {
@@ -23,8 +23,7 @@
   function line(row, plain) {
     const cells = row.cells.map((cell) => {
       const percent = Math.round(100 * cell.share);
-      const kind = (cell.wrong ? "wrong " : "") + (percent > DEEP ? "deep" : "");
-      const element = T.make("td", {class: kind, title: cell.title}, plain ? cell.text : "");
+      const element = T.make("td", {class: cell.wrong ? "wrong" : null, title: cell.title}, plain ? cell.text : "");
       element.style.setProperty("--p", percent);
       return element;
     });

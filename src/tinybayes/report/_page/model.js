@@ -13,7 +13,7 @@
     const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
-      ...metric(model), ["validation error", T.percent(model.validation_error)], ["test error", T.percent(model.test_error)],
+      ...metric(model), ["validation error", T.figure(model, "validation_error")], ["test error", T.percent(model.test_error)],
       ["feature cost", model.feature_cost === null ? "" : T.number(model.feature_cost)], ...program(model), ["parameters", `${T.size(model.bits)} (${T.count(model.bits)} bits), ${T.count(model.parameters)} entries`],
       ["operations", T.count(model.operations)], ["multiplications", T.count(model.multiplications)], ["file", model.file || ""],
       ...(card ? card.facts.filter(([name]) => !["features", "classes"].includes(name)) : []),
@@ -30,13 +30,13 @@
     if (card) breakdown(panel(panels, "Where the price comes from", "breakdown"), card.breakdown);
     if (model.history && model.history.length) history(panel(panels, "Learning curve", "history"), model.history);
     if (model.explanations && model.explanations.length) explanations(panel(panels, "Why these labels", "why", true), model.explanations);
-    if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code);
+    if (card) code(panel(panels, "As C99 for a device", "code-panel", true), card.code, model);
     T.redraw();
   };
 
   function metric(model) {
     const {name, title} = T.data.metric;
-    return name === "error" ? [] : ["validation", "test"].map((rows) => [`${rows} ${title}`, T.value(model[`${rows}_value`])]);
+    return name === "error" ? [] : ["validation", "test"].map((rows) => [`${rows} ${title}`, T.figure(model, `${rows}_value`)]);
   }
 
   // What the program takes on a core, from raw values to a label; of some models only the tables are known.
@@ -77,6 +77,7 @@
     return box;
   }
 
+  T.classNames = (model, size) => classes(unpacked(T.card(model)), size);
   function classes(card, size) {
     const states = card && card.target !== null ? T.data.variables[card.variables][card.target].states : [];
     return Array.from({length: size}, (_, i) => i < states.length ? states[i] : String(i));
@@ -85,7 +86,8 @@
   function boards(list) {
     const box = T.byId("boards");
     box.replaceChildren();
-    if (!list || !list.length) return;
+    box.hidden = !list || !list.length;
+    if (box.hidden) return;
     const names = {core: "core", flash: "flash (bytes)", ram: "RAM (bytes)", stack: "stack (bytes)", instructions: "instructions"};
     const head = T.make("tr", {}, ...Object.values(names).map((name) => T.make("th", {scope: "col", class: "words"}, T.make("button", {type: "button", disabled: true}, name))));
     const cell = (value) => typeof value === "number" ? T.count(value) : value === undefined || value === null ? "" : String(value);
@@ -188,13 +190,13 @@
     chartBox.style.height = `${70 + 21 * shown.length}px`;
     box.append(chartBox);
     const bar = (name, axis, colour, text) => ({
-      type: "bar", orientation: "h", y: shown.map((_, i) => i), x: shown.map((part) => part[name]), xaxis: axis, marker: {color: colour},
+      type: "bar", orientation: "h", y: shown.map((_, i) => i), x: shown.map((part) => name === "bits" ? part.bits / 8 : part[name]), xaxis: axis, marker: {color: colour},
       text: shown.map((part) => `${T.plain(part.name)}: ${text(part[name])}`), textposition: "none", hovertemplate: "%{text}<extra></extra>",
     });
     T.plot(chartBox, () => ({
       traces: [bar("bits", "x", "#0072b2", (bits) => `${T.size(bits)} (${T.count(bits)} bits)`), bar("operations", "x2", "#e69f00", (work) => `${T.count(work)} operations`)],
       layout: {
-        xaxis: T.axis({domain: [0, 0.46], title: {text: "bits"}, nticks: 4, tickformat: "~s"}), xaxis2: T.axis({domain: [0.54, 1], title: {text: "operations"}, nticks: 4, tickformat: "~s"}),
+        xaxis: T.axis({domain: [0, 0.46], title: {text: "bytes"}, nticks: 4, tickformat: "~s"}), xaxis2: T.axis({domain: [0.54, 1], title: {text: "operations"}, nticks: 4, tickformat: "~s"}),
         yaxis: T.axis({tickvals: shown.map((_, i) => i), ticktext: shown.map((part) => T.plain(T.cut(part.name, 18))), ticks: ""}), bargap: 0.25,
       },
     }));
@@ -204,14 +206,23 @@
     }
   }
 
-  function code(box, program) {
+  // Both files, whole where they are not too long, and the command that writes them for this very model.
+  function code(box, program, model) {
     if (program.note) { box.append(T.make("p", {class: "quiet"}, program.note)); return; }
-    for (const [id, name, text] of [["code-header", "model.h", program.header], ["code-source", "model.c", program.source]]) {
-      const button = T.make("button", {type: "button", class: "copy", "aria-label": `Copy ${name}`}, "Copy");
-      button.addEventListener("click", () => T.copy(button, text));
-      const top = T.make("div", {class: "code-top"}, T.make("code", {}, name), button);
-      box.append(T.make("div", {class: "code"}, top, T.make("pre", {id, tabindex: 0, role: "region", "aria-label": name}, text)));
+    const words = T.data.directory && model.file ? [T.data.directory, "--model", model.id] : [model.file || "MODEL"];
+    const command = ["tinybayes", "export", ...words, "--to", "c", "-o", "firmware"].map(quoted).join(" ");
+    listing("code-command", "shell", command, null);
+    for (const [id, name, text] of [["code-header", "model.h", program.header], ["code-source", "model.c", program.source]]) listing(id, name, text, program.whole);
+    const note = program.whole ? `Both files are whole, ${T.count(program.bytes)} characters: they compile as they are.` : `Tables are cut short here, where both files have ${T.count(program.bytes)} characters; the command writes them whole.`;
+    box.append(T.make("p", {class: "quiet small", id: "code-note"}, note));
+
+    function listing(id, name, text, whole) {
+      const copy = T.make("button", {type: "button", class: "copy", "aria-label": `Copy ${name === "shell" ? "the command" : name}`}, "Copy");
+      copy.addEventListener("click", () => T.copy(copy, text));
+      const save = whole ? T.make("button", {type: "button", class: "copy save", "aria-label": `Download ${name}`, on: {click: () => T.download(name, text)}}, "Download") : null;
+      const top = T.make("div", {class: "code-top"}, T.make("code", {}, name), T.make("span", {class: "grow"}), whole === false ? null : copy, save);
+      box.append(T.make("div", {class: "code"}, top, T.make("pre", {id, tabindex: 0, role: "region", "aria-label": name === "shell" ? "Command that exports this model" : name}, text)));
     }
-    box.append(T.make("p", {class: "quiet small"}, `Tables are cut short here; both files together have ${T.count(program.bytes)} characters. To write them: tinybayes export MODEL --to c -o DIRECTORY`));
   }
+  const quoted = (word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;  // as a shell reads it
 })(Tinybayes);

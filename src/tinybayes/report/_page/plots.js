@@ -15,8 +15,18 @@
     live.set(container, make);
     container.drawn = show(container, make);
     if (!more) return;
-    container.removeAllListeners("plotly_click");  // of an earlier chart in the same container
-    container.on("plotly_click", (event) => more.click(event.points[0]));
+    // Plotly takes the smallest mark under the pointer; `pick` says which one it should be.
+    const picked = (event) => more.pick && event.event && !Array.isArray(event.event) ? more.pick(event.event) : null;
+    for (const name of ["plotly_click", "plotly_hover"]) container.removeAllListeners(name);  // of an earlier chart in the same container
+    container.on("plotly_click", (event) => more.click(picked(event) ?? event.points[0].customdata));
+    container.on("plotly_hover", (event) => {
+      const id = picked(event);
+      if (id === null || id === event.points[0].customdata) return;
+      container.data.forEach((trace, curveNumber) => {
+        const pointNumber = (trace.customdata || []).indexOf(id);
+        if (pointNumber >= 0) Plotly.Fx.hover(container, [{curveNumber, pointNumber}], "xy", true);
+      });
+    });
   };
 
   function show(container, make) {

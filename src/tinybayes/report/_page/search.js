@@ -6,9 +6,9 @@
   T.search = {
     start() {
       const {models} = T.data;
-      const known = models.length >= LEAST && models.every((model) => model.seconds !== null);
+      const known = models.length >= LEAST && (T.data.trials !== null || models.every((model) => model.seconds !== null));
       T.byId("search-section").hidden = !known;
-      if (known) T.plot(T.byId("search-plot"), picture, {click: (point) => T.choose(point.customdata, true)});
+      if (known) T.plot(T.byId("search-plot"), picture, {click: T.open});
     },
     show() {
       if (!T.byId("search-section").hidden) T.redraw(T.byId("search-plot"));
@@ -18,7 +18,7 @@
   // Models with the time that was spent up to them; that of a batch is shared out among its models.
   function timed() {
     let spent = 0;
-    return T.data.models.map((model) => ({model, at: spent += model.seconds}));
+    return T.data.models.map((model) => ({model, at: spent += T.data.trials === null ? model.seconds : 1}));  // or the number of the run
   }
 
   function picture() {
@@ -35,7 +35,7 @@
     }
     if (best !== null) { line.x.push(end); line.y.push(height(best.model)); }
     T.byId("search-key").textContent = said(best, end);
-    const [unit, name] = end >= 300 ? [60, "minutes"] : [1, "seconds"];
+    const [unit, name] = T.data.trials === null && end >= 300 ? [60, "minutes"] : [1, "seconds"];
     const marks = {
       x: shown.map(({at}) => at / unit), y: shown.map(({model}) => height(model)), mode: "markers", cliponaxis: false,
       marker: {
@@ -47,16 +47,16 @@
     };
     const steps = {x: line.x.map((x) => x / unit), y: line.y, mode: "lines", line: {shape: "hv", color: T.css("--mark"), width: 2}, hoverinfo: "skip"};
     return {traces: [steps, marks], layout: {
-      xaxis: T.axis({title: {text: `time spent on models (${name})`}, range: [0, 1.02 * end / unit]}),
+      xaxis: T.axis({title: {text: T.data.trials === null ? `time spent on models (${name})` : "runs"}, range: [0, 1.02 * end / unit]}),
       yaxis: T.axis(Object.assign({title: {text: T.metricAxis()}}, T.logAxis(known.map(({model}) => height(model)), 1.3))),
     }};
   }
 
-  const time = (seconds) => seconds >= 300 ? `${Math.round(seconds / 60)} minutes` : `${seconds.toPrecision(2)} s`;
+  const time = (seconds) => T.data.trials !== null ? `${T.count(seconds)} runs` : seconds >= 300 ? `${Math.round(seconds / 60)} minutes` : `${+seconds.toPrecision(2)} s`;
 
   function said(best, end) {
     if (best === null) return "Nothing that is shown fits the budget.";
     const lastStep = `The line is the best so far that fits the budget; the last step was after ${time(best.at)} of ${time(end)}. `;
-    return lastStep + (best.at > 0.7 * end ? "With more time the same command may find a better one." : "Nothing better came in the rest of the time.");
+    return lastStep + (best.at > 0.7 * end ? T.data.trials !== null ? "With more trials a search may find a better one." : "With more time the same command may find a better one." : "Nothing better came in the rest of the time.");
   }
 })(Tinybayes);

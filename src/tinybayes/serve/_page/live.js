@@ -25,6 +25,7 @@
     return entry.card;
   };
   T.questions = (model) => (cards.get(keyOf(model)) || {}).ask;
+  T.answer = (model, pairs, against) => T.get("/ask", Object.assign({id: model.id, known: pairs.map((pair) => pair.join(".")).join(",")}, against === null ? {} : {against}));
   const absent = T.absent;
   T.absent = (model) => (cards.get(keyOf(model)) || {}).note || absent(model);
 
