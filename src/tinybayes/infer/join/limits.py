@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tinybayes._kernels.join_layout import SMALL, WORTH
 from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.join.messages import COPIES
-from tinybayes.infer.join.plan import SMALL, WORTH, Scope
+from tinybayes.infer.join.plan import Scope
 from tinybayes.infer.orders import cliques, quick_order, search_orders
 
 MAX_SECONDS = 600.0
