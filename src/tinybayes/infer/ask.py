@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error, near
-from tinybayes.infer.choose import DENSE, dense_entries
+from tinybayes.infer.choose import DENSE
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.join.limits import TooLargeError
 from tinybayes.infer.join.queries import log_z
 from tinybayes.infer.join.solve import prepare, solve
-from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, observed
+from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, dense_entries, observed
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 from tinybayes.model.encoding import Intervals
 

@@ -10,7 +10,7 @@ from tinybayes.infer.elimination import estimate_width
 from tinybayes.infer.join.limits import MAX_SECONDS, TooLargeError, default_bytes
 from tinybayes.infer.join.solve import Question, prepare
 from tinybayes.infer.log_linear import as_network
-from tinybayes.infer.sampling.problem import Evidence, as_log_linear, observed
+from tinybayes.infer.sampling.problem import Evidence, as_log_linear, dense_entries, observed
 from tinybayes.model import BayesNet, Circuit, LogLinear
 
 QUICK_EDGES = 300_000  # of a circuit that is tried where no join tree fits: so many are tried within about a second
@@ -85,11 +85,6 @@ def inference_costs(
     except TooLargeError:
         size, fits = prepare(linear, known, "posterior", max_bytes=math.inf, max_seconds=math.inf).size, False
     return circuit, InferenceCost("join-tree", size.bytes, size.seconds, size.width, size.cases, fits)
-
-
-def dense_entries(model: LogLinear) -> float:
-    """Return how many entries the factors of a model have as full tables."""
-    return sum(math.prod(float(model.cardinalities[v]) for v in factor.scope) for factor in model.factors)
 
 
 def choose(
