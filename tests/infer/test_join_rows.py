@@ -10,6 +10,7 @@ from cases import exhaustive
 from random_models import enumerate_all, random_factors, random_net
 from tinybayes import CPD, BayesNet, Float, TinybayesError, Variable, marginals
 from tinybayes._kernels.join_layout import lay_out
+from tinybayes.infer.choose import worth_compiling
 from tinybayes.infer.join import rows as small
 from tinybayes.infer.join.solve import prepare, solve
 from tinybayes.infer.orders import clique_entries
@@ -148,11 +149,20 @@ def test_progress_and_no_rows():
     net, seen = zoo.sprinkler(), []
     marginals(net, method="join-tree", progress=seen.append)
     assert seen == [1.0]
-    rows = np.full((40, 3), -1)
-    marginals(net, rows, method="join-tree", progress=seen.append)
-    assert seen[-1] == 1.0
+    marginals(net, np.full((600, 3), -1), method="join-tree", progress=seen.append)
+    assert seen == [1.0, 512 / 600, 1.0]
     empty = marginals(net, np.empty((0, 3), dtype=np.int64), method="join-tree")
     assert empty.probabilities[0].shape == (0, 2)
+
+
+def test_many_rows_are_compiled_few_are_not():
+    """Compiling is chosen by estimates: these are far apart, and a circuit that is there is taken."""
+    net = zoo.sprinkler()
+    rows = np.full((3, 3), -1)
+    assert marginals(net, rows).method == "join-tree"
+    assert worth_compiling(as_log_linear(net), 100_000)
+    assert marginals(net, rows, method="circuit").method == "circuit"
+    assert marginals(net, rows).method == "circuit"
 
 
 def test_the_layout_counts_what_orders_count():

@@ -5,6 +5,7 @@ its variables. Where evidence is worth an order of its own, that is kept for the
 observed.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,20 +13,23 @@ import numpy as np
 
 from tinybayes._kernels.join_rows import DONE, IMPOSSIBLE, LARGE, Model, answer_rows
 from tinybayes._kernels.threads import for_blocks
+from tinybayes.infer.join.limits import AT_ONCE, size_of
 from tinybayes.infer.join.messages import RANGE
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.problem import dense_entries, facts
 from tinybayes.model import LogLinear
 from tinybayes.model.layout import starts, strides
 
-__all__ = ["DONE", "IMPOSSIBLE", "Answers", "answer", "nothing"]
+__all__ = ["DONE", "IMPOSSIBLE", "Answers", "answer", "nothing", "row_seconds"]
 
-MOST = 2**21  # entries of the cliques of a row: more are worked off on all cores, one row after the other
+MOST = AT_ONCE  # entries of the cliques of a row: more are worked off on all cores, one row after the other
 _PLENTY = 2**15  # entries that are worth an order of their own, and
 _PLENTY_VARIABLE = 64  # as many for each variable
 _TABLES = 2**22  # entries of all factors
 _KEPT = 64  # orders
+_GENERAL = 5e-5  # seconds for a variable of a row that is answered in log space
 _BLOCK = 16  # rows that a thread takes at a time
+_ROUND = 512  # rows between two reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class _Kept:
     arrays: Model
     scopes: tuple[tuple[int, ...], ...]  # of the factors, without variables of one state
     last_first: np.ndarray  # the variables, the one that is eliminated last first
+    seconds: float  # of a row without evidence, roughly
     orders: dict[bytes, np.ndarray] = field(default_factory=dict)  # the same, by the variables that are observed
 
 
@@ -48,7 +53,10 @@ class Answers:
 
 
 def answer(model: LogLinear, rows: np.ndarray, progress: Callable[[float], None] | None = None) -> Answers | None:
-    """Answer rows of codes, -1 for what was not observed; None: the model is not one for this."""
+    """Answer rows of codes, -1 for what was not observed; None: the model is not one for this.
+
+    `progress` is called with the share of the rows that is done.
+    """
     kept = _kept(model)
     if kept is None:
         return None
@@ -56,18 +64,30 @@ def answer(model: LogLinear, rows: np.ndarray, progress: Callable[[float], None]
     logs, status = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
     answers = Answers(np.empty((len(rows), len(kept.arrays.domain))), logs, status)
     limit = _PLENTY + _PLENTY_VARIABLE * rows.shape[1]
-    _run(kept, kept.last_first, rows, np.arange(len(rows)), limit, answers)
-    large = np.flatnonzero(status == LARGE)
-    alike: dict[bytes, list[int]] = {}
-    for number in large.tolist():
-        alike.setdefault((rows[number] >= 0).tobytes(), []).append(number)
-    done = len(rows) - len(large)
-    for pattern, numbers in alike.items():
-        _run(kept, _order(kept, pattern), rows, np.array(numbers), MOST, answers)
-        done += len(numbers)
+    if len(rows) == 1:
+        answer_rows(kept.arrays, kept.last_first, rows, limit, answers.posterior, logs, status)
+        if status[0] == LARGE:
+            answer_rows(kept.arrays, _order(kept, rows[0]), rows, MOST, answers.posterior, logs, status)
+        return answers
+    for start in range(0, len(rows), _ROUND):
+        numbers = np.arange(start, min(start + _ROUND, len(rows)))
+        _run(kept, kept.last_first, rows, numbers, limit, answers)
+        alike: dict[bytes, list[int]] = {}
+        for number in numbers[status[numbers] == LARGE].tolist():
+            alike.setdefault((rows[number] >= 0).tobytes(), []).append(number)
+        for group in alike.values():
+            _run(kept, _order(kept, rows[group[0]]), rows, np.array(group), MOST, answers)
         if progress is not None:
-            progress(done / len(rows))
+            progress((int(numbers[-1]) + 1) / len(rows))
     return answers
+
+
+def row_seconds(model: LogLinear) -> float:
+    """Return the time that a row takes at most, roughly; infinite where tables are large."""
+    kept = _kept(model)
+    if kept is None:
+        return math.inf if dense_entries(model) > _TABLES else _GENERAL * len(model.variables)
+    return kept.seconds
 
 
 def nothing(model: LogLinear, rows: np.ndarray) -> Answers:
@@ -80,9 +100,6 @@ def _run(
     kept: _Kept, last_first: np.ndarray, rows: np.ndarray, numbers: np.ndarray, limit: float, answers: Answers
 ) -> None:
     """Answer some of the rows, on all cores."""
-    if len(rows) == 1:
-        answer_rows(kept.arrays, last_first, rows, limit, answers.posterior, answers.logs, answers.status)
-        return
 
     def work(start: int, stop: int) -> None:
         mine = numbers[start:stop]
@@ -133,21 +150,26 @@ def _flat(model: LogLinear) -> _Kept | None:
         hard=np.array([f for mine in hard for f in mine], dtype=np.int64),
         shift=float(top.sum()),
     )
-    return _Kept(arrays, open_scopes, _last_first(open_scopes, left))
+    last_first = _last_first(open_scopes, left)
+    seconds = size_of(open_scopes, left, last_first[::-1].tolist()).seconds
+    return _Kept(arrays, open_scopes, last_first, seconds)
 
 
 def _last_first(scopes: tuple[tuple[int, ...], ...], cards: np.ndarray) -> np.ndarray:
     return np.array(quick_order(scopes, cards)[::-1], dtype=np.int64)
 
 
-def _order(kept: _Kept, pattern: bytes) -> np.ndarray:
-    """Return an order for rows in which some variables are observed."""
-    if pattern not in kept.orders:
-        seen = np.frombuffer(pattern, dtype=np.bool_)
+def _order(kept: _Kept, row: np.ndarray) -> np.ndarray:
+    """Return an order for rows that observe the variables of this one."""
+    seen = row >= 0
+    pattern = seen.tobytes()
+    found = kept.orders.get(pattern)
+    if found is None:
         first = kept.arrays.first_state
         cards = np.where(seen, 1, np.add.reduceat(kept.arrays.domain, first[:-1], dtype=np.int64))
         scopes = tuple(tuple(v for v in scope if not seen[v]) for scope in kept.scopes)
+        found = _last_first(scopes, cards)
         while len(kept.orders) >= _KEPT:
             kept.orders.pop(next(iter(kept.orders)), None)
-        kept.orders[pattern] = _last_first(scopes, cards)
-    return kept.orders[pattern]
+        kept.orders[pattern] = found
+    return found

@@ -1,5 +1,6 @@
 """The marginals of a model, exact or by sampling: one function for all methods."""
 
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -7,8 +8,7 @@ import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
-from tinybayes.infer.choose import choose, keep_circuit, kept_circuit
-from tinybayes.infer.compile_circuit import MAX_EDGES
+from tinybayes.infer.choose import BATCH_EDGES, choose, keep_circuit, kept_circuit, worth_compiling
 from tinybayes.infer.join import rows as small
 from tinybayes.infer.join.limits import MAX_SECONDS
 from tinybayes.infer.join.solve import Question, prepare, solve
@@ -38,7 +38,6 @@ _OPTIONS = {
 }
 
 _EXACT = ("auto", "join-tree", "circuit", "exact")
-_BATCH_EDGES = 1_000_000  # of a circuit that is compiled for several rows
 _WITHIN = 60.0  # seconds of exact work that take the place of a number of samples
 _AT_ONCE = 0.2  # seconds of exact work that keep to any budget
 
@@ -109,11 +108,13 @@ def marginals(
     if method == "gibbs":
         return gibbs_marginals(model, known, budget, seed, progress, **options)
     linear = as_log_linear(model)
+    notes: tuple[str, ...] = ()
     if method in _EXACT:
         asked = seconds is not None or samples is not None
         answer = _exact(linear, known, budget, method, progress, asked)
-        if answer is not None:
+        if isinstance(answer, Marginals):
             return answer
+        notes = (f"sampled, since exact inference takes more: {answer}",)
     if method in ("lw", "forward"):
         return forward(linear, known, budget, seed, progress, reject=method == "forward")
     problem = restrict(linear, known)
@@ -121,7 +122,8 @@ def marginals(
         return run(problem, Slices(problem), budget, seed, method, progress)
     if method == "mcsat":
         return mcsat(problem, budget, seed, progress, **options)
-    return tied(problem, budget, seed, progress, parents_first=lambda: open_order(linear, problem), **options)
+    found = tied(problem, budget, seed, progress, parents_first=lambda: open_order(linear, problem), **options)
+    return replace(found, notes=(*found.notes, *notes)) if notes and not found.exact else found
 
 
 def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:
@@ -144,17 +146,17 @@ def _exact(
     method: str,
     progress: Progress | None,
     asked: bool,
-) -> Marginals | None:
-    """Return the exact answer; None: sample instead, since a budget was asked for that no exact answer keeps to."""
+) -> Marginals | TinybayesError:
+    """Return the exact answer; or why not, where a budget was asked for that no exact answer keeps to."""
     way: Question | Circuit | TinybayesError
     if method == "join-tree" or (method != "circuit" and kept_circuit(model) is None):
-        answer = _at_once(model, known, budget, "join-tree" if method == "auto" else method)
-        if answer is not None:
+        quick = _at_once(model, known, budget, "join-tree" if method == "auto" else method)
+        if quick is not None:
             if progress is not None:
                 progress(1.0)
-            return answer
+            return quick
     if method == "circuit":
-        way = keep_circuit(model, MAX_EDGES)
+        way = keep_circuit(model, None)
     elif method == "join-tree":
         way = prepare(model, known, "posterior")
     else:
@@ -170,7 +172,7 @@ def _exact(
         name = "join-tree" if method == "auto" else method
         return Marginals(model.variables, found.states, errors, *facts, name, True, notes)
     if asked and method == "auto":
-        return None
+        return way
     raise way
 
 
@@ -200,11 +202,12 @@ def _exactly(
 
 
 def _of_rows(model: LogLinear, rows: np.ndarray, budget: Budget, method: str, progress: Progress | None) -> Marginals:
-    """Answer many rows: by a circuit if one is small, else by a join tree for each, with an order for those alike."""
+    """Answer many rows: by a circuit if there is one or compiling is worth it, else by a join tree for each."""
     check_codes(rows, model.cardinalities, where="evidence")
-    if method != "join-tree":
+    by_circuit = method == "circuit" or kept_circuit(model) is not None or worth_compiling(model, len(rows))
+    if method != "join-tree" and by_circuit:
         try:
-            circuit = keep_circuit(model, MAX_EDGES if method == "circuit" else _BATCH_EDGES)
+            circuit = keep_circuit(model, None if method == "circuit" else BATCH_EDGES)
             return _of_circuit(circuit, rows, budget, method if method != "auto" else "circuit")
         except TinybayesError:
             if method == "circuit":
