@@ -8,6 +8,7 @@ observed.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -39,8 +40,13 @@ class _Kept:
     arrays: Model
     scopes: tuple[tuple[int, ...], ...]  # of the factors, without variables of one state
     last_first: np.ndarray  # the variables, the one that is eliminated last first
-    seconds: float  # of a row without evidence, roughly
-    orders: dict[bytes, np.ndarray] = field(default_factory=dict)  # the same, by the variables that are observed
+    left: np.ndarray  # how many states zeros leave of each variable
+    orders: dict[bytes, np.ndarray] = field(default_factory=dict)  # last first, by the variables that are observed
+
+    @cached_property
+    def seconds(self) -> float:
+        """The time of a row without evidence, roughly."""
+        return size_of(self.scopes, self.left, self.last_first[::-1].tolist()).seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +156,7 @@ def _flat(model: LogLinear) -> _Kept | None:
         hard=np.array([f for mine in hard for f in mine], dtype=np.int64),
         shift=float(top.sum()),
     )
-    last_first = _last_first(open_scopes, left)
-    seconds = size_of(open_scopes, left, last_first[::-1].tolist()).seconds
-    return _Kept(arrays, open_scopes, last_first, seconds)
+    return _Kept(arrays, open_scopes, _last_first(open_scopes, left), left)
 
 
 def _last_first(scopes: tuple[tuple[int, ...], ...], cards: np.ndarray) -> np.ndarray:
@@ -165,10 +169,8 @@ def _order(kept: _Kept, row: np.ndarray) -> np.ndarray:
     pattern = seen.tobytes()
     found = kept.orders.get(pattern)
     if found is None:
-        first = kept.arrays.first_state
-        cards = np.where(seen, 1, np.add.reduceat(kept.arrays.domain, first[:-1], dtype=np.int64))
         scopes = tuple(tuple(v for v in scope if not seen[v]) for scope in kept.scopes)
-        found = _last_first(scopes, cards)
+        found = _last_first(scopes, np.where(seen, 1, kept.left))
         while len(kept.orders) >= _KEPT:
             kept.orders.pop(next(iter(kept.orders)), None)
         kept.orders[pattern] = found
