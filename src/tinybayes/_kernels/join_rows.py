@@ -37,7 +37,7 @@ class _Left(NamedTuple):
     """The states that are left."""
 
     domain: np.ndarray  # (states,) flags
-    count: np.ndarray  # (variables,)
+    number: np.ndarray  # (variables,) how many
     state: np.ndarray  # (states,) from the first state of each variable, those that are left
 
 
@@ -58,7 +58,7 @@ def _list(model, v, left):
         if left.domain[first + s]:
             left.state[first + count] = s
             count += 1
-    left.count[v] = count
+    left.number[v] = count
     return count
 
 
@@ -72,8 +72,8 @@ def _support(model, f, left, digits, seen, shrunk):
         first = model.first_state[v]
         digits[j - begin] = 0
         at += left.state[first] * model.stride[j]
-        missing += left.count[v]
-        for i in range(left.count[v]):
+        missing += left.number[v]
+        for i in range(left.number[v]):
             seen[first + left.state[first + i]] = False
     while missing > 0:
         if model.value[at] > 0.0:
@@ -87,7 +87,7 @@ def _support(model, f, left, digits, seen, shrunk):
         while j >= begin:
             v = model.scope[j]
             own, d = left.state[model.first_state[v] :], digits[j - begin]
-            if d + 1 < left.count[v]:
+            if d + 1 < left.number[v]:
                 digits[j - begin] = d + 1
                 at += (own[d + 1] - own[d]) * model.stride[j]
                 break
@@ -99,7 +99,7 @@ def _support(model, f, left, digits, seen, shrunk):
     count = 0
     if missing > 0:
         for j in range(begin, end):
-            v, before = model.scope[j], left.count[model.scope[j]]
+            v, before = model.scope[j], left.number[model.scope[j]]
             first = model.first_state[v]
             for i in range(before):
                 s = first + left.state[first + i]
@@ -168,10 +168,10 @@ def _copy(model, f, left, scope, width, at_open, column, steps, digits, out):
                 i += 1
             column[i], steps[i] = v, model.stride[j]
             digits[i] = 0
-            size *= left.count[v]
+            size *= left.number[v]
     least = most = model.value[base]
     last = width - 1
-    inner, step = left.count[column[last]], steps[last]
+    inner, step = left.number[column[last]], steps[last]
     own = left.state[model.first_state[column[last]] :]
     k = 0
     while True:
@@ -185,7 +185,7 @@ def _copy(model, f, left, scope, width, at_open, column, steps, digits, out):
         i = last - 1
         while True:
             states, d = left.state[model.first_state[column[i]] :], digits[i]
-            if d + 1 < left.count[column[i]]:
+            if d + 1 < left.number[column[i]]:
                 digits[i] = d + 1
                 base += (states[d + 1] - states[d]) * steps[i]
                 break
@@ -202,11 +202,11 @@ def _absorb(model, left, at_open, n_open):
     for f in range(factors):
         size = 1
         for j in range(model.first_scope[f], model.first_scope[f + 1]):
-            size *= left.count[model.scope[j]]
+            size *= left.number[model.scope[j]]
         entries += size
         widest = max(widest, model.first_scope[f + 1] - model.first_scope[f])
     for v in range(len(model.cards)):
-        entries += left.count[v]
+        entries += left.number[v]
     value, scope = np.empty(entries), np.empty(len(model.scope) + n_open, np.int64)
     first_scope = np.zeros(factors + n_open + 1, np.int64)
     column, steps, digits = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest, np.int64)
@@ -217,7 +217,7 @@ def _absorb(model, left, at_open, n_open):
         for j in range(model.first_scope[f], model.first_scope[f + 1]):
             place = at_open[model.scope[j]]
             if place >= 0:
-                size *= left.count[model.scope[j]]
+                size *= left.number[model.scope[j]]
                 i = width
                 while i > 0 and own[i - 1] > place:
                     own[i] = own[i - 1]
@@ -238,8 +238,8 @@ def _absorb(model, left, at_open, n_open):
     for v in range(len(model.cards)):
         place = at_open[v]
         if place >= 0 and not covered[place]:
-            value[at : at + left.count[v]] = 1.0
-            at += left.count[v]
+            value[at : at + left.number[v]] = 1.0
+            at += left.number[v]
             scope[first_scope[number]] = place
             number += 1
             first_scope[number] = first_scope[number - 1] + 1
@@ -328,13 +328,13 @@ def answer_rows(model, last_first, rows, limit, posterior, logs, status):
         n_open = 0
         for v in last_first:
             at_open[v] = -1
-            if left.count[v] > 1:
+            if left.number[v] > 1:
                 at_open[v] = n_open
                 n_open += 1
         cards = np.empty(n_open, np.int64)
         for v in range(n):
             if at_open[v] >= 0:
-                cards[at_open[v]] = left.count[v]
+                cards[at_open[v]] = left.number[v]
         factors = _absorb(model, left, at_open, n_open)
         if factors.log == -np.inf:
             status[r] = IMPOSSIBLE

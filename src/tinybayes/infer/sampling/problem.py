@@ -110,7 +110,7 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
         if evidence.size != len(variables) or row.dtype.kind not in "iu":
             got = f"{evidence.dtype} of shape {evidence.shape}"
             raise error(f"{len(variables)} integer codes, one for each variable", got, where="evidence")
-        evidence = {v: code for v, code in enumerate(row.tolist()) if code != -1}
+        evidence = {v: int(code) for v, code in enumerate(row.tolist()) if code != -1}
     named = any(isinstance(key, str) for key in evidence)
     names = {variable.name: v for v, variable in enumerate(variables)} if named else {}
     states: dict[int, int] = {}
