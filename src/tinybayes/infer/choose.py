@@ -13,6 +13,7 @@ from tinybayes.infer.join.limits import MAX_SECONDS, TooLargeError
 from tinybayes.infer.join.solve import Question, prepare
 from tinybayes.infer.log_linear import as_network
 from tinybayes.infer.memory import default_bytes
+from tinybayes.infer.sampling.importance import table_room
 from tinybayes.infer.sampling.problem import Evidence, Problem, as_log_linear, dense_entries, observed, restrict
 from tinybayes.infer.sampling.result import SAMPLES
 from tinybayes.model import BayesNet, Circuit, LogLinear
@@ -21,7 +22,7 @@ QUICK_EDGES = 300_000  # of a circuit that is tried where no join tree fits: so 
 MOST_EDGES = 50_000_000  # of a circuit that is tried where there can be no join tree: about a minute
 BATCH_EDGES = 1_000_000  # of a circuit that is compiled for many rows
 _VARIABLE_SECONDS, _EDGE_SECONDS = 1e-3, 1.5e-7  # of compiling, for an edge of the bound, which counts no zeros
-_PASS_SECONDS = 5e-9  # of both passes, for an edge
+_PASS_SECONDS, _PASS_BYTES = 5e-9, 40  # of both passes, for an edge
 _SAMPLING_SECONDS, _SAMPLE_SECONDS = 2e-3, 3.5e-9  # of importance sampling; for an entry that a sample looks at
 DENSE = 2**26  # entries of all factors as full tables: more is left to circuits, which keep decision trees small
 _TRY = 2.0  # seconds of a budget in which a quick circuit can be tried
@@ -72,7 +73,7 @@ def inference_costs(
     """
     if isinstance(model, Circuit):
         edges = model.n_edges
-        return (InferenceCost("circuit", float(EDGE_BYTES * edges), _PASS_SECONDS * edges, None, 1.0, True),)
+        return (InferenceCost("circuit", float(_PASS_BYTES * edges), _PASS_SECONDS * edges, None, 1.0, True),)
     linear = as_log_linear(model)
     bound = estimate_width(model if isinstance(model, BayesNet) else as_network(model)[0])
     circuit = InferenceCost(
@@ -99,7 +100,7 @@ def _sampling(problem: Problem) -> InferenceCost:
     """Return what importance sampling takes: a sample looks at the entries of each variable in each of its factors."""
     entries = sum(int(problem.states[v]) for scope in problem.scopes for v in scope)
     seconds = _SAMPLING_SECONDS + _SAMPLE_SECONDS * SAMPLES * entries / thread_count()
-    tables = min(max(SAMPLES * len(problem.free), 2**20), 2**25)
+    tables = table_room(float(SAMPLES) * len(problem.free))  # joint tables, and messages that are no larger
     return InferenceCost("tied", 16.0 * tables, seconds, None, 1.0, True)
 
 
