@@ -1,10 +1,12 @@
 """Exact inference beside pyAgrum: circuits, join trees, one query, batches of a thousand, and agreement.
 
-Run it as ``python benchmarks/circuit_inference.py`` with TINYBAYES_DATA set to the directory of the networks. A query
-observes each variable with probability 0.2, the values taken from one forward sample, and asks for all posteriors. A
-join tree is made for every query: evidence, order, tables and passes are in its time. Everything is measured with one
-thread, by the CPU time that it takes, and again with all cores for everybody, by the clock. Then come the networks that
-no circuit of 50 million edges holds, each in a process of its own with all cores, beside their marginals to six digits.
+Run it as ``python benchmarks/circuit_inference.py`` on an idle machine, with TINYBAYES_DATA set to the directory of the
+networks. A query observes each variable with probability 0.2, the values taken from one forward sample, and asks for
+all posteriors. Everything is measured with one thread, by the CPU time that it takes, and again with all cores for
+everybody, by the clock. Then come the networks that no circuit of 50 million edges holds, each in a process of its own
+with all cores, beside their marginals to six digits.
+
+What is measured is kept in ``circuit_inference.partial.json``: a run that was stopped goes on after the last network.
 """
 
 import json
@@ -14,39 +16,43 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from harness import Figures, provenance
+from inference_page import markdown
 
 NETWORKS = ("asia", "cancer", "child", "alarm", "insurance", "win95pts", "hailfinder", "hepar2", "andes", "pigs")
-NETWORKS += ("munin1", "water", "mildew", "diabetes", "barley")
+NETWORKS += ("munin1", "water", "mildew", "diabetes", "barley", "link")
 HARD = ("CSP_11", "DBN_12", "Grids_15", "linkage_14")
 ENGINES = {
     "LazyPropagation": "LazyPropagation",
     "ShaferShenoy": "ShaferShenoyInference",
     "VariableElimination": "VariableElimination",
 }
-TITLES = {"one": "One thread, CPU time", "all": "All cores, by the clock"}
-FEW = 100  # variables of a network that VariableElimination is asked about
+KINDS = ("one", "all")  # threads
 OBSERVED = 0.2
 BATCH = 1000
-SECONDS = 4.0  # for the repetitions of a measurement
+FRESH = 20  # models and engines that are asked once
+SECONDS = 1.5  # for the repetitions of a measurement
+LONGEST = 15.0  # seconds of a single query of a peer
 clock = time.perf_counter  # of the measurements: CPU time for one thread
 CALLS = 10  # of a query at least, unless they take long
 EDGES = 5_000_000  # of circuits that are compiled here; larger ones answer no faster than a join tree
 
 
 def main(
-    networks: Annotated[list[str] | None, typer.Option(help="Networks; all fifteen by default.")] = None,
+    networks: Annotated[list[str] | None, typer.Option(help="Networks; all there are by default.")] = None,
     hard: Annotated[list[str] | None, typer.Option(help="Networks without a circuit; all four by default.")] = None,
     threads: Annotated[
         list[str] | None, typer.Option(help="one: CPU time, also on a busy machine; all: the clock. Both by default.")
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="For the repetitions of a measurement.")] = None,
     one: Annotated[str | None, typer.Option(help="Print the figures of one network without a circuit.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what a stopped run has measured.")] = False,
     output: Annotated[Path | None, typer.Option(help="Folder for circuit_inference.json and .md.")] = None,
 ) -> None:
     """Compare circuits and join trees with pyAgrum's engines on the same networks and evidence."""
@@ -55,21 +61,37 @@ def main(
     if one is not None:
         print(json.dumps(run_hard(one)))
         return
-    packages = ["tinybayes", "numba", "numpy", "pyagrum"]
-    result: Figures = {"provenance": {**provenance(packages), "observed": OBSERVED}, "runs": [], "hard": []}
-    warm_up()
-    for name in networks or NETWORKS:
-        result["runs"].append(run(name, threads or list(TITLES)))
-        print(json.dumps(result["runs"][-1]), flush=True)
-    for name in hard or HARD:
-        done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=True)
-        result["hard"].append(json.loads(done.stdout))
-        print(done.stdout, end="", flush=True)
-    result["provenance"]["load_after"] = os.getloadavg()[0]
     place = output or Path(__file__).parent / "results"
     place.mkdir(parents=True, exist_ok=True)
+    partial = place / "circuit_inference.partial.json"
+    if fresh:
+        partial.unlink(missing_ok=True)
+    packages = ["tinybayes", "numba", "numpy", "pyagrum"]
+    result: Figures = {"provenance": {**provenance(packages), "observed": OBSERVED}, "runs": [], "hard": []}
+    if partial.exists():
+        result |= json.loads(partial.read_text())
+    done = {run["network"] for part in ("runs", "hard") for run in result[part]}
+    if not done:
+        warm_up()
+
+    def keep(part: str, figures: Figures) -> None:
+        result[part].append({**figures, "load": os.getloadavg()[0]})
+        partial.write_text(json.dumps(result, indent=1) + "\n")
+        print(json.dumps(figures), flush=True)
+
+    for name in networks or NETWORKS:
+        if not file_of(name).exists():
+            print(f"{name}: left out, there is no {file_of(name).name}", flush=True)
+        elif name not in done:
+            keep("runs", run(name, threads or list(KINDS)))
+    for name in HARD if hard is None else hard:
+        if name not in done:
+            command = [sys.executable, __file__, "--one", name]
+            keep("hard", json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    result["provenance"]["load_after"] = os.getloadavg()[0]
     (place / "circuit_inference.json").write_text(json.dumps(result, indent=1) + "\n")
-    (place / "circuit_inference.md").write_text(markdown(result))
+    (place / "circuit_inference.md").write_text(markdown(result, BATCH))
+    partial.unlink()
 
 
 def warm_up() -> None:
@@ -86,10 +108,14 @@ def warm_up() -> None:
     marginals(net, method="join-tree")
 
 
+def file_of(name: str) -> Path:
+    return Path(os.environ["TINYBAYES_DATA"]) / "networks" / "bif" / f"{name}.bif.gz"
+
+
 def read(name: str):
     from tinybayes import load
 
-    return load(Path(os.environ["TINYBAYES_DATA"]) / "networks" / "bif" / f"{name}.bif.gz")
+    return load(file_of(name))
 
 
 def forward(net, count: int, seed: int) -> np.ndarray:
@@ -108,21 +134,25 @@ def forward(net, count: int, seed: int) -> np.ndarray:
 def run(name: str, kinds: list[str]) -> Figures:
     global clock
     from tinybayes import TinybayesError
-    from tinybayes.infer import compile_circuit, estimate_width, inference_costs, marginals
+    from tinybayes.infer import compile_circuit, inference_costs, marginals
     from tinybayes.infer.circuit import log_evidence, posteriors
 
     net = read(name)
     rows = forward(net, BATCH, 1)
+    alike = np.where(np.random.default_rng(2).random(rows.shape[1]) < OBSERVED, rows, -1)
     rows = np.where(np.random.default_rng(0).random(rows.shape) < OBSERVED, rows, -1)
-    figures: Figures = {"network": name, "variables": len(net.nodes), "width": estimate_width(net).treewidth}
-    start = time.perf_counter()
+    costs = {cost.method: cost for cost in inference_costs(net)}
+    figures: Figures = {"network": name, "variables": len(net.nodes), "width": costs["join-tree"].width}
+    start = time.process_time()
     try:
         circuit = compile_circuit(net, max_edges=EDGES)
-        figures |= {"compile_s": time.perf_counter() - start, "nodes": circuit.n_nodes, "edges": circuit.n_edges}
+        spent = time.process_time() - start
+        figures |= {"compile_s": spent, "compile_estimate_s": costs["circuit"].seconds}
+        figures |= {"nodes": circuit.n_nodes, "edges": circuit.n_edges}
         expected = posteriors(circuit, rows[:20])
     except TinybayesError:
         circuit = None
-        figures["refused_s"] = time.perf_counter() - start
+        figures["refused_s"] = time.process_time() - start
 
     def by_tree(row: np.ndarray) -> np.ndarray:
         return np.concatenate(marginals(net, row[0], method="join-tree").probabilities)
@@ -134,8 +164,16 @@ def run(name: str, kinds: list[str]) -> Figures:
         os.environ["TINYBAYES_THREADS"] = "1" if threads == "one" else ""  # read at every call
         clock = time.process_time if threads == "one" else time.perf_counter
         found: Figures = {"tree_ms": 1e3 * one_by_one(by_tree, rows)}
-        whole = inference_costs(net)[1]
-        found |= {"whole_estimate_s": whole.seconds, "whole_s": best(lambda: marginals(net, method="join-tree"))}
+        found["first_ms"] = 1e3 * fresh_ones(lambda: replace(net), lambda model, row: marginals(model, row[0]), rows)
+        whole = {cost.method: cost for cost in inference_costs(net)}
+        found |= {
+            "rows_ms": 1e3 * best(lambda: marginals(net, rows, method="join-tree"), 1) / len(rows),
+            "alike_ms": 1e3 * best(lambda: marginals(net, alike, method="join-tree"), 1) / len(rows),
+            "whole_estimate_s": whole["join-tree"].seconds,
+            "whole_s": best(lambda: marginals(net, method="join-tree")),
+            "sampling_estimate_s": whole["tied"].seconds,
+            "sampling_s": best(lambda: marginals(net, method="tied", draw=True), 1),
+        }
         if circuit is not None:
             up = best(lambda: log_evidence(circuit, rows)) / len(rows)
             both = best(lambda: posteriors(circuit, rows)) / len(rows)
@@ -145,10 +183,11 @@ def run(name: str, kinds: list[str]) -> Figures:
                 "up_ns_edge": 1e9 * up / circuit.n_edges,
                 "down_ns_edge": 1e9 * (both - up) / circuit.n_edges,
             }
-        engines = [engine for engine in ENGINES if engine != "VariableElimination" or len(net.nodes) <= FEW]
-        found |= {engine: peer(net, engine, rows, trees, threads) for engine in engines}
-        quickest = min(found[engine]["one_ms"] for engine in engines)
+        found |= {engine: peer(net, engine, rows, trees, threads) for engine in ENGINES}
+        quickest = min(found[engine]["one_ms"] for engine in ENGINES if "one_ms" in found[engine])
         found["times_tree"] = quickest / found["tree_ms"]
+        first = [found[engine]["first_ms"] for engine in ENGINES if "first_ms" in found[engine]]
+        found["times_first"] = min(first, default=np.nan) / found["first_ms"]
         if circuit is not None:
             found["times_one"], found["times_batch"] = quickest / found["one_ms"], quickest / found["batch_ms"]
         figures[threads] = found
@@ -164,7 +203,7 @@ def run_hard(name: str) -> Figures:
     place = Path(os.environ["TINYBAYES_DATA"]) / "networks" / "hard"
     model, known = read_uai_factors(place / f"{name}.uai"), read_evidence(place / f"{name}.evid")[0]
     warm_up()
-    cost = inference_costs(model, known)[1]
+    cost = {each.method: each for each in inference_costs(model, known)}["join-tree"]
     start, cpu = time.perf_counter(), time.process_time()
     found = marginals(model, known)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -183,10 +222,10 @@ def run_hard(name: str) -> Figures:
     }
 
 
-def best(call: Callable[[], object]) -> float:
+def best(call: Callable[[], object], least: int = 3) -> float:
     """Return the least seconds of a few calls."""
     times: list[float] = []
-    while len(times) < 3 or (sum(times) < SECONDS and len(times) < 30):
+    while len(times) < least or (sum(times) < SECONDS and len(times) < 30):
         start = clock()
         call()
         times.append(clock() - start)
@@ -205,6 +244,18 @@ def one_by_one(call: Callable[[np.ndarray], object], rows: np.ndarray) -> float:
     return float(np.median(times))
 
 
+def fresh_ones(make: Callable[[], object], call: Callable[[object, np.ndarray], object], rows: np.ndarray) -> float:
+    """Return the median seconds of the first query to a new model or engine; making it counts."""
+    times: list[float] = []
+    for r in range(FRESH):
+        start = clock()
+        call(make(), rows[r : r + 1])
+        times.append(clock() - start)
+        if sum(times) > SECONDS:
+            break
+    return float(np.median(times))
+
+
 def peer(net, engine: str, rows: np.ndarray, expected: np.ndarray, threads: str) -> Figures:
     """Build the network and the engine once; then set evidence, infer and read all posteriors."""
     import pyagrum as gum
@@ -217,99 +268,39 @@ def peer(net, engine: str, rows: np.ndarray, expected: np.ndarray, threads: str)
             bn.addArc(parent, index)
     for index, cpd in enumerate(net.cpds):
         bn.cpt(index).fillWith(np.exp(cpd.log_parameters).ravel().tolist())
-    inference = getattr(gum, ENGINES[engine])(bn)
-    if hasattr(inference, "setNumberOfThreads"):
-        inference.setNumberOfThreads(1 if threads == "one" else len(os.sched_getaffinity(0)))
 
-    def ask(row: np.ndarray) -> np.ndarray:
+    def make():
+        inference = getattr(gum, ENGINES[engine])(bn)
+        if hasattr(inference, "setNumberOfThreads"):
+            inference.setNumberOfThreads(1 if threads == "one" else len(os.sched_getaffinity(0)))
+        return inference
+
+    class SlowError(Exception):
+        """A query took longer than LONGEST."""
+
+    def ask(inference, row: np.ndarray) -> np.ndarray:
         inference.setEvidence({int(v): int(row[0, v]) for v in np.flatnonzero(row[0] >= 0)})
         inference.makeInference()
-        return np.concatenate([np.atleast_1d(inference.posterior(v).toarray()) for v in range(len(net.nodes))])
+        found, start = [], time.perf_counter()
+        for v in range(len(net.nodes)):
+            found.append(np.atleast_1d(inference.posterior(v).toarray()))
+            if time.perf_counter() - start > LONGEST:
+                raise SlowError
+        return np.concatenate(found)
 
-    difference, start = 0.0, time.perf_counter()
-    for r, posterior in enumerate(expected):
-        difference = max(difference, float(np.abs(ask(rows[r : r + 1]) - posterior).max()))
-        if time.perf_counter() - start > SECONDS:
-            break
-    return {"one_ms": 1e3 * one_by_one(ask, rows), "largest_difference": difference}
-
-
-def markdown(result: Figures) -> str:
-    about = result["provenance"]
-    lines = [
-        "# Exact inference by circuits and join trees",
-        "",
-        "Written by `benchmarks/circuit_inference.py` from `circuit_inference.json`. Every query observes 20 % of the",
-        "variables, with values from a forward sample, and asks for the posteriors of all. Milliseconds a query: a",
-        "*tree* is made for each query; a *circuit* is compiled once, where it has at most 5,000,000 edges, and asked",
-        f"one at a time and in batches of {BATCH:,} rows; pyAgrum's engines are built once, VariableElimination for up",
-        f"to {FEW} variables, since it takes seconds a query for more. *Times*: how many times as fast as the fastest",
-        "engine of pyAgrum. Nanoseconds an edge, row and pass are those of the batches.",
-        "",
-        f"- {about['date']}, `{about['command']}`, commit {about['commit']}",
-        f"- {about['cpu']}, {about['cores']} cores, {about['system']}, load {about['load_before']:.2f} before and "
-        f"{about['load_after']:.2f} after",
-        f"- Python {about['python']}, {', '.join(f'{k} {v}' for k, v in about['packages'].items())}",
-    ]
-    for threads, title in TITLES.items():
-        if threads not in result["runs"][0]:
-            continue
-        lines += [
-            "",
-            f"## {title}",
-            "",
-            "| network | width | edges | compile s | tree ms | circuit ms | Lazy ms | Shafer ms | Elimination ms "
-            "| times, tree | times, circuit | batch ms | times, batch | up ns | down ns | largest difference |",
-            "|---|" + "---:|" * 15,
-            *(row(run, run[threads]) for run in result["runs"]),
-        ]
-    lines += [
-        "",
-        "## Networks that no circuit of 50,000,000 edges holds",
-        "",
-        "The time of `marginals`, which makes and calibrates the join tree on all cores: by the clock, and CPU time",
-        "of all threads. The estimate is by the clock of an idle machine. The truth has six digits.",
-        "",
-        "| network | variables | width | method | s | CPU s | estimate s | peak GB | estimate GB "
-        "| largest difference |",
-        "|---|---:|---:|---|" + "---:|" * 6,
-        *(
-            f"| {run['network']} | {run['variables']} | {run['width']} | {run['method']} | {run['seconds']:.1f} "
-            f"| {run['cpu_s']:.1f} "
-            f"| {run['estimate_s']:.1f} | {run['gigabytes']:.2f} | {run['estimate_gigabytes']:.2f} "
-            f"| {run['largest_difference']:.1e} |"
-            for run in result["hard"]
-        ),
-        "",
-        "## Estimates",
-        "",
-        "All marginals without evidence, by one join tree: estimated and measured seconds, with the threads above.",
-        "",
-        "| network | estimate s | s |",
-        "|---|---:|---:|",
-        *(
-            f"| {run['network']} | {run[threads]['whole_estimate_s']:.4f} | {run[threads]['whole_s']:.4f} |"
-            for run in result["runs"]
-            for threads in TITLES
-            if threads in run
-        ),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def row(run: Figures, found: Figures) -> str:
-    engines = [found.get(engine) for engine in ENGINES]
-    difference = max(engine["largest_difference"] for engine in engines if engine)
-    edges, compiled = (f"{run['edges']:,}", f"{run['compile_s']:.2f}") if "edges" in run else ("-", "-")
-    circuit = dict.fromkeys(("one_ms", "times_one", "batch_ms", "times_batch", "up_ns_edge", "down_ns_edge"), "-")
-    digits = {"one_ms": 3, "times_one": 1, "batch_ms": 4, "times_batch": 0, "up_ns_edge": 3, "down_ns_edge": 3}
-    circuit |= {key: f"{found[key]:.{places}f}" for key, places in digits.items() if key in found}
-    times = " | ".join(f"{engine['one_ms']:.2f}" if engine else "-" for engine in engines)
-    return (
-        f"| {run['network']} | {run['width']} | {edges} | {compiled} | {found['tree_ms']:.2f} | {circuit['one_ms']} "
-        f"| {times} | {found['times_tree']:.1f} | {circuit['times_one']} | {circuit['batch_ms']} "
-        f"| {circuit['times_batch']} | {circuit['up_ns_edge']} | {circuit['down_ns_edge']} | {difference:.1e} |"
-    )
+    kept, difference, start = make(), 0.0, time.perf_counter()
+    try:
+        for r, posterior in enumerate(expected):
+            difference = max(difference, float(np.abs(ask(kept, rows[r : r + 1]) - posterior).max()))
+            if time.perf_counter() - start > SECONDS:
+                break
+        return {
+            "one_ms": 1e3 * one_by_one(lambda row: ask(kept, row), rows),
+            "first_ms": 1e3 * fresh_ones(make, ask, rows),
+            "largest_difference": difference,
+        }
+    except SlowError:
+        return {"over_ms": 1e3 * LONGEST, "largest_difference": difference}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 import itertools
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -231,7 +232,7 @@ def test_real_networks_without_structure_are_refused_at_once(data_dir, monkeypat
 
     monkeypatch.setattr(_Compiler, "_sum_out", None)
     with pytest.raises(TinybayesError, match="at least"):
-        compile_circuit(load(data_dir / "networks" / f"{name}.uai"))
+        compile_circuit(load(data_dir / "networks" / f"{name}.uai"), max_edges=50_000_000)
 
 
 @pytest.mark.parametrize("order", ["best", [0], [0, 0, 1], [0, 1, 3]])
@@ -266,3 +267,15 @@ def test_real_networks_sum_to_one_and_score_rows_like_their_tables(data_dir, nam
     rows = sample(circuit, 20, 0)
     want = [oracle.log_joint(net, row) for row in rows.tolist()]
     np.testing.assert_allclose(log_evidence(circuit, rows), want, rtol=1e-11)
+
+
+def test_the_limit_is_what_memory_holds(monkeypatch):
+    module = sys.modules["tinybayes.infer.compile_circuit"]
+    net = zoo.sprinkler()
+    edges = compile_circuit(net).n_edges
+    monkeypatch.setattr(module, "default_bytes", lambda: 3 * module.EDGE_BYTES)
+    with pytest.raises(TinybayesError, match="a circuit of at most 3 edges"):
+        compile_circuit(net)
+    assert compile_circuit(net, max_edges=1000).n_edges == edges
+    monkeypatch.setattr(module, "default_bytes", lambda: 2**50)
+    assert module.edges_in_memory() < 2**31

@@ -1,13 +1,13 @@
 """Join trees against enumeration and circuits: zeros, ties, extreme parameters, impossible evidence, conditioning."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 
 import zoo
 from cases import exhaustive
+from random_models import enumerate_all, random_factors, random_net
 from tinybayes import CPD, BayesNet, Float, LogLinear, TinybayesError, Variable, compile_circuit
 from tinybayes.infer import circuit, inference_costs, joint_marginals, log_z, marginals, mpe
 from tinybayes.infer.join import limits, messages
@@ -19,55 +19,6 @@ from tinybayes.model import Factor
 
 BLOCKS = [*range(8), *exhaustive(*range(8, 25))]
 BLOCK = 20  # models of a test
-
-
-def random_net(rng, kind):
-    """Return a network of up to eight variables; its kind says what is special about its parameters."""
-    n = int(rng.integers(1, 9))
-    cards = rng.integers(2, 4, n)
-    variables = tuple(Variable(f"x{v}", tuple(range(cards[v]))) for v in range(n))
-    cpds = []
-    for v in range(n):
-        parents = tuple(sorted(rng.choice(v, int(rng.integers(0, min(v, 3) + 1)), replace=False).tolist()))
-        rows = math.prod(int(cards[p]) for p in parents)
-        table = rng.dirichlet(np.ones(cards[v]), rows)
-        if kind == "zeros":
-            table[rng.random(table.shape) < 0.4] = 0
-            table[table.sum(axis=1) == 0, 0] = 1
-        elif kind == "ties":
-            table = rng.choice([0.25, 0.5], table.shape)
-        elif kind == "extreme":
-            table[rng.random(table.shape) < 0.4] = 1e-300
-        table /= table.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore"):
-            cpds.append(CPD(parents, np.log(table), Float(64)))
-    return BayesNet(variables, None, tuple(cpds))
-
-
-def random_factors(rng, kind):
-    """Return a log-linear model, with factors of any shape, some of them tied."""
-    n = int(rng.integers(1, 8))
-    cards = rng.integers(1, 4, n)
-    variables = tuple(Variable(f"x{v}", tuple(range(cards[v]))) for v in range(n))
-    factors, count = [], 0
-    for _ in range(int(rng.integers(1, 2 * n + 1))):
-        scope = tuple(rng.choice(n, int(rng.integers(1, min(n, 4) + 1)), replace=False).tolist())
-        entries = math.prod(int(cards[v]) for v in scope)
-        factors.append(Factor(scope, np.arange(count, count + entries)))
-        count += entries
-    weights = rng.normal(0, 400 if kind == "extreme" else 1.5, count)
-    if kind == "zeros":
-        weights[rng.random(count) < 0.3] = -np.inf
-    ties = rng.integers(0, max(count // 3, 1), count) if kind == "ties" else None
-    return LogLinear(variables, tuple(factors), weights, ties)
-
-
-def enumerate_all(model, known):
-    """Return the assignments that agree with evidence, and their log-weights."""
-    linear = as_log_linear(model)
-    states = [[known[v]] if v in known else range(card) for v, card in enumerate(linear.cardinalities)]
-    rows = np.array(list(itertools.product(*states)))
-    return rows, linear.log_weights(rows)
 
 
 def check(model, known, groups):
@@ -181,13 +132,16 @@ def test_what_is_too_large_is_refused_or_sampled():
     model = clique(50, 3)
     with pytest.raises(TinybayesError, match=r"join tree: expected work within .* a model of width 49 that needs"):
         marginals(model)
-    assert marginals(model, seconds=0.3).method == "tied"
+    sampled = marginals(model, seconds=0.3)
+    assert sampled.method == "tied"
+    assert "sampled, since exact inference takes more: join tree: expected work within" in sampled.notes[-1]
     assert not marginals(model, samples=100).exact
     costs = {cost.method: cost for cost in inference_costs(model)}
     assert not costs["join-tree"].fits
     assert costs["join-tree"].bytes > 3.0**49
     small = {cost.method: cost for cost in inference_costs(zoo.sprinkler())}
-    assert all(cost.fits and cost.seconds < 1 for cost in small.values())
+    assert list(small) == ["circuit", "join-tree", "tied"]
+    assert all(cost.fits and 0 < cost.seconds < 1 for cost in small.values())
 
 
 def test_memory_is_known_before_the_work():
@@ -229,7 +183,7 @@ def test_several_rows_at_once():
         rows = np.stack([rng.integers(0, cards) for _ in range(6)])
         rows[:, rng.random(len(cards)) < 0.5] = -1
         by_tree = marginals(net, rows, method="join-tree")
-        by_circuit = marginals(net, rows)
+        by_circuit = marginals(net, rows, method="circuit")
         assert (by_tree.method, by_circuit.method) == ("join-tree", "circuit")
         np.testing.assert_allclose(by_tree.log_z, by_circuit.log_z, atol=1e-9)
         for p, q in zip(by_tree.probabilities, by_circuit.probabilities, strict=True):

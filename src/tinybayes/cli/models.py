@@ -134,7 +134,7 @@ def _tell_inference(path: Path, as_json: bool) -> None:
         print_json({"inference": [asdict(cost) for cost in costs]})
         return
     show(inference_table(costs))
-    exact = any(cost.fits for cost in costs)
+    exact = any(cost.fits for cost in costs if cost.method != "tied")
     say(suggest("infer", path, *([] if exact else ["--seconds", "60"])))
 
 

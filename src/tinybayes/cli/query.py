@@ -39,7 +39,6 @@ def query(
     from tinybayes.deploy import read_distribution
     from tinybayes.infer import ask_codes, compile_circuit
     from tinybayes.infer.ask import parse_query
-    from tinybayes.infer.compile_circuit import MAX_EDGES
     from tinybayes.infer.frames import query_frames
     from tinybayes.model import LogLinear
     from tinybayes.report.console import posterior_table
@@ -54,7 +53,7 @@ def query(
     if evidence is not None and as_json and output is None:
         raise error("a file with --json", "none", where="--output", remedy="name one with -o")
     if evidence is not None or max_edges is not None:
-        asked = circuit = compile_circuit(asked, max_edges=max_edges or MAX_EDGES)
+        asked = circuit = compile_circuit(asked, max_edges=max_edges)
     if evidence is not None:
         with watched(as_table(evidence), "asking") as source:
             frames = query_frames(circuit, source.batches(), wanted, known, posterior=marginals)

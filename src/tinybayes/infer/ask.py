@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error, near
-from tinybayes.infer.choose import DENSE, dense_entries
+from tinybayes.infer.choose import DENSE, MOST_EDGES
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.infer.join.limits import TooLargeError
 from tinybayes.infer.join.queries import log_z
 from tinybayes.infer.join.solve import prepare, solve
-from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, observed
+from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, dense_entries, observed
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 from tinybayes.model.encoding import Intervals
 
@@ -92,7 +92,7 @@ def ask_codes(
                 return _by_join_tree(linear, query, evidence, posterior)
             except TooLargeError:
                 pass  # a circuit may be small, where many parameters are zero or equal
-    circuit = compile_circuit(model)
+    circuit = compile_circuit(model, max_edges=MOST_EDGES)
     query, evidence = query.reshape(1, -1), evidence.reshape(1, -1)
     log = float(log_evidence(circuit, evidence)[0]) - log_partition(circuit)
     probability = float(conditional(circuit, query, evidence)[0]) if (query >= 0).any() else None

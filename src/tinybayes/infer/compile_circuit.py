@@ -17,10 +17,12 @@ from tinybayes._kernels.diagrams import Diagram, combine, table_diagram
 from tinybayes.errors import error
 from tinybayes.infer.elimination import Estimate, estimates, least_edges, merge_pairs
 from tinybayes.infer.log_linear import as_network, without_helpers
+from tinybayes.infer.memory import default_bytes
 from tinybayes.model import BayesNet, Circuit, Float, LogLinear
 from tinybayes.model.circuit import INDICATOR, PARAMETER
 
-MAX_EDGES = 50_000_000
+EDGE_BYTES = 64  # of memory for an edge of the circuit, at the peak of compiling
+_MOST_EDGES = 2**31 - 2**27  # so that edges and leaves together have numbers of 32 bits
 _TRIES = 8  # orders that a search compiles at most
 _TRY_EDGES = 4_000_000  # edges that are worth another try, all tries together
 _LARGE = 2**20  # assignments of a clique before which it is asked again whether the circuit can stay within its limit
@@ -60,7 +62,7 @@ def compile_circuit(
     *,
     by: Literal["class", "feature"] = "class",
     order: str | Sequence[int] = "search",
-    max_edges: int = MAX_EDGES,
+    max_edges: int | None = None,
     share_equal: bool = True,
 ) -> Circuit:
     """Compile a model into a circuit that is smooth, decomposable and deterministic; return a circuit unchanged.
@@ -81,7 +83,8 @@ def compile_circuit(
         elimination, by index.
     max_edges
         Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
-        no hope, since they have neither zeros nor equal entries. Memory grows to about 40 bytes an edge.
+        no hope, since they have neither zeros nor equal entries. None: what half of the memory holds, at 64 bytes an
+        edge.
     share_equal
         For a network: let equal parameters of a distribution be one leaf, and leave out those that are one. The circuit
         is smaller, but belongs to these values of the parameters. Zeros are always left out.
@@ -99,6 +102,7 @@ def compile_circuit(
     """
     if isinstance(model, Circuit):
         return model
+    max_edges = edges_in_memory() if max_edges is None else max_edges
     if isinstance(model, BayesNet):
         return _compile_network(model, order, max_edges, share_equal)
     if by not in ("class", "feature"):
@@ -108,6 +112,11 @@ def compile_circuit(
     count = len(model.variables)
     chosen = order if isinstance(order, str) else [*range(count, len(net.nodes)), *order]
     return without_helpers(_compile_network(net, chosen, max_edges, True), count, classes, entries)
+
+
+def edges_in_memory() -> int:
+    """Return how many edges a circuit may have: so many that compiling it takes half of the memory."""
+    return min(default_bytes() // EDGE_BYTES, _MOST_EDGES)
 
 
 def _compile_network(net: BayesNet, order: str | Sequence[int], max_edges: int, share_equal: bool) -> Circuit:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.orders import HEURISTICS, search_orders
+from tinybayes.infer.orders import HEURISTICS, search_orders, steps_worth
 from tinybayes.model import BayesNet
 
 
@@ -59,7 +59,9 @@ def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 
     if isinstance(order, str):
         if order not in (*HEURISTICS, "search"):
             raise error(" or ".join([*HEURISTICS, "search"]), repr(order), where="order")
-        orders = search_orders(net.structure.families, cards, heuristic=order, most=most, depths=_depths(net))
+        families = net.structure.families
+        steps = steps_worth(families, cards)
+        orders = search_orders(families, cards, heuristic=order, most=most, steps=steps, depths=_depths(net))
     else:
         orders = [tuple(int(node) for node in order)]
         if sorted(orders[0]) != list(range(len(cards))):

@@ -6,12 +6,12 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer import circuit as circuits
-from tinybayes.infer.compile_circuit import MAX_EDGES, compile_circuit
+from tinybayes.infer.compile_circuit import compile_circuit
 from tinybayes.model import BayesNet, Circuit, Dataset, LogLinear, Variable
 
 
 def log_likelihood(
-    model: BayesNet | Circuit | LogLinear, X: np.ndarray | Dataset, *, max_edges: int = MAX_EDGES
+    model: BayesNet | Circuit | LogLinear, X: np.ndarray | Dataset, *, max_edges: int | None = None
 ) -> np.ndarray:
     """Return the exact log-probability of each row; unknown values are summed out.
 
@@ -26,7 +26,7 @@ def log_likelihood(
     X
         Codes, shape (rows, variables), the class last, -1 for unknown values; or a data set.
     max_edges
-        The largest circuit to compile.
+        The largest circuit to compile; None: what half of the memory holds.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def log_likelihood(
     return logs - circuits.log_partition(circuit)
 
 
-def log_partition(model: BayesNet | Circuit | LogLinear, *, max_edges: int = MAX_EDGES) -> float:
+def log_partition(model: BayesNet | Circuit | LogLinear, *, max_edges: int | None = None) -> float:
     """Return ``log Z``, the logarithm of the sum over all assignments: zero for a normalised network."""
     return circuits.log_partition(compile_circuit(model, max_edges=max_edges))
 

@@ -21,6 +21,7 @@ _PLAIN = np.array([MIN_FILL, WEIGHTED_MIN_FILL, MIN_WEIGHT])  # of the first ord
 _MIXED = np.array([MIN_FILL, WEIGHTED_MIN_FILL, MIN_FILL, MIN_WEIGHT, WEIGHTED_MIN_FILL, MIN_FILL])
 _NOISE = np.array([0.05, 0.1, 0.2, 0.3])  # of the choices of greedy orders
 _SLACK = math.log(1.5)
+_HOPELESS = 1e16  # entries of cliques that no search makes few enough to work off
 _FEW_STEPS = 3000  # of the first part of a quick search: a few microseconds
 _SEED = 2
 
@@ -81,8 +82,16 @@ def quick_order(
         return ()
     (first,) = search_orders(scopes, cards, steps=_FEW_STEPS)
     entries = clique_entries(scopes, cards, first)
-    steps = int(min(entries / 16, most_steps))
+    steps = int(min(entries / 16, most_steps if entries < _HOPELESS else QUICK_STEPS))
     return search_orders(scopes, cards, steps=steps, tries=4000)[0] if steps > 20 * len(cards) else first
+
+
+def steps_worth(scopes: Sequence[Sequence[int]], cards: Sequence[int] | np.ndarray) -> int:
+    """Return how long to search for an order: not long where all tables will be far too large."""
+    if len(cards) == 0 or len(cards) > DENSE:
+        return MOST_STEPS
+    (first,) = search_orders(scopes, cards, steps=_FEW_STEPS)
+    return MOST_STEPS if clique_entries(scopes, cards, first) < _HOPELESS else QUICK_STEPS
 
 
 def cliques(scopes: Sequence[Sequence[int]], order: Sequence[int]) -> list[frozenset[int]]:

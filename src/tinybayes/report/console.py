@@ -291,15 +291,13 @@ def variables_table(net: Classifier, limit: int) -> Table:
 
 
 def inference_table(costs: Sequence[InferenceCost]) -> Table:
-    """List what the exact ways to all marginals take; figures of a circuit that was not compiled are bounds."""
-    table = empty_table(
-        "Exact inference", "method", "width", "memory", "time", "fits", right=("width", "memory", "time")
-    )
+    """List what the ways to all marginals take; the memory of a circuit that was not compiled is a bound."""
+    table = empty_table("Inference", "method", "width", "memory", "time", "fits", right=("width", "memory", "time"))
     for cost in costs:
         bound = "at most " if cost.method == "circuit" and cost.width is not None else "about "
         sizes = ("-", "-")
         if np.isfinite(cost.bytes):
-            sizes = (f"{bound}{_bytes(cost.bytes)}", f"{bound}{cost.seconds:,.2g} s")
+            sizes = (f"{bound}{_bytes(cost.bytes)}", f"about {cost.seconds:,.2g} s")
         table.add_row(cost.method, str(cost.width or "-"), *sizes, "yes" if cost.fits else "no")
     return table
 

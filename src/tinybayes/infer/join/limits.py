@@ -1,22 +1,23 @@
 """What a join tree may take, what it will take, and the variables to condition on when that is too much."""
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from tinybayes._kernels.join_layout import SMALL, WORTH
 from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer.join.messages import COPIES
-from tinybayes.infer.join.plan import SMALL, WORTH, Scope
+from tinybayes.infer.join.plan import Scope
 from tinybayes.infer.orders import cliques, quick_order, search_orders
 
 MAX_SECONDS = 600.0
+AT_ONCE = 2**21  # entries of all cliques up to which one kernel does all work; more are worked off on all cores
 _NANOSECONDS, _NANOSECONDS_STATE = 3.0, 28.0  # for an entry of a clique; more where variables have few states
 _AT_LEAST, _PER_CLIQUE = 3e-4, 3e-5  # seconds to find an order and to lay the tables out
+_NANOSECONDS_AT_ONCE, _AT_LEAST_AT_ONCE, _PER_CLIQUE_AT_ONCE = 5.0, 1.6e-5, 1.1e-6  # in one kernel, the order known
 _MOST_CUT = 12  # variables to condition on
 _STEPS = 120_000_000  # of the search for an order: half a second
 _CUT_STEPS = 10_000_000  # of the search for an order after each of them
@@ -55,23 +56,13 @@ class Size:
 
     @property
     def seconds(self) -> float:
-        """The time that it takes, roughly."""
+        """The time that it takes, roughly; for small tables, that of a model which was asked before."""
+        if self.cases == 1 and self.entries <= AT_ONCE:
+            filling = 1e-9 * _NANOSECONDS_AT_ONCE * self.entries
+            return filling + _PER_CLIQUE_AT_ONCE * self.cliques + _AT_LEAST_AT_ONCE
         speed = min(thread_count(), 2) if self.entries > 2**22 else 1
         filling = 1e-9 * (_NANOSECONDS + _NANOSECONDS_STATE / self.states) / speed * self.entries
         return self.cases * (filling + _PER_CLIQUE * self.cliques + _AT_LEAST)
-
-
-def default_bytes() -> int:
-    """Return the memory that a join tree takes at most, if nothing else is said: half of the machine's."""
-    try:
-        whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        whole = 8 * 2**30
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()  # of a container
-    except OSError:
-        limit = ""
-    return (min(whole, int(limit)) if limit.isdecimal() else whole) // 2
 
 
 def size_of(

@@ -29,7 +29,7 @@ from tinybayes.infer.join.plan import JoinPlan, Scope
 LARGE = 2**20  # entries of a joint table that all cores work on
 _PARTS = 16  # of a large joint table
 COPIES = 2**21  # entries of the targets that threads have copies of
-_RANGE = 690.0  # nats that a table in linear space may span
+RANGE = 690.0  # nats that a table in linear space may span
 
 Step = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -110,7 +110,7 @@ def _normalized(table: np.ndarray) -> np.ndarray:
 
 def _summed(join: JoinPlan, tables: Tables, step: Step | None) -> Messages:
     spread = max((_spread(table) for table in tables.logs), default=0.0)
-    if spread < _RANGE:
+    if spread < RANGE:
         try:
             return _up(join, tables, SUM, step)
         except _UnderflowError:

@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 
 from tinybayes.infer.join import messages
-from tinybayes.infer.join.limits import MAX_SECONDS, Size, choose, default_bytes
+from tinybayes.infer.join.limits import MAX_SECONDS, Size, choose
 from tinybayes.infer.join.plan import Scope, make_plan
 from tinybayes.infer.join.reduce import Reduced, reduce
+from tinybayes.infer.memory import default_bytes
 from tinybayes.infer.orders import clique_entries, quick_order
 from tinybayes.infer.sampling.problem import ImpossibleError, Problem, impossible, restrict
 from tinybayes.model import LogLinear

@@ -161,6 +161,11 @@ def _room(budget: Budget, problem: Problem) -> int:
     else:
         assert budget.samples is not None
         wanted = float(budget.samples) * max(len(problem.free), 1)
+    return table_room(wanted)
+
+
+def table_room(wanted: float) -> int:
+    """Return how many entries tables may have, when so many are wanted."""
     return int(min(max(wanted, _SMALL), LARGEST))
 
 

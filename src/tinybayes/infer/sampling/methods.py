@@ -1,13 +1,15 @@
 """The marginals of a model, exact or by sampling: one function for all methods."""
 
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import circuit as circuits
-from tinybayes.infer.choose import choose, keep_circuit
-from tinybayes.infer.compile_circuit import MAX_EDGES
+from tinybayes.infer.choose import BATCH_EDGES, choose, keep_circuit, kept_circuit, worth_compiling
+from tinybayes.infer.join import rows as small
 from tinybayes.infer.join.limits import MAX_SECONDS
 from tinybayes.infer.join.solve import Question, prepare, solve
 from tinybayes.infer.sampling.chains import gibbs_marginals, mcsat
@@ -36,7 +38,6 @@ _OPTIONS = {
 }
 
 _EXACT = ("auto", "join-tree", "circuit", "exact")
-_BATCH_EDGES = 1_000_000  # of a circuit that is compiled for several rows
 _WITHIN = 60.0  # seconds of exact work that take the place of a number of samples
 _AT_ONCE = 0.2  # seconds of exact work that keep to any budget
 
@@ -107,11 +108,13 @@ def marginals(
     if method == "gibbs":
         return gibbs_marginals(model, known, budget, seed, progress, **options)
     linear = as_log_linear(model)
+    notes: tuple[str, ...] = ()
     if method in _EXACT:
         asked = seconds is not None or samples is not None
         answer = _exact(linear, known, budget, method, progress, asked)
-        if answer is not None:
+        if isinstance(answer, Marginals):
             return answer
+        notes = (f"sampled, since exact inference takes more: {answer}",)
     if method in ("lw", "forward"):
         return forward(linear, known, budget, seed, progress, reject=method == "forward")
     problem = restrict(linear, known)
@@ -119,7 +122,8 @@ def marginals(
         return run(problem, Slices(problem), budget, seed, method, progress)
     if method == "mcsat":
         return mcsat(problem, budget, seed, progress, **options)
-    return tied(problem, budget, seed, progress, parents_first=lambda: open_order(linear, problem), **options)
+    found = tied(problem, budget, seed, progress, parents_first=lambda: open_order(linear, problem), **options)
+    return replace(found, notes=(*found.notes, *notes)) if notes and not found.exact else found
 
 
 def slices(model: BayesNet | LogLinear, evidence: Evidence = None) -> Slices:
@@ -142,11 +146,17 @@ def _exact(
     method: str,
     progress: Progress | None,
     asked: bool,
-) -> Marginals | None:
-    """Return the exact answer; None: sample instead, since a budget was asked for that no exact answer keeps to."""
+) -> Marginals | TinybayesError:
+    """Return the exact answer; or why not, where a budget was asked for that no exact answer keeps to."""
     way: Question | Circuit | TinybayesError
+    if method == "join-tree" or (method != "circuit" and kept_circuit(model) is None):
+        quick = _at_once(model, known, budget, "join-tree" if method == "auto" else method)
+        if quick is not None:
+            if progress is not None:
+                progress(1.0)
+            return quick
     if method == "circuit":
-        way = keep_circuit(model, MAX_EDGES)
+        way = keep_circuit(model, None)
     elif method == "join-tree":
         way = prepare(model, known, "posterior")
     else:
@@ -162,40 +172,67 @@ def _exact(
         name = "join-tree" if method == "auto" else method
         return Marginals(model.variables, found.states, errors, *facts, name, True, notes)
     if asked and method == "auto":
-        return None
+        return way
     raise way
 
 
+def _at_once(model: LogLinear, known: dict[int, int], budget: Budget, method: str) -> Marginals | None:
+    """Return the answer of a join tree with small tables; None: they are not."""
+    row = np.full((1, len(model.variables)), -1)
+    for v, state in known.items():
+        row[0, v] = state
+    found = small.answer(model, row)
+    if found is None or found.status[0] not in (small.DONE, small.IMPOSSIBLE):
+        return None
+    if found.status[0] == small.IMPOSSIBLE:
+        raise impossible()
+    return _exactly(model, found.posterior[0], float(found.logs[0]), budget, method)
+
+
+def _exactly(
+    model: LogLinear | Circuit, posterior: np.ndarray, log_z: float | np.ndarray, budget: Budget, method: str
+) -> Marginals:
+    """Return exact posteriors, which have no errors; rows of them, too."""
+    variables = model.variables if isinstance(model, LogLinear) else model.nodes
+    ends = list(accumulate((variable.cardinality for variable in variables), initial=0))
+    places = list(pairwise(ends))
+    parts, zeros = tuple(posterior[..., a:b] for a, b in places), np.zeros(posterior.shape)
+    errors = tuple(zeros[..., a:b] for a, b in places)
+    return Marginals(variables, parts, errors, np.inf, log_z, 0.0, 0, budget.spent, 0.0, method, True)
+
+
 def _of_rows(model: LogLinear, rows: np.ndarray, budget: Budget, method: str, progress: Progress | None) -> Marginals:
-    """Answer many rows: by a circuit if one is small, else by a join tree for each, with an order for those alike."""
+    """Answer many rows: by a circuit if there is one or compiling is worth it, else by a join tree for each."""
     check_codes(rows, model.cardinalities, where="evidence")
-    if method != "join-tree":
+    by_circuit = method == "circuit" or kept_circuit(model) is not None or worth_compiling(model, len(rows))
+    if method != "join-tree" and by_circuit:
         try:
-            circuit = keep_circuit(model, MAX_EDGES if method == "circuit" else _BATCH_EDGES)
+            circuit = keep_circuit(model, None if method == "circuit" else BATCH_EDGES)
             return _of_circuit(circuit, rows, budget, method if method != "auto" else "circuit")
         except TinybayesError:
             if method == "circuit":
                 raise
+    found = small.answer(model, rows, progress)
+    if found is None:
+        found = small.nothing(model, rows)
     like: dict[bytes, Question] = {}
-    states: list[np.ndarray] = []
-    logs = np.empty(len(rows))
-    for number, row in enumerate(rows):
-        known = {v: int(code) for v, code in enumerate(row) if code >= 0}
-        pattern = (row >= 0).tobytes()
+    left = np.flatnonzero(found.status != small.DONE)
+    for done, number in enumerate(left.tolist()):
+        if found.status[number] == small.IMPOSSIBLE:
+            raise impossible(f"evidence, row {number}")
+        known = {v: code for v, code in enumerate(rows[number].tolist()) if code >= 0}
+        pattern = (rows[number] >= 0).tobytes()
         try:
             question = prepare(model, known, "posterior", like=like.get(pattern))
-            found = solve(question)
+            answer = solve(question)
         except ImpossibleError:
             raise impossible(f"evidence, row {number}") from None
         like.setdefault(pattern, question)
-        logs[number] = found.log_z
-        states.append(np.concatenate(found.states))
+        found.logs[number] = answer.log_z
+        found.posterior[number] = np.concatenate(answer.states)
         if progress is not None:
-            progress((number + 1) / len(rows))
-    posterior = np.array(states).reshape(len(rows), sum(model.cardinalities))
-    parts = tuple(np.split(posterior, np.cumsum(model.cardinalities)[:-1], axis=-1))
-    errors = tuple(np.zeros(part.shape) for part in parts)
-    return Marginals(model.variables, parts, errors, np.inf, logs, 0.0, 0, budget.spent, 0.0, "join-tree", True)
+            progress((len(rows) - len(left) + done + 1) / len(rows))
+    return _exactly(model, found.posterior, found.logs, budget, "join-tree")
 
 
 def _of_circuit(circuit: Circuit, evidence: Evidence, budget: Budget, method: str) -> Marginals:
@@ -213,6 +250,4 @@ def _of_circuit(circuit: Circuit, evidence: Evidence, budget: Budget, method: st
     log_z: float | np.ndarray = logs
     if rows is not evidence:
         log_z, posterior = float(logs[0]), posterior[0]
-    parts = tuple(np.split(posterior, circuit.first_state[1:-1], axis=-1))
-    errors = tuple(np.zeros(part.shape) for part in parts)
-    return Marginals(circuit.nodes, parts, errors, np.inf, log_z, 0.0, 0, budget.spent, 0.0, method, True)
+    return _exactly(circuit, posterior, log_z, budget, method)

@@ -110,8 +110,9 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
         if evidence.size != len(variables) or row.dtype.kind not in "iu":
             got = f"{evidence.dtype} of shape {evidence.shape}"
             raise error(f"{len(variables)} integer codes, one for each variable", got, where="evidence")
-        evidence = {v: int(code) for v, code in enumerate(row) if code != -1}
-    names = {variable.name: v for v, variable in enumerate(variables)}
+        evidence = {v: int(code) for v, code in enumerate(row.tolist()) if code != -1}
+    named = any(isinstance(key, str) for key in evidence)
+    names = {variable.name: v for v, variable in enumerate(variables)} if named else {}
     states: dict[int, int] = {}
     for key, value in evidence.items():
         v = names.get(key) if isinstance(key, str) else key if isinstance(key, int | np.integer) else None
@@ -131,6 +132,11 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
     return states
 
 
+def dense_entries(model: LogLinear) -> float:
+    """Return how many entries the factors of a model have as full tables."""
+    return sum(math.prod(float(model.cardinalities[v]) for v in factor.scope) for factor in model.factors)
+
+
 def impossible(where: str = "evidence") -> TinybayesError:
     """Return the error for evidence, or a model, that leaves no assignment."""
     return error(
@@ -148,9 +154,9 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
     With `closed`, states that some factor rules out are removed as well, until nothing changes. With `apart`, factors
     whose features are all tied are kept, although they change no probability.
     """
-    cards, facts = model.cardinalities, _facts(model)
-    tables, ties, weights = facts.tables, facts.ties, facts.weights
-    domain = _domain(model, facts, known, closed)
+    cards, whole = model.cardinalities, facts(model)
+    tables, ties, weights = whole.tables, whole.ties, whole.weights
+    domain = _domain(model, whole, known, closed)
     domains = tuple(np.flatnonzero(part) for part in np.split(domain, np.cumsum(cards)[:-1]))
     free = tuple(v for v, left in enumerate(domains) if len(left) > 1)
     less = {v for v, left in enumerate(domains) if len(left) < cards[v]}
@@ -175,7 +181,7 @@ def restrict(model: LogLinear, known: Mapping[int, int], *, closed: bool = True,
 
 
 @dataclass(frozen=True, eq=False)
-class _Facts:
+class Facts:
     """What restricting a model takes of it, whatever the evidence."""
 
     tables: list[np.ndarray]  # the feature of each entry of each factor
@@ -185,9 +191,9 @@ class _Facts:
     domain: np.ndarray  # which states of all variables the zeros leave without evidence
 
 
-def _facts(model: LogLinear) -> _Facts:
+def facts(model: LogLinear) -> Facts:
     """Return the facts about a model; they are kept with it, since it never changes."""
-    kept: _Facts | None = model.__dict__.get("_facts")
+    kept: Facts | None = model.__dict__.get("_facts")
     if kept is None:
         tables = [_full(model, factor) for factor in model.factors]
         ties = np.append(model.classes, -1)
@@ -199,15 +205,15 @@ def _facts(model: LogLinear) -> _Facts:
         domain = np.ones(int(cards.sum()), dtype=np.bool_)
         if not _supported(hard, cards, domain, np.ones(len(hard), dtype=np.bool_)):
             raise impossible("model")
-        kept = model.__dict__["_facts"] = _Facts(tables, ties, weights, hard, domain)
+        kept = model.__dict__["_facts"] = Facts(tables, ties, weights, hard, domain)
     return kept
 
 
-def _domain(model: LogLinear, facts: _Facts, known: Mapping[int, int], closed: bool) -> np.ndarray:
+def _domain(model: LogLinear, whole: Facts, known: Mapping[int, int], closed: bool) -> np.ndarray:
     """Return which states of all variables are left."""
     cards = np.array(model.cardinalities, dtype=np.int64)
     first_state = starts(cards)
-    domain = facts.domain.copy() if closed else np.ones(first_state[-1], dtype=np.bool_)
+    domain = whole.domain.copy() if closed else np.ones(first_state[-1], dtype=np.bool_)
     for v, state in known.items():
         own = domain[first_state[v] : first_state[v + 1]]
         fits = own[state]
@@ -218,8 +224,8 @@ def _domain(model: LogLinear, facts: _Facts, known: Mapping[int, int], closed: b
     if not closed or not known:
         return domain
     # What no evidence changed supports all states that are left already.
-    changed = [not known.keys().isdisjoint(scope) for scope, _ in facts.hard]
-    hard = [_given(scope, possible, cards, known) for scope, possible in facts.hard]
+    changed = [not known.keys().isdisjoint(scope) for scope, _ in whole.hard]
+    hard = [_given(scope, possible, cards, known) for scope, possible in whole.hard]
     if not _supported(hard, cards, domain, np.array(changed, dtype=np.bool_)):
         raise impossible()
     return domain
