@@ -55,7 +55,7 @@ validation_fraction, random_state, device, discretizer, n_bins, max_states, verb
         false_alarm_rate: float = 0.05,
         *,
         method: str = "latent",
-        edge_price: float = 0.1,
+        edge_price: float | None = None,
         parameter_price: float = 0.0,
         smoothing: float = 1.0,
         max_edges: int | None = None,

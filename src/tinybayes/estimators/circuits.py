@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.progress import density_progress, growth_progress
 
+Learner = TypeVar("Learner", CircuitOptions, LatentOptions)
 BLOCK = 2**12  # rows whose posteriors are held at a time
 
 
@@ -43,7 +44,7 @@ class _CircuitEstimator(TableEstimator):
 
     def __init__(
         self,
-        edge_price: float = 0.1,
+        edge_price: float | None = None,
         parameter_price: float = 0.0,
         *,
         method: str = "quick",
@@ -66,11 +67,19 @@ class _CircuitEstimator(TableEstimator):
 
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
-        for learner in (CircuitOptions, LatentOptions):  # refuse bad ones before the table is read
-            options_of_estimator(self, learner)
+        self._options(CircuitOptions), self._options(LatentOptions)  # refuse bad ones before the table is read
+        if self.method == "latent" and self.parameter_price != 0:
+            remedy = "use edge_price: a transition is three edges and a parameter"
+            raise error("0 with method='latent'", self.parameter_price, where="parameter_price", remedy=remedy)
         asked = self.discretizer
         cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
         return options_of_estimator(self, Discretization, discretizer=cuts, keep_values=self.n_bins)
+
+    def _options(self, learner: type[Learner], **others: Any) -> Learner:
+        """Return the options of a learner, with its own price of an edge where none is given."""
+        if self.edge_price is None:
+            others["edge_price"] = learner.edge_price
+        return options_of_estimator(self, learner, **others)
 
     def _learn(self, data: Dataset) -> None:
         """Learn by the chosen method."""
@@ -81,7 +90,7 @@ class _CircuitEstimator(TableEstimator):
         self.n_edges_ = self.circuit_.n_edges
 
     def _grow(self, data: Dataset) -> None:
-        options = options_of_estimator(self, CircuitOptions)
+        options = self._options(CircuitOptions)
         with growth_progress(self.verbose) as report:
             grown = learn_circuit(data, **asdict(options), report=report)
         assert grown.circuit is not None
@@ -89,7 +98,7 @@ class _CircuitEstimator(TableEstimator):
 
     def _learn_latent(self, data: Dataset) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options = options_of_estimator(self, LatentOptions, seed=seed)
+        options = self._options(LatentOptions, seed=seed)
         learned: LatentClassifier | LatentTree
         with density_progress(self.verbose) as report:
             if data.target is None:
@@ -112,13 +121,14 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    edge_price : float, default=0.1
-        Price of an edge of the circuit, in units of log-likelihood: the price of inference.
+    edge_price : float or None, default=None
+        Price of an edge of the circuit, in units of log-likelihood: the price of inference. None is 0.1, and for
+        "latent" 0: transitions are cut only for a price.
     parameter_price : float, default=0.0
-        Price of a free parameter.
+        Price of a free parameter; not of "latent".
     method : {"quick", "greedy", "latent"}, default="quick"
         "greedy" takes the best split every time, "quick" assumes that the cost of a split never falls; "latent" learns
-        a tree of hidden variables, for which both prices mean nothing.
+        a tree of hidden variables.
     smoothing : float, default=1.0
         Spread over the states of each distribution; above zero.
     max_edges : int or None, default=None

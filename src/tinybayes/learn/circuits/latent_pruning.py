@@ -35,15 +35,14 @@ def strongest(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int], max_ed
 
     The largest of every hidden state stays as long as the state does: distributions cannot be empty.
     """
-    largest = (flow == flow.max(axis=2, keepdims=True)) & (flow > 0)
-    largest &= np.cumsum(largest, axis=2) == 1  # one of equal ones
+    largest = _largest(flow)
     order = np.sort(flow[flow > 0])[::-1]
 
     def kept(count: int) -> np.ndarray:
         return largest | (flow >= order[count - 1]) if count else largest
 
     low, high = 0, len(order)
-    fewest = count_edges(tree, kept(0), cardinalities)
+    fewest = fewest_edges(tree, flow, cardinalities)
     if fewest > max_edges:
         remedy = "raise max_edges: this is one hidden state everywhere"
         raise error(f"at least {fewest:,}", f"{max_edges:,}", where="max_edges", remedy=remedy)
@@ -52,6 +51,17 @@ def strongest(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int], max_ed
         fits = count_edges(tree, kept(middle), cardinalities) <= max_edges
         low, high = (middle, high) if fits else (low, middle - 1)
     return kept(low)
+
+
+def fewest_edges(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int]) -> int:
+    """Return the edges that are left when every hidden state has a single transition."""
+    return count_edges(tree, _largest(flow), cardinalities)
+
+
+def _largest(flow: np.ndarray) -> np.ndarray:
+    """Tell which transition of each hidden state has the largest expected count, the first of equal ones."""
+    largest = (flow == flow.max(axis=2, keepdims=True)) & (flow > 0)
+    return np.asarray(largest & (np.cumsum(largest, axis=2) == 1))
 
 
 def cut(tables: Tables, allowed: np.ndarray) -> Tables:

@@ -6,28 +6,28 @@ edges it is the best density of this package (docs/learning_circuits.md).
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
-from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
+from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
-from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
-from tinybayes.learn.circuits.latent_structure import Tree, latent_structure
+from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
+from tinybayes.learn.circuits.latent_structure import latent_structure
 from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
 
 if TYPE_CHECKING:
-    from tinybayes.learn.circuits.latent_training import TrainedTables
     from tinybayes.learn.training.engine import Progress
 
 STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
-PRUNING, PRUNING_EPOCHS, PRUNING_RATES = 0.5, 0.25, (0.1, 0.01)  # edges left by a round, its share of the epochs
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def learn_latent_tree(
     restarts: int = LatentOptions.restarts,
     validation: Dataset | None = None,
     validation_fraction: float = LatentOptions.validation_fraction,
+    edge_price: float = LatentOptions.edge_price,
     max_edges: int | None = LatentOptions.max_edges,
     seconds: float = LatentOptions.seconds,
     seed: int = LatentOptions.seed,
@@ -84,8 +85,9 @@ def learn_latent_tree(
 
     The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
     variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
-    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges`,
-    transitions are then cut by the expected counts that flow through them, and EM goes on with the others.
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges` or
+    `edge_price`, transitions are then cut by the expected counts that flow through them, and EM goes on with the
+    others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises.
 
     Parameters
     ----------
@@ -94,12 +96,13 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    epochs, batch_size, smoothing, restarts, validation_fraction, max_edges, seconds, seed, device
+    epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, seconds, seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
     report
-        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned.
+        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned, cut to
+        `max_edges`.
 
     Examples
     --------
@@ -118,6 +121,7 @@ def learn_latent_tree(
         smoothing=smoothing,
         restarts=restarts,
         validation_fraction=validation_fraction,
+        edge_price=edge_price,
         max_edges=max_edges,
         seconds=seconds,
         seed=seed,
@@ -135,6 +139,18 @@ def learn_latent_tree_with(
     states: np.ndarray | None = None,
 ) -> LatentTree:
     """Do what `learn_latent_tree` does, with the options in one record."""
+    with interruptible() as interrupted:  # also between two trainings
+        return _learn(data, options, validation, report, states, interrupted)
+
+
+def _learn(
+    data: Dataset,
+    options: LatentOptions,
+    validation: Dataset | None,
+    report: "Callable[[Progress], None] | None",
+    states: np.ndarray | None,
+    interrupted: Event,
+) -> LatentTree:
     deadline = time.time() + options.seconds
     if states is None:
         states = _states_of(options.hidden_states, data)
@@ -156,8 +172,11 @@ def learn_latent_tree_with(
     fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
     scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
     best = trained[int(np.argmax(scores))]
+    rounds = Rounds(rows, held_out, tree, prior, training, lambda: interrupted.is_set() or time.time() > deadline)
     if options.max_edges is not None:
-        best = _pruned(rows, tree, best, prior, training, held_out, options.max_edges)
+        best = rounds.within(best, options.max_edges)
+    if options.edge_price > 0:
+        best = rounds.priced(best, options.edge_price)
     tables = best.tables
     return LatentTree(
         latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
@@ -170,31 +189,6 @@ def learn_latent_tree_with(
         best.history,
         best.complete,
     )
-
-
-def _pruned(
-    rows: Dataset,
-    tree: Tree,
-    trained: "TrainedTables",
-    prior: Tables,
-    training: TrainingOptions,
-    held_out: Dataset | None,
-    max_edges: int,
-) -> "TrainedTables":
-    """Cut transitions until the circuit has at most so many edges, in rounds, and train again after each."""
-    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
-
-    cards = [variable.cardinality for variable in rows.variables]
-    edges = count_edges(tree, trained.tables.transition > 0, cards)
-    shorter = replace(training, epochs=max(1, round(PRUNING_EPOCHS * training.epochs)))
-    while edges > max_edges:
-        flow = counts_and_log_likelihood(rows, tree, trained.tables)[0].transition
-        allowed = strongest(tree, flow, cards, max(max_edges, int(PRUNING * edges)))
-        start, smoothed = cut(trained.tables, allowed), Tables(prior.transition * allowed, prior.emission)
-        (again,) = train_latent(rows, tree, [start], smoothed, shorter, rates=PRUNING_RATES, validation=held_out)
-        trained = replace(again, complete=trained.complete and again.complete)
-        edges = count_edges(tree, trained.tables.transition > 0, cards)
-    return trained
 
 
 def default_epochs(rows: int, batch_size: int) -> int:

@@ -43,6 +43,7 @@ class LatentOptions:
     validation_fraction: float = option(
         0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
     )
+    edge_price: float = option(0.0, "Price of an edge: transitions are cut while the score rises.", low=0)
     max_edges: int | None = same_option(CircuitOptions, "max_edges")
     seconds: float = same_option(CircuitOptions, "seconds")
     seed: int = option(0, "Of the start and of the order of the rows.", low=0)

@@ -1,0 +1,104 @@
+"""Latent trees under a price: transitions that little flows through are cut, and EM goes on, in rounds.
+
+A limit of edges is kept in any case. A price is paid: a round counts only if it raises the score of LearnAC,
+
+    log-likelihood of all rows - edge_price * edges
+
+with the likelihood of held-out rows where there are any, since cutting also helps against overfitting.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinybayes.learn.circuits.latent_pruning import count_edges, cut, fewest_edges, strongest
+from tinybayes.learn.circuits.latent_start import Tables
+from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.model import Dataset
+
+if TYPE_CHECKING:
+    from tinybayes.learn.circuits.latent_training import TrainedTables
+
+PRUNING = 0.5  # edges that a round leaves on the way to a limit
+SHARES = (0.6, 0.85)  # edges that a round leaves under a price: the second where the first does not pay
+EPOCHS, RATES = 0.25, (0.1, 0.01)  # of a round: its share of the epochs, and the steps of EM
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What all rounds of a training share; `stopped` tells whether an interrupt or the deadline has come."""
+
+    rows: Dataset
+    held_out: Dataset | None
+    tree: Tree
+    prior: Tables
+    training: TrainingOptions
+    stopped: Callable[[], bool]
+
+    def edges(self, tables: Tables) -> int:
+        """Return the edges of the circuit."""
+        return count_edges(self.tree, tables.transition > 0, self._cards)
+
+    def within(self, trained: "TrainedTables", max_edges: int) -> "TrainedTables":
+        """Cut transitions until the circuit has at most so many edges; after an interrupt at once, without EM."""
+        while (edges := self.edges(trained.tables)) > max_edges:
+            early = self.stopped() or not trained.complete
+            limit = max_edges if early else max(max_edges, int(PRUNING * edges))
+            allowed = strongest(self.tree, self._flow(trained.tables), self._cards, limit)
+            trained = self._only_cut(trained, allowed) if early else self._again(trained, allowed)
+        return trained
+
+    def priced(self, trained: "TrainedTables", edge_price: float) -> "TrainedTables":
+        """Cut transitions while the score rises; nothing more after an interrupt."""
+        best, shares = trained, list(SHARES)
+        while shares and best.complete and not self.stopped():
+            flow, edges = self._flow(best.tables), self.edges(best.tables)
+            limit = max(int(shares[0] * edges), fewest_edges(self.tree, flow, self._cards))
+            if limit >= edges:
+                break
+            again = self._again(best, strongest(self.tree, flow, self._cards, limit))
+            if self.score(again, edge_price) > self.score(best, edge_price):
+                best = again
+            else:
+                best, shares = replace(best, complete=again.complete), shares[1:]
+        return best
+
+    def score(self, trained: "TrainedTables", edge_price: float) -> float:
+        """Return the log-likelihood of all rows less the price of the edges."""
+        weight = float(len(self.rows) if self.rows.weight is None else self.rows.weight.sum())
+        value = trained.validation_log_likelihood
+        if self.held_out is None:
+            value = self._likelihood(self.rows, trained.tables)
+        return weight * value - edge_price * self.edges(trained.tables)
+
+    @property
+    def _cards(self) -> list[int]:
+        return [variable.cardinality for variable in self.rows.variables]
+
+    def _flow(self, tables: Tables) -> np.ndarray:
+        """Return the expected counts of the transitions."""
+        from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
+
+        return counts_and_log_likelihood(self.rows, self.tree, tables)[0].transition
+
+    def _likelihood(self, rows: Dataset, tables: Tables) -> float:
+        from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
+
+        return counts_and_log_likelihood(rows, self.tree, tables)[1]
+
+    def _again(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":
+        """Train with the allowed transitions only."""
+        from tinybayes.learn.circuits.latent_training import train_latent
+
+        shorter = replace(self.training, epochs=max(1, round(EPOCHS * self.training.epochs)))
+        start, prior = cut(trained.tables, allowed), Tables(self.prior.transition * allowed, self.prior.emission)
+        (again,) = train_latent(self.rows, self.tree, [start], prior, shorter, rates=RATES, validation=self.held_out)
+        return replace(again, complete=trained.complete and again.complete)
+
+    def _only_cut(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":
+        tables = cut(trained.tables, allowed)
+        value = np.nan if self.held_out is None else self._likelihood(self.held_out, tables)
+        return replace(trained, tables=tables, validation_log_likelihood=value, complete=False)
