@@ -31,8 +31,8 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
         Share of usual rows for which `predict` may raise an alarm.
     method : {"latent", "quick", "greedy"}, default="latent"
         As for `CircuitDensity`.
-    edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
-validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
+    edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
+restarts, validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
         As for `CircuitDensity`.
 
     Attributes
@@ -61,6 +61,7 @@ validation_fraction, random_state, device, discretizer, n_bins, max_states, verb
         max_edges: int | None = None,
         seconds: float = float("inf"),
         hidden_states: int = 16,
+        components: int = 1,
         epochs: int | None = None,
         batch_size: int = 64,
         restarts: int = 1,

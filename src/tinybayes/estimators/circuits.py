@@ -52,6 +52,7 @@ class _CircuitEstimator(TableEstimator):
         max_edges: int | None = None,
         seconds: float = float("inf"),
         hidden_states: int = 16,
+        components: int = 1,
         epochs: int | None = None,
         batch_size: int = 64,
         restarts: int = 1,
@@ -137,6 +138,8 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         After this time the circuit so far is taken.
     hidden_states : int, default=16
         Of "latent": states of each hidden variable.
+    components : int, default=1
+        Of "latent": trees, each from a cluster of the rows; the density is their mixture.
     epochs : int or None, default=None
         Of "latent": passes over the data; by default as many as make 10,000 mini-batches, in 10 to 80.
     batch_size : int, default=64
@@ -281,8 +284,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    edge_price, parameter_price, method, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
-validation_fraction, random_state, device, n_bins, max_states, verbose
+    edge_price, parameter_price, method, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
+restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".

@@ -19,28 +19,34 @@ def latent_circuit(
     """Return the circuit of a latent tree with tables as in `latent_steps.Parameters`.
 
     Parameters that are zero have no edges, and hidden states that nothing leads to are left out. The circuit is smooth
-    and decomposable. It is not deterministic: a row does not say which hidden states it comes from.
+    and decomposable. It is not deterministic: a row does not say which hidden states it comes from. Of several trees,
+    the circuit is their mixture: one sum over the states of all roots.
     """
     nodes = (*variables, *(() if target is None else (target,)))
     graph = _Graph(nodes)
     used = used_states(tree, transition)
     attached: list[list[int]] = [[] for _ in tree.parent]
-    for variable, home in enumerate(tree.home):
-        attached[home].append(variable)
+    for copy, home in enumerate(tree.home):
+        attached[home].append(copy)
+    tops: list[tuple[np.ndarray, np.ndarray]] = []  # of the roots: probabilities of the states, and the states
     messages: list[list[np.ndarray]] = [[] for _ in tree.parent]
     for node in range(len(tree.parent) - 1, -1, -1):  # children have larger numbers
         states = np.flatnonzero(used[node])
         factors = messages[node]
-        for v in attached[node]:
+        for copy in attached[node]:
+            v = copy % len(nodes)
             first = graph.first_state[v]
             indicators = np.arange(first, first + nodes[v].cardinality)
-            factors.append(graph.sums(emission[v][states][:, : len(indicators)], indicators))
+            factors.append(graph.sums(emission[copy][states][:, : len(indicators)], indicators))
         weights = graph.products(factors)
         parent = tree.parent[node]
-        above = np.flatnonzero(used[parent]) if parent >= 0 else np.array([0])
-        message = graph.sums(transition[node][np.ix_(above, states)], weights)
         if parent >= 0:
-            messages[parent].append(message)
+            above = np.flatnonzero(used[parent])
+            messages[parent].append(graph.sums(transition[node][np.ix_(above, states)], weights))
+        else:
+            tops.append((transition[node][0, states], weights))
+    shares, states_of_roots = (np.concatenate(parts) for parts in zip(*tops, strict=True))
+    graph.sums(shares[None], states_of_roots)
     return graph.circuit(variables, target)
 
 

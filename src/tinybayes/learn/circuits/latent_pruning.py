@@ -17,7 +17,10 @@ TERM = 3  # edges of a parameter times a part in a sum: two of the product, and 
 
 
 def count_edges(tree: Tree, allowed: np.ndarray, cardinalities: Sequence[int]) -> int:
-    """Return the edges of the circuit with these transitions, without building it."""
+    """Return the edges of the circuit with these transitions, without building it.
+
+    Of several trees, there is a cardinality for each variable in each tree, as there is a home.
+    """
     used = used_states(tree, allowed)
     states = used.sum(axis=1)
     terms = sum(
@@ -26,7 +29,7 @@ def count_edges(tree: Tree, allowed: np.ndarray, cardinalities: Sequence[int]) -
     )
     home = np.array(tree.home)
     terms += int((states[home] * np.array(cardinalities)).sum())
-    factors = np.bincount(home, minlength=len(states)) + np.bincount(tree.parent[1:], minlength=len(states))
+    factors = np.bincount(home, minlength=len(states)) + np.bincount(tree.parent[tree.roots :], minlength=len(states))
     return TERM * terms + int((states * np.where(factors > 1, factors, 0)).sum())
 
 
@@ -64,6 +67,6 @@ def _largest(flow: np.ndarray) -> np.ndarray:
     return np.asarray(largest & (np.cumsum(largest, axis=2) == 1))
 
 
-def cut(tables: Tables, allowed: np.ndarray) -> Tables:
+def cut(tables: Tables, allowed: np.ndarray, roots: int = 1) -> Tables:
     """Set the other transitions to zero, and make sums of one again."""
-    return Tables(normalized_rows(tables.transition * allowed), tables.emission)
+    return Tables(normalized_rows(tables.transition * allowed, roots), tables.emission)

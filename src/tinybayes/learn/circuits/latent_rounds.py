@@ -76,7 +76,7 @@ class Rounds:
 
     @property
     def _cards(self) -> list[int]:
-        return [variable.cardinality for variable in self.rows.variables]
+        return [variable.cardinality for variable in self.rows.variables] * self.tree.roots
 
     def _flow(self, tables: Tables) -> np.ndarray:
         """Return the expected counts of the transitions."""
@@ -94,11 +94,14 @@ class Rounds:
         from tinybayes.learn.circuits.latent_training import train_latent
 
         shorter = replace(self.training, epochs=max(1, round(EPOCHS * self.training.epochs)))
-        start, prior = cut(trained.tables, allowed), Tables(self.prior.transition * allowed, self.prior.emission)
+        start, prior = (
+            cut(trained.tables, allowed, self.tree.roots),
+            Tables(self.prior.transition * allowed, self.prior.emission),
+        )
         (again,) = train_latent(self.rows, self.tree, [start], prior, shorter, rates=RATES, validation=self.held_out)
         return replace(again, complete=trained.complete and again.complete)
 
     def _only_cut(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":
-        tables = cut(trained.tables, allowed)
+        tables = cut(trained.tables, allowed, self.tree.roots)
         value = np.nan if self.held_out is None else self._likelihood(self.held_out, tables)
         return replace(trained, tables=tables, validation_log_likelihood=value, complete=False)

@@ -45,16 +45,16 @@ def train_latent(
         return LatentRun(data, steps, part, pseudocounts, options, validation)
 
     def floats(part: Sequence[Tables]) -> int:
-        states = starts[0].emission.shape[1]
-        return 6 * (starts[0].transition.size + starts[0].emission.size) + 8 * options.batch_size * states * len(
-            data.nodes
-        )
+        copies, states, _ = starts[0].emission.shape
+        return 6 * (starts[0].transition.size + starts[0].emission.size) + 8 * options.batch_size * states * copies
 
     return engine.train(starts, options, shape=lambda _: None, floats=floats, make=make, report=report)
 
 
 class LatentRun(engine.Run[TrainedTables]):
     """Trainings from different starts on their way through the epochs."""
+
+    steps: LatentSteps
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class LatentRun(engine.Run[TrainedTables]):
         kept, errors = self.kept()
         results = []
         for one in range(self.count):
-            tables = Tables(*(normalized_rows(np.asarray(part[one], dtype=np.float64)) for part in kept))
+            transition, emission = (np.asarray(part[one], dtype=np.float64) for part in kept)
+            tables = Tables(normalized_rows(transition, self.steps.tree.roots), normalized_rows(emission))
             history = tuple((epoch, -loss) for epoch, loss in self.history_of(one))
             results.append(TrainedTables(tables, -float(errors[one, 0]), history, complete))
         return results

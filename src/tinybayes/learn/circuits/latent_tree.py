@@ -15,10 +15,10 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
+from tinybayes.learn.circuits.latent_mixture import find_structure
 from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
 from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
-from tinybayes.learn.circuits.latent_structure import latent_structure
 from tinybayes.learn.circuits.options import LatentOptions
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import TrainingOptions
@@ -39,10 +39,10 @@ class LatentTree:
     circuit
         The density over the observed variables, hidden ones summed out.
     variables, parents
-        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root. The
-        leaves of the Chow-Liu tree have no hidden variable of their own.
+        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root of a
+        tree. The leaves of the Chow-Liu tree have no hidden variable of their own.
     homes
-        The hidden variable on which each observed one depends.
+        The hidden variable on which each observed one depends; of a mixture, for each tree in turn.
     hidden_states
         How many states each hidden variable has.
     log_likelihood, validation_log_likelihood
@@ -68,6 +68,7 @@ def learn_latent_tree(
     data: Dataset,
     *,
     hidden_states: int | Sequence[int] = LatentOptions.hidden_states,
+    components: int = LatentOptions.components,
     epochs: int | None = LatentOptions.epochs,
     batch_size: int = LatentOptions.batch_size,
     smoothing: float = LatentOptions.smoothing,
@@ -84,7 +85,8 @@ def learn_latent_tree(
     """Learn a tree of hidden variables over the observed ones.
 
     The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
-    variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
+    variable that is not a leaf. With several `components`, the rows are clustered, every cluster has its own tree, and
+    the result is their mixture. Parameters are learned by EM on mini-batches: average expected counts move towards
     those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges` or
     `edge_price`, transitions are then cut by the expected counts that flow through them, and EM goes on with the
     others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises.
@@ -96,7 +98,8 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, seconds, seed, device
+    components, epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, seconds, seed, \
+device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -116,6 +119,7 @@ def learn_latent_tree(
     """
     options = LatentOptions(
         hidden_states=hidden_states if isinstance(hidden_states, int) else max(hidden_states, default=0),
+        components=components,
         epochs=epochs,
         batch_size=batch_size,
         smoothing=smoothing,
@@ -155,9 +159,10 @@ def _learn(
     if states is None:
         states = _states_of(options.hidden_states, data)
     rows, held_out = learning_rows(data, validation, options.validation_fraction, options.seed)
-    tree, variables = latent_structure(rows)
-    prior = pseudocounts(rows, tree, states[variables], options.smoothing)
-    starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
+    structure = find_structure(rows, options.components, options.seed)
+    tree = structure.tree
+    prior = pseudocounts(rows, tree, states[structure.variables], options.smoothing)
+    starts = [draw_start(prior, options.seed + i, tree.roots, structure.near) for i in range(options.restarts)]
     training = TrainingOptions(
         epochs=options.epochs or default_epochs(len(rows), options.batch_size),
         batch_size=options.batch_size,
@@ -180,7 +185,7 @@ def _learn(
     tables = best.tables
     return LatentTree(
         latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
-        tuple(variables),
+        tuple(structure.variables),
         tree.parent,
         tree.home,
         tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),

@@ -36,6 +36,7 @@ class LatentOptions:
     """A latent tree, and its training by EM."""
 
     hidden_states: int = option(16, "States of each hidden variable.", low=1, high=1024)
+    components: int = option(1, "Trees, each from a cluster of the rows; the density is their mixture.", low=1, high=64)
     epochs: int | None = option(None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1)
     batch_size: int = option(64, "Rows of a mini-batch.", low=1)
     smoothing: float = same_option(CircuitOptions, "smoothing")
