@@ -94,7 +94,8 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
     unused = given(context, "edge_price", "method", "max_edges", "checkpoint")
     if trees_only and unused:
         raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
-    latent = "hidden_states", "components", "epochs", "batch_size", "restarts", "validation_fraction", "seed", "device"
+    latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "validation_fraction"
+    latent += "levels", "seed", "device"
     growing = "parameter_price", "checkpoint"
     by_em = options.method == "latent"
     if unused := given(context, *(growing if by_em else latent)):

@@ -22,6 +22,7 @@ from tinybayes.estimators._base import (
     validated,
 )
 from tinybayes.infer import circuit as circuits
+from tinybayes.infer import log_likelihood
 from tinybayes.infer.ask import parse_query, state_code
 from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
 from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
@@ -50,6 +51,7 @@ class _CircuitEstimator(TableEstimator):
         method: str = "quick",
         smoothing: float = 1.0,
         max_edges: int | None = None,
+        levels: int | None = None,
         seconds: float = float("inf"),
         hidden_states: int = 16,
         components: int = 1,
@@ -69,6 +71,9 @@ class _CircuitEstimator(TableEstimator):
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
         self._options(CircuitOptions), self._options(LatentOptions)  # refuse bad ones before the table is read
+        levels = getattr(self, "levels", None)  # detectors of anomalies have none
+        if self.method != "latent" and levels is not None:
+            raise error("None with this method", levels, where="levels", remedy="tie(model.circuit_, 16)")
         if self.method == "latent" and self.parameter_price != 0:
             remedy = "use edge_price: a transition is three edges and a parameter"
             raise error("0 with method='latent'", self.parameter_price, where="parameter_price", remedy=remedy)
@@ -134,6 +139,8 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         Spread over the states of each distribution; above zero.
     max_edges : int or None, default=None
         The circuit gets no more edges than these.
+    levels : int or None, default=None
+        Of "latent", not of classifiers: how many distinct parameters the circuit has; they are stored in a codebook.
     seconds : float, default=inf
         After this time the circuit so far is taken.
     hidden_states : int, default=16
@@ -203,8 +210,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row; missing values and states never seen are summed out exactly."""
-        codes = self._codes(X)
-        return circuits.log_evidence(self.circuit_, codes)
+        return log_likelihood(self.circuit_, self._codes(X))  # few levels do not sum to one
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
@@ -284,8 +290,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    edge_price, parameter_price, method, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
-restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
+    edge_price, parameter_price, method, smoothing, max_edges, levels, seconds, hidden_states, components, epochs, \
+batch_size, restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".

@@ -1,11 +1,12 @@
 """From a latent tree to its circuit: the messages of the tree are the sums, one for each hidden state."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tinybayes.learn.circuits.latent_structure import Tree
-from tinybayes.model import Circuit, Float, Variable
+from tinybayes.model import Circuit, Codebook, Float, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
 
 
@@ -48,6 +49,13 @@ def latent_circuit(
     shares, states_of_roots = (np.concatenate(parts) for parts in zip(*tops, strict=True))
     graph.sums(shares[None], states_of_roots)
     return graph.circuit(variables, target)
+
+
+def with_codebook(circuit: Circuit) -> Circuit:
+    """Return a circuit of few distinct parameters with these in a codebook."""
+    logs = circuit.log_parameters.astype(np.float32).astype(np.float64)  # a level is paid as a 32-bit float
+    book = Codebook(tuple(np.unique(logs).tolist()))
+    return replace(circuit, table=book.encode(logs), format=book)
 
 
 def class_mixture(circuits: Sequence[Circuit], target: Variable, prior: np.ndarray) -> Circuit:

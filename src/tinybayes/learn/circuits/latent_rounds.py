@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tinybayes.learn.circuits.latent_mixture import Structure
 from tinybayes.learn.circuits.latent_pruning import count_edges, cut, fewest_edges, strongest
 from tinybayes.learn.circuits.latent_start import Tables
 from tinybayes.learn.circuits.latent_structure import Tree
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 PRUNING = 0.5  # edges that a round leaves on the way to a limit
 SHARES = (0.6, 0.85)  # edges that a round leaves under a price: the second where the first does not pay
 EPOCHS, RATES = 0.25, (0.1, 0.01)  # of a round: its share of the epochs, and the steps of EM
+LEVEL_RATES = (0.05, 0.005)  # the steps of EM through the quantiser
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,15 @@ class Rounds:
 
     rows: Dataset
     held_out: Dataset | None
-    tree: Tree
+    structure: Structure
     prior: Tables
     training: TrainingOptions
     stopped: Callable[[], bool]
+
+    @property
+    def tree(self) -> Tree:
+        """The tree, or the trees."""
+        return self.structure.tree
 
     def edges(self, tables: Tables) -> int:
         """Return the edges of the circuit."""
@@ -66,6 +73,18 @@ class Rounds:
                 best, shares = replace(best, complete=again.complete), shares[1:]
         return best
 
+    def quantized(self, trained: "TrainedTables", levels: int) -> "TrainedTables":
+        """Go on with EM through the quantiser, so that few distinct parameters are left."""
+        from tinybayes.learn.circuits.latent_levels import train_levels
+        from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
+
+        tables, allowed = trained.tables, trained.tables.transition > 0
+        counts = counts_and_log_likelihood(self.rows, self.tree, tables)[0]
+        prior = Tables(self.prior.transition * allowed, self.prior.emission)
+        arguments = self.rows, self.tree, tables, counts, prior, levels, self._shorter
+        again = train_levels(*arguments, rates=LEVEL_RATES, validation=self.held_out)
+        return replace(again, complete=trained.complete and again.complete)
+
     def score(self, trained: "TrainedTables", edge_price: float) -> float:
         """Return the log-likelihood of all rows less the price of the edges."""
         weight = float(len(self.rows) if self.rows.weight is None else self.rows.weight.sum())
@@ -73,6 +92,10 @@ class Rounds:
         if self.held_out is None:
             value = self._likelihood(self.rows, trained.tables)
         return weight * value - edge_price * self.edges(trained.tables)
+
+    @property
+    def _shorter(self) -> TrainingOptions:
+        return replace(self.training, epochs=max(1, round(EPOCHS * self.training.epochs)))
 
     @property
     def _cards(self) -> list[int]:
@@ -93,12 +116,9 @@ class Rounds:
         """Train with the allowed transitions only."""
         from tinybayes.learn.circuits.latent_training import train_latent
 
-        shorter = replace(self.training, epochs=max(1, round(EPOCHS * self.training.epochs)))
-        start, prior = (
-            cut(trained.tables, allowed, self.tree.roots),
-            Tables(self.prior.transition * allowed, self.prior.emission),
-        )
-        (again,) = train_latent(self.rows, self.tree, [start], prior, shorter, rates=RATES, validation=self.held_out)
+        start, tree = cut(trained.tables, allowed, self.tree.roots), self.tree
+        prior, shorter = Tables(self.prior.transition * allowed, self.prior.emission), self._shorter
+        (again,) = train_latent(self.rows, tree, [start], prior, shorter, rates=RATES, validation=self.held_out)
         return replace(again, complete=trained.complete and again.complete)
 
     def _only_cut(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":

@@ -64,6 +64,12 @@ def draw_start(prior: Tables, seed: int, roots: int = 1, near: np.ndarray | None
 
 def normalized_rows(table: np.ndarray, roots: int = 0) -> np.ndarray:
     """Divide each distribution by its sum, unless that is zero; those of the roots by their common sum."""
+    total = row_sums(table, roots)
+    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))
+
+
+def row_sums(table: np.ndarray, roots: int = 0) -> np.ndarray:
+    """Return the sums of all distributions, their axis kept; the roots have a common one."""
     total = table.sum(axis=2, keepdims=True)
     total[:roots] = total[:roots].sum(axis=0)
-    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))
+    return np.asarray(total)

@@ -88,10 +88,14 @@ class LatentSteps:
 
     def step(self, state: State, fixed: Fixed, rows: Rows, schedule: Array) -> State:
         """Move the average counts towards those of a mini-batch; the parameters follow."""
-        counts = self.expected_counts(state.parameters, rows)
-        scale = 1.0 / jnp.maximum(rows.weight.sum(), TINY)
-        moved = jax.tree.map(lambda old, new: old + schedule * (scale * new - old), state.counts, counts)
+        moved = self.moved(state.parameters, state.counts, rows, schedule)
         return State(self.normalized(moved, fixed), moved)
+
+    def moved(self, parameters: Parameters, counts: Parameters, rows: Rows, rate: Array) -> Parameters:
+        """Return average counts on their way towards those of a mini-batch."""
+        scale = 1.0 / jnp.maximum(rows.weight.sum(), TINY)
+        new = self.expected_counts(parameters, rows)
+        return jax.tree.map(lambda old, own: old + rate * (scale * own - old), counts, new)
 
     def losses(self, parameters: Parameters, fixed: Fixed, rows: Rows) -> Array:
         """Return the negative log-likelihood of each row."""
@@ -121,7 +125,7 @@ class LatentSteps:
     def _up(self, parameters: Parameters, indicators: Array) -> tuple[Array, Messages]:
         """Return the logarithm of each tree's part in the likelihood of each row, and the messages."""
         tree, depth = self.tree, len(self.tree.levels)
-        seen = jnp.einsum("niv,nvb->nib", jnp.log(jnp.maximum(parameters.emission, TINY)), indicators)
+        seen = self.seen(parameters.emission, indicators)
         logs = jax.ops.segment_sum(seen, np.array(tree.home), len(tree.parent))
         weights, up = [logs] * depth, [logs] * depth
         total = jnp.zeros((tree.roots, indicators.shape[2]))
@@ -137,6 +141,10 @@ class LatentSteps:
             up[level] = jnp.einsum("nij,njb->nib", parameters.transition[start:stop], weights[level])
         return total + jnp.log(jnp.maximum(up[0][:, 0], TINY)), Messages(weights, up)
 
+    def seen(self, emission: Array, indicators: Array) -> Array:
+        """Return the logarithms of the emissions of each variable; a missing value has the probability one."""
+        return jnp.einsum("niv,nvb->nib", jnp.log(jnp.maximum(emission, TINY)), indicators)
+
     def _indicators(self, X: Array) -> Array:
         """Return one where a variable has a value, shape (variables of each tree in turn, values, rows).
 
@@ -147,13 +155,17 @@ class LatentSteps:
 
     def normalized(self, counts: Parameters, fixed: Fixed) -> Parameters:
         """Return the parameters that average counts lead to: pseudocounts added, and sums of one."""
+        smoothed = self.smoothed(counts, fixed)
+        return jax.tree.map(lambda part, sums: part / jnp.maximum(sums, TINY), smoothed, self.uses(smoothed))
+
+    def smoothed(self, counts: Parameters, fixed: Fixed) -> Parameters:
+        """Return the counts of all rows, given average ones, with the pseudocounts."""
+        return jax.tree.map(lambda mean, more: mean * fixed.rows + more, counts, fixed.pseudocounts)
+
+    def uses(self, counts: Parameters) -> Parameters:
+        """Return the sums of all distributions, their axis kept; the roots have a common one."""
+        transition, emission = (part.sum(axis=2, keepdims=True) for part in counts)
         roots = self.tree.roots
-
-        def table(mean: Array, pseudocounts: Array, together: int) -> Array:
-            total = mean * fixed.rows + pseudocounts
-            sums = total.sum(axis=2, keepdims=True)
-            if together > 1:
-                sums = sums.at[:together].set(sums[:together].sum(axis=0, keepdims=True))
-            return total / jnp.maximum(sums, TINY)
-
-        return Parameters(*map(table, counts, fixed.pseudocounts, (roots, 0)))
+        if roots > 1:
+            transition = transition.at[:roots].set(transition[:roots].sum(axis=0, keepdims=True))
+        return Parameters(transition, emission)

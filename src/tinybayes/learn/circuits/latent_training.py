@@ -67,7 +67,7 @@ class LatentRun(engine.Run[TrainedTables]):
     ) -> None:
         count = len(starts)
         total = float(len(data) if data.weight is None else data.weight.sum())
-        fixed = Fixed(_on_device(pseudocounts), jnp.asarray(total, dtype=jnp.float32))
+        fixed = Fixed(on_device(pseudocounts), jnp.asarray(total, dtype=jnp.float32))
         states = jax.tree.map(lambda *parts: jnp.stack(parts), *(_state(start) for start in starts))
         repeated = jax.tree.map(lambda part: jnp.broadcast_to(part, (count, *part.shape)), fixed)
         super().__init__(steps, states, repeated, options, data, validation)
@@ -77,15 +77,18 @@ class LatentRun(engine.Run[TrainedTables]):
         return rows_of(data)
 
     def results(self, complete: bool) -> list[TrainedTables]:
-        """Return the tables, normalised in double precision."""
+        """Return what was learned from each start."""
         kept, errors = self.kept()
         results = []
         for one in range(self.count):
-            transition, emission = (np.asarray(part[one], dtype=np.float64) for part in kept)
-            tables = Tables(normalized_rows(transition, self.steps.tree.roots), normalized_rows(emission))
             history = tuple((epoch, -loss) for epoch, loss in self.history_of(one))
-            results.append(TrainedTables(tables, -float(errors[one, 0]), history, complete))
+            results.append(TrainedTables(self.tables_of(kept, one), -float(errors[one, 0]), history, complete))
         return results
+
+    def tables_of(self, kept: Parameters, one: int) -> Tables:
+        """Return the tables of one start, normalised in double precision."""
+        transition, emission = (np.asarray(part[one], dtype=np.float64) for part in kept)
+        return Tables(normalized_rows(transition, self.steps.tree.roots), normalized_rows(emission))
 
 
 def rows_of(data: Dataset) -> engine.Rows:
@@ -100,7 +103,7 @@ def counts_and_log_likelihood(data: Dataset, tree: Tree, tables: Tables) -> tupl
     """Return the expected counts of all rows, and the log-likelihood of a row on average."""
     steps, rows = LatentSteps(tree, tables.emission.shape[2]), rows_of(data)
     total = float(len(data) if data.weight is None else data.weight.sum())
-    counts, log_likelihood = _over_blocks(_on_device(tables), engine.to_blocks(rows), steps=steps)
+    counts, log_likelihood = _over_blocks(on_device(tables), engine.to_blocks(rows), steps=steps)
     scale = total / float(rows.weight.sum())
     mean = float(log_likelihood) / float(rows.weight.sum())
     return Tables(*(scale * np.asarray(part, dtype=np.float64) for part in counts)), mean
@@ -118,11 +121,12 @@ def _over_blocks(parameters: Parameters, blocks: engine.Rows, *, steps: LatentSt
     return jax.lax.scan(add, (jax.tree.map(jnp.zeros_like, parameters), jnp.zeros(())), blocks)[0]
 
 
-def _on_device(tables: Tables) -> Parameters:
+def on_device(tables: Tables) -> Parameters:
+    """Return the tables in single precision."""
     return Parameters(jnp.asarray(tables.transition, jnp.float32), jnp.asarray(tables.emission, jnp.float32))
 
 
 def _state(start: Tables) -> State:
     """Return the first state: as if all hidden states had been used equally often."""
-    parameters = _on_device(start)
+    parameters = on_device(start)
     return State(parameters, Parameters(*(part / part.shape[1] for part in parameters)))

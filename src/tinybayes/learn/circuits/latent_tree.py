@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
+from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states, with_codebook
 from tinybayes.learn.circuits.latent_mixture import find_structure
 from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
@@ -25,6 +25,7 @@ from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
 
 if TYPE_CHECKING:
+    from tinybayes.learn.circuits.latent_training import TrainedTables
     from tinybayes.learn.training.engine import Progress
 
 STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
@@ -77,6 +78,7 @@ def learn_latent_tree(
     validation_fraction: float = LatentOptions.validation_fraction,
     edge_price: float = LatentOptions.edge_price,
     max_edges: int | None = LatentOptions.max_edges,
+    levels: int | None = LatentOptions.levels,
     seconds: float = LatentOptions.seconds,
     seed: int = LatentOptions.seed,
     device: str | None = LatentOptions.device,
@@ -89,7 +91,8 @@ def learn_latent_tree(
     the result is their mixture. Parameters are learned by EM on mini-batches: average expected counts move towards
     those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges` or
     `edge_price`, transitions are then cut by the expected counts that flow through them, and EM goes on with the
-    others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises.
+    others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises. With `levels`, EM
+    then goes on through a quantiser, and the parameters of the circuit are in a codebook.
 
     Parameters
     ----------
@@ -98,8 +101,8 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    components, epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, seconds, seed, \
-device
+    components, epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, levels, seconds, \
+seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -127,6 +130,7 @@ device
         validation_fraction=validation_fraction,
         edge_price=edge_price,
         max_edges=max_edges,
+        levels=levels,
         seconds=seconds,
         seed=seed,
         device=device,
@@ -144,17 +148,26 @@ def learn_latent_tree_with(
 ) -> LatentTree:
     """Do what `learn_latent_tree` does, with the options in one record."""
     with interruptible() as interrupted:  # also between two trainings
-        return _learn(data, options, validation, report, states, interrupted)
+        rounds, trained = begin(data, options, validation, report, states=states, interrupted=interrupted)
+        if options.max_edges is not None:
+            trained = rounds.within(trained, options.max_edges)
+        if options.edge_price > 0:
+            trained = rounds.priced(trained, options.edge_price)
+        if options.levels is not None:
+            trained = rounds.quantized(trained, options.levels)
+        return finish(data, rounds, trained, levels=options.levels)
 
 
-def _learn(
+def begin(
     data: Dataset,
     options: LatentOptions,
-    validation: Dataset | None,
-    report: "Callable[[Progress], None] | None",
-    states: np.ndarray | None,
-    interrupted: Event,
-) -> LatentTree:
+    validation: Dataset | None = None,
+    report: "Callable[[Progress], None] | None" = None,
+    *,
+    states: np.ndarray | None = None,
+    interrupted: Event | None = None,
+) -> "tuple[Rounds, TrainedTables]":
+    """Find the structure and learn the parameters; return what further rounds need, and the best start's result."""
     deadline = time.time() + options.seconds
     if states is None:
         states = _states_of(options.hidden_states, data)
@@ -173,26 +186,36 @@ def _learn(
     )
     from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
 
+    def stopped() -> bool:
+        return time.time() > deadline or (interrupted is not None and interrupted.is_set())
+
     trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
     fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
     scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
-    best = trained[int(np.argmax(scores))]
-    rounds = Rounds(rows, held_out, tree, prior, training, lambda: interrupted.is_set() or time.time() > deadline)
-    if options.max_edges is not None:
-        best = rounds.within(best, options.max_edges)
-    if options.edge_price > 0:
-        best = rounds.priced(best, options.edge_price)
-    tables = best.tables
+    return Rounds(rows, held_out, structure, prior, training, stopped), trained[int(np.argmax(scores))]
+
+
+def finish(data: Dataset, rounds: Rounds, trained: "TrainedTables", levels: int | None = None) -> LatentTree:
+    """Return the circuit of tables; those of a few levels in a codebook."""
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
+
+    rows, tree, tables = rounds.rows, rounds.tree, trained.tables
+    circuit = latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission)
+    if levels is None:
+        fit = counts_and_log_likelihood(rows, tree, tables)[1]
+    else:  # they do not sum to one
+        circuit = with_codebook(circuit)
+        fit = float(np.average(circuit.log_likelihood(rows.X), weights=rows.weight))
     return LatentTree(
-        latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
-        tuple(structure.variables),
+        circuit,
+        tuple(rounds.structure.variables),
         tree.parent,
         tree.home,
         tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),
-        counts_and_log_likelihood(rows, tree, tables)[1],
-        best.validation_log_likelihood,
-        best.history,
-        best.complete,
+        fit,
+        trained.validation_log_likelihood,
+        trained.history,
+        trained.complete,
     )
 
 

@@ -46,6 +46,9 @@ class LatentOptions:
     )
     edge_price: float = option(0.0, "Price of an edge: transitions are cut while the score rises.", low=0)
     max_edges: int | None = same_option(CircuitOptions, "max_edges")
+    levels: int | None = option(
+        None, "Distinct parameters of the circuit, at most: EM goes on through the quantiser.", low=2, high=256
+    )
     seconds: float = same_option(CircuitOptions, "seconds")
     seed: int = option(0, "Of the start and of the order of the rows.", low=0)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
