@@ -2,7 +2,7 @@
 
     python benchmarks/latent_front.py tune --models DIR --only msnbc --hidden-states 64 --components 2 --smoothing 0.1
     python benchmarks/latent_front.py best --models DIR
-    python benchmarks/latent_front.py front --only nltcs plants
+    python benchmarks/latent_front.py front --models DIR --only nltcs plants
     python benchmarks/latent_front.py learn-ac --only nltcs plants
 
 `tune` learns circuits with some settings and keeps them, with the likelihood of the validation rows. `best` takes, for
@@ -15,7 +15,6 @@ for a limited time, and ties their parameters. Bits are those of the parameters,
 
 import argparse
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from harness import provenance
 from latent_trees import NAMED, OTHERS, figures, parts
 
 from tinybayes import Circuit, Dataset, load, model_cost, save, tie
+from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_tree import begin, finish
 from tinybayes.learn.circuits.learn_ac import learn_circuit
 from tinybayes.learn.circuits.options import LatentOptions
@@ -31,6 +31,7 @@ from tinybayes.learn.circuits.options import LatentOptions
 OUTPUT = Path(__file__).parent / "results" / "latent_front.json"
 LIMIT = 150_000  # edges
 SHARES = {1.0: (16,), 0.4: (4, 8, 16, 32), 0.15: (16,)}  # edges that are left, and levels of the parameters
+TRIED = ("hidden_states", "components", "smoothing", "epochs", "batch_size", "seed")
 PRICES, SECONDS = (0.1, 1.0), 20.0  # of LearnAC
 Record = dict[str, Any]
 
@@ -53,21 +54,22 @@ def write(part: str, keep: Any, new: list[Record]) -> None:
 def tune(name: str, models: Path, options: LatentOptions) -> None:
     """Learn one circuit, keep it and the likelihood of the validation rows."""
     train, validation, _ = parts(name)
-    began = time.perf_counter()
-    rounds, trained = begin(train, options, validation)
-    whole_seconds = time.perf_counter() - began
+    keep(name, models, options, train, *begin(train, options, validation))
+
+
+def keep(name: str, models: Path, options: LatentOptions, train: Dataset, rounds: Rounds, trained: Any) -> None:
+    """Keep a circuit, also cut to the limit of edges, and the likelihoods of the validation rows."""
+    models.mkdir(parents=True, exist_ok=True)
     forms = [("whole", trained)]
     if rounds.edges(trained.tables) > LIMIT:
         forms.append(("cut", rounds.within(trained, LIMIT)))
-    tried = ("hidden_states", "components", "smoothing", "epochs", "batch_size", "seed")
-    settings = {key: value for key, value in asdict(options).items() if key in tried}
+    settings = {key: value for key, value in asdict(options).items() if key in TRIED}
     for form, one in forms:
         circuit = finish(train, rounds, one).circuit
         record = {"data": name, **settings, "form": form, "validation": round(one.validation_log_likelihood, 4)}
         file = "-".join(str(part) for part in (name, *settings.values(), form)) + ".tb"
         save(circuit, models / file)
-        record |= {"edges": circuit.n_edges, "file": file, "seconds": round(whole_seconds, 1)}
-        write("tuned", lambda old, file=file: old["file"] != file, [record])
+        write("tuned", lambda old, file=file: old["file"] != file, [record | {"edges": circuit.n_edges, "file": file}])
 
 
 def best(name: str, models: Path) -> None:
@@ -84,15 +86,17 @@ def best(name: str, models: Path) -> None:
     write("best", lambda old: old["data"] != name, new)
 
 
-def front(name: str, states: int) -> None:
-    """Learn, cut and quantise a tree; choose nothing."""
+def front(name: str, models: Path) -> None:
+    """Learn, cut and quantise a tree with the defaults; choose nothing. It also counts as tuned."""
     train, validation, test = parts(name)
-    rounds, trained = begin(train, LatentOptions(hidden_states=states), validation)
+    options = LatentOptions()
+    rounds, trained = begin(train, options, validation)
+    keep(name, models, options, train, rounds, trained)
     edges, new = rounds.edges(trained.tables), []
     for share, levels in SHARES.items():
         trained = rounds.within(trained, int(share * edges))
         learned = finish(train, rounds, trained)
-        about = {"data": name, "share": share, "hidden_states": states}
+        about = {"data": name, "share": share, "hidden_states": options.hidden_states}
         new.append(point(about | {"form": "latent", "levels": None}, learned.circuit, validation, test))
         for count in levels:
             tied = tie(learned.circuit, count, counts=train).model
@@ -128,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("tune", "best", "front", "learn-ac"))
     parser.add_argument("--only", nargs="+", default=[*NAMED, *OTHERS])
-    parser.add_argument("--models", type=Path, help="where `tune` keeps the circuits")
+    parser.add_argument("--models", type=Path, default=Path("latent_models"), help="where circuits are kept")
     parser.add_argument("--hidden-states", type=int, nargs="+", default=[16])
     parser.add_argument("--components", type=int, nargs="+", default=[1])
     parser.add_argument("--smoothing", type=float, nargs="+", default=[1.0])
@@ -137,7 +141,6 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.only:
         if given.what == "tune":
-            given.models.mkdir(parents=True, exist_ok=True)
             for states in given.hidden_states:
                 for components in given.components:
                     for smoothing in given.smoothing:
@@ -147,7 +150,7 @@ def main() -> None:
         elif given.what == "best":
             best(name, given.models)
         elif given.what == "front":
-            front(name, given.hidden_states[0])
+            front(name, given.models)
         else:
             learn_ac(name)
 
