@@ -95,7 +95,7 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
     if trees_only and unused:
         raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
     latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "validation_fraction"
-    latent += "levels", "seed", "device"
+    latent += "last_step", "levels", "seed", "device"
     growing = "parameter_price", "checkpoint"
     by_em = options.method == "latent"
     if unused := given(context, *(growing if by_em else latent)):

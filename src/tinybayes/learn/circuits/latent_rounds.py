@@ -17,6 +17,7 @@ from tinybayes.learn.circuits.latent_mixture import Structure
 from tinybayes.learn.circuits.latent_pruning import count_edges, cut, fewest_edges, strongest
 from tinybayes.learn.circuits.latent_start import Tables
 from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.circuits.options import FIRST_STEP
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
 PRUNING = 0.5  # edges that a round leaves on the way to a limit
 SHARES = (0.6, 0.85)  # edges that a round leaves under a price: the second where the first does not pay
-EPOCHS, RATES = 0.25, (0.1, 0.01)  # of a round: its share of the epochs, and the steps of EM
-LEVEL_RATES = (0.05, 0.005)  # the steps of EM through the quantiser
+EPOCHS, STEPS = 0.25, 5.0  # of a round: its share of the epochs, and its first step as a multiple of the last
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Rounds:
     structure: Structure
     prior: Tables
     training: TrainingOptions
+    last_step: float
     stopped: Callable[[], bool]
 
     @property
@@ -54,19 +55,20 @@ class Rounds:
         while (edges := self.edges(trained.tables)) > max_edges:
             early = self.stopped() or not trained.complete
             limit = max_edges if early else max(max_edges, int(PRUNING * edges))
-            allowed = strongest(self.tree, self._flow(trained.tables), self._cards, limit)
-            trained = self._only_cut(trained, allowed) if early else self._again(trained, allowed)
+            counts = self._counts(trained.tables)
+            allowed = strongest(self.tree, counts.transition, self._cards, limit)
+            trained = self._only_cut(trained, allowed) if early else self._again(trained, counts, allowed)
         return trained
 
     def priced(self, trained: "TrainedTables", edge_price: float) -> "TrainedTables":
         """Cut transitions while the score rises; nothing more after an interrupt."""
         best, shares = trained, list(SHARES)
         while shares and best.complete and not self.stopped():
-            flow, edges = self._flow(best.tables), self.edges(best.tables)
-            limit = max(int(shares[0] * edges), fewest_edges(self.tree, flow, self._cards))
+            counts, edges = self._counts(best.tables), self.edges(best.tables)
+            limit = max(int(shares[0] * edges), fewest_edges(self.tree, counts.transition, self._cards))
             if limit >= edges:
                 break
-            again = self._again(best, strongest(self.tree, flow, self._cards, limit))
+            again = self._again(best, counts, strongest(self.tree, counts.transition, self._cards, limit))
             if self.score(again, edge_price) > self.score(best, edge_price):
                 best = again
             else:
@@ -76,13 +78,11 @@ class Rounds:
     def quantized(self, trained: "TrainedTables", levels: int) -> "TrainedTables":
         """Go on with EM through the quantiser, so that few distinct parameters are left."""
         from tinybayes.learn.circuits.latent_levels import train_levels
-        from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
 
-        tables, allowed = trained.tables, trained.tables.transition > 0
-        counts = counts_and_log_likelihood(self.rows, self.tree, tables)[0]
-        prior = Tables(self.prior.transition * allowed, self.prior.emission)
-        arguments = self.rows, self.tree, tables, counts, prior, levels, self._shorter
-        again = train_levels(*arguments, rates=LEVEL_RATES, validation=self.held_out)
+        tables = trained.tables
+        arguments = self._counts(tables), self._prior(tables.transition > 0), levels, self._shorter
+        rounds = {"rates": self._rates, "validation": self.held_out}
+        again = train_levels(self.rows, self.tree, tables, *arguments, **rounds)
         return replace(again, complete=trained.complete and again.complete)
 
     def score(self, trained: "TrainedTables", edge_price: float) -> float:
@@ -98,28 +98,36 @@ class Rounds:
         return replace(self.training, epochs=max(1, round(EPOCHS * self.training.epochs)))
 
     @property
+    def _rates(self) -> tuple[float, float]:
+        return min(FIRST_STEP, STEPS * self.last_step), self.last_step
+
+    @property
     def _cards(self) -> list[int]:
         return [variable.cardinality for variable in self.rows.variables] * self.tree.roots
 
-    def _flow(self, tables: Tables) -> np.ndarray:
-        """Return the expected counts of the transitions."""
+    def _counts(self, tables: Tables) -> Tables:
+        """Return the expected counts of all rows."""
         from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
 
-        return counts_and_log_likelihood(self.rows, self.tree, tables)[0].transition
+        return counts_and_log_likelihood(self.rows, self.tree, tables)[0]
 
     def _likelihood(self, rows: Dataset, tables: Tables) -> float:
         from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
 
         return counts_and_log_likelihood(rows, self.tree, tables)[1]
 
-    def _again(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":
-        """Train with the allowed transitions only."""
+    def _again(self, trained: "TrainedTables", counts: Tables, allowed: np.ndarray) -> "TrainedTables":
+        """Train with the allowed transitions only, from the expected counts."""
         from tinybayes.learn.circuits.latent_training import train_latent
 
-        start, tree = cut(trained.tables, allowed, self.tree.roots), self.tree
-        prior, shorter = Tables(self.prior.transition * allowed, self.prior.emission), self._shorter
-        (again,) = train_latent(self.rows, tree, [start], prior, shorter, rates=RATES, validation=self.held_out)
+        start, prior = cut(trained.tables, allowed, self.tree.roots), self._prior(allowed)
+        left = Tables(counts.transition * allowed, counts.emission)
+        rounds = {"rates": self._rates, "counts": left, "validation": self.held_out}
+        (again,) = train_latent(self.rows, self.tree, [start], prior, self._shorter, **rounds)
         return replace(again, complete=trained.complete and again.complete)
+
+    def _prior(self, allowed: np.ndarray) -> Tables:
+        return Tables(self.prior.transition * allowed, self.prior.emission)
 
     def _only_cut(self, trained: "TrainedTables", allowed: np.ndarray) -> "TrainedTables":
         tables = cut(trained.tables, allowed, self.tree.roots)

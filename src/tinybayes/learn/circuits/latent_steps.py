@@ -25,11 +25,11 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
 from tinybayes.learn.training.engine import Rows
 
 Array = jax.Array
 TINY = 1e-37  # what probabilities are at least before their logarithm is taken
-FIRST_RATE, LAST_RATE = 0.5, 0.01  # the steps towards the counts of a mini-batch, at the start and at the end
 
 
 class Parameters(NamedTuple):
@@ -79,7 +79,7 @@ class LatentSteps:
 
     tree: Tree
     values: int
-    rates: tuple[float, float] = (FIRST_RATE, LAST_RATE)
+    rates: tuple[float, float] = (FIRST_STEP, LatentOptions.last_step)
 
     def schedule(self, progress: Array) -> Array:
         """Let the step fall evenly in its logarithm."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.circuits.latent_start import Tables, normalized_rows
-from tinybayes.learn.circuits.latent_steps import FIRST_RATE, LAST_RATE, Fixed, LatentSteps, Parameters, State
+from tinybayes.learn.circuits.latent_steps import Fixed, LatentSteps, Parameters, State
 from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
 from tinybayes.learn.training import engine
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.options import TrainingOptions
@@ -34,15 +35,19 @@ def train_latent(
     pseudocounts: Tables,
     options: TrainingOptions,
     *,
-    rates: tuple[float, float] = (FIRST_RATE, LAST_RATE),
+    rates: tuple[float, float] = (FIRST_STEP, LatentOptions.last_step),
+    counts: Tables | None = None,
     validation: Dataset | None = None,
     report: Callable[[engine.Progress], None] | None = None,
 ) -> list[TrainedTables]:
-    """Train from all starts at once. Parameters that start as zero, and have no pseudocount, stay zero."""
+    """Train from all starts at once. Parameters that start as zero, and have no pseudocount, stay zero.
+
+    A training that goes on begins with the expected counts of all rows, so that small steps lose nothing.
+    """
     steps = LatentSteps(tree, pseudocounts.emission.shape[2], rates)
 
     def make(part: Sequence[Tables]) -> LatentRun:
-        return LatentRun(data, steps, part, pseudocounts, options, validation)
+        return LatentRun(data, steps, part, pseudocounts, options, validation, counts)
 
     def floats(part: Sequence[Tables]) -> int:
         copies, states, _ = starts[0].emission.shape
@@ -64,11 +69,13 @@ class LatentRun(engine.Run[TrainedTables]):
         pseudocounts: Tables,
         options: TrainingOptions,
         validation: Dataset | None,
+        counts: Tables | None = None,
     ) -> None:
         count = len(starts)
         total = float(len(data) if data.weight is None else data.weight.sum())
+        average = None if counts is None else Tables(counts.transition / total, counts.emission / total)
         fixed = Fixed(on_device(pseudocounts), jnp.asarray(total, dtype=jnp.float32))
-        states = jax.tree.map(lambda *parts: jnp.stack(parts), *(_state(start) for start in starts))
+        states = jax.tree.map(lambda *parts: jnp.stack(parts), *(_state(start, average) for start in starts))
         repeated = jax.tree.map(lambda part: jnp.broadcast_to(part, (count, *part.shape)), fixed)
         super().__init__(steps, states, repeated, options, data, validation)
 
@@ -126,7 +133,9 @@ def on_device(tables: Tables) -> Parameters:
     return Parameters(jnp.asarray(tables.transition, jnp.float32), jnp.asarray(tables.emission, jnp.float32))
 
 
-def _state(start: Tables) -> State:
-    """Return the first state: as if all hidden states had been used equally often."""
+def _state(start: Tables, counts: Tables | None) -> State:
+    """Return the first state; without average counts, as if all hidden states had been used equally often."""
     parameters = on_device(start)
+    if counts is not None:
+        return State(parameters, on_device(counts))
     return State(parameters, Parameters(*(part / part.shape[1] for part in parameters)))

@@ -19,7 +19,7 @@ from tinybayes.learn.circuits.latent_mixture import find_structure
 from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
 from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
-from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
@@ -72,6 +72,7 @@ def learn_latent_tree(
     components: int = LatentOptions.components,
     epochs: int | None = LatentOptions.epochs,
     batch_size: int = LatentOptions.batch_size,
+    last_step: float = LatentOptions.last_step,
     smoothing: float = LatentOptions.smoothing,
     restarts: int = LatentOptions.restarts,
     validation: Dataset | None = None,
@@ -101,8 +102,8 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    components, epochs, batch_size, smoothing, restarts, validation_fraction, edge_price, max_edges, levels, seconds, \
-seed, device
+    components, epochs, batch_size, last_step, smoothing, restarts, validation_fraction, edge_price, max_edges, \
+levels, seconds, seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -125,6 +126,7 @@ seed, device
         components=components,
         epochs=epochs,
         batch_size=batch_size,
+        last_step=last_step,
         smoothing=smoothing,
         restarts=restarts,
         validation_fraction=validation_fraction,
@@ -189,10 +191,12 @@ def begin(
     def stopped() -> bool:
         return time.time() > deadline or (interrupted is not None and interrupted.is_set())
 
-    trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
+    rates = FIRST_STEP, options.last_step
+    trained = train_latent(rows, tree, starts, prior, training, rates=rates, validation=held_out, report=report)
     fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
     scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
-    return Rounds(rows, held_out, structure, prior, training, stopped), trained[int(np.argmax(scores))]
+    rounds = Rounds(rows, held_out, structure, prior, training, options.last_step, stopped)
+    return rounds, trained[int(np.argmax(scores))]
 
 
 def finish(data: Dataset, rounds: Rounds, trained: "TrainedTables", levels: int | None = None) -> LatentTree:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from tinybayes.options import check_options, documented, option, same_option
 
+FIRST_STEP = 0.5  # of EM, towards the expected counts of a mini-batch
+
 
 @documented
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,7 @@ class LatentOptions:
     components: int = option(1, "Trees, each from a cluster of the rows; the density is their mixture.", low=1, high=64)
     epochs: int | None = option(None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1)
     batch_size: int = option(64, "Rows of a mini-batch.", low=1)
+    last_step: float = option(0.01, f"Step of EM at the end; it falls from {FIRST_STEP}.", above=0, high=FIRST_STEP)
     smoothing: float = same_option(CircuitOptions, "smoothing")
     restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
     validation_fraction: float = option(
