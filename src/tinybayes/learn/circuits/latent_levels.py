@@ -11,7 +11,7 @@ counts as the sum of its emissions.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ class LevelState(NamedTuple):
 class LevelSteps(LatentSteps):
     """The steps of EM through the quantiser."""
 
-    def step(self, state: LevelState, fixed: Fixed, rows: engine.Rows, schedule: Array) -> LevelState:  # type: ignore[override]
+    def step(self, state: Any, fixed: Fixed, rows: engine.Rows, schedule: Array) -> Any:
         """Move the average counts towards those of a mini-batch; levels and parameters follow."""
         moved = self.moved(state.parameters, state.counts, rows, schedule)
         exact, uses = self.normalized(moved, fixed), self.uses(self.smoothed(moved, fixed))
@@ -86,7 +86,7 @@ def first_levels(points: np.ndarray, weights: np.ndarray, count: int) -> np.ndar
     """Return levels for positive probabilities: optimal for squared errors of logarithms, then improved."""
     order = np.argsort(points)
     points, weights = points[order], np.maximum(weights[order], 1e-9)
-    groups = np.unique(np.searchsorted(np.cumsum(np.ones(len(points))), np.linspace(0, len(points), POINTS + 1)[:-1]))
+    groups = np.unique(np.linspace(0, len(points), POINTS, endpoint=False).astype(int))
     total, moment = np.add.reduceat(weights, groups), np.add.reduceat(weights * points, groups)
     means, index = np.unique(moment / total, return_inverse=True)
     total = np.bincount(index.reshape(-1), total)

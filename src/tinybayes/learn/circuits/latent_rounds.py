@@ -76,11 +76,13 @@ class Rounds:
         return best
 
     def quantized(self, trained: "TrainedTables", levels: int) -> "TrainedTables":
-        """Go on with EM through the quantiser, so that few distinct parameters are left."""
+        """Go on with EM through the quantiser, to few distinct parameters; after an interrupt for one epoch."""
         from tinybayes.learn.circuits.latent_levels import train_levels
 
-        tables = trained.tables
-        arguments = self._counts(tables), self._prior(tables.transition > 0), levels, self._shorter
+        tables, options = trained.tables, self._shorter
+        if self.stopped() or not trained.complete:
+            options = replace(options, epochs=1)
+        arguments = self._counts(tables), self._prior(tables.transition > 0), levels, options
         rounds = {"rates": self._rates, "validation": self.held_out}
         again = train_levels(self.rows, self.tree, tables, *arguments, **rounds)
         return replace(again, complete=trained.complete and again.complete)
