@@ -30,7 +30,7 @@ def interrupt(_):
 def test_edges_are_cut_as_long_as_the_score_rises(validation_fraction):
     data = dependent(0, 1500, 8)
     options = {"hidden_states": 5, "epochs": 8, "validation_fraction": validation_fraction}
-    prices = (0.0, 0.02, 50.0)
+    prices = (0.0, 0.2, 50.0)
     free, cheap, dear = (learn_latent_tree(data, edge_price=price, **options) for price in prices)
     assert free.circuit.n_edges > cheap.circuit.n_edges > dear.circuit.n_edges
     assert free.circuit == learn_latent_tree(data, **options).circuit

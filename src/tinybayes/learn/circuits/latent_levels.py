@@ -82,8 +82,12 @@ def nearest(levels: Array, points: Array) -> Array:
     return jnp.searchsorted(borders, points, method="compare_all" if len(levels) <= FEW else "scan")
 
 
-def first_levels(points: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """Return levels for positive probabilities: optimal for squared errors of logarithms, then improved."""
+def first_levels(points: np.ndarray, weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return levels for positive probabilities: the best for squared errors of logarithms, and improved ones.
+
+    The former are those of `tie`. They lose the sums of distributions, but may be better after division by the sum
+    over all rows.
+    """
     order = np.argsort(points)
     points, weights = points[order], np.maximum(weights[order], 1e-9)
     groups = np.unique(np.linspace(0, len(points), POINTS, endpoint=False).astype(int))
@@ -96,8 +100,13 @@ def first_levels(points: np.ndarray, weights: np.ndarray, count: int) -> np.ndar
     for runs in range(count, 0, -1):
         ends.append(int(splits[runs - 1, ends[-1]]))
     starts = np.array(ends[:0:-1])
+    logs = np.add.reduceat(total * means * np.log(means), starts) / np.add.reduceat(total * means, starts)
+    return np.exp(logs), _improved(np.exp(logs), points, weights)
+
+
+def _improved(levels: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Move levels to the means of their parameters, again and again."""
     sums = np.concatenate([[0.0], np.cumsum(weights)]), np.concatenate([[0.0], np.cumsum(weights * points)])
-    levels = np.add.reduceat(total * means, starts) / np.add.reduceat(total, starts)
     for _ in range(LLOYD):
         borders = np.concatenate([[0], np.searchsorted(points, _borders(levels)), [len(points)]])
         use, mass = np.diff(sums[0][borders]), np.diff(sums[1][borders])
@@ -155,11 +164,12 @@ class LevelRun(LatentRun):
         sums = [row_sums(part, roots) for part, roots in zip(smoothed, (steps.tree.roots, 0), strict=True)]
         uses = [np.broadcast_to(total, part.shape) for total, part in zip(sums, smoothed, strict=True)]
         points, weights = (np.concatenate([part.ravel() for part in parts]) for parts in (_parts(start), uses))
-        found = jnp.asarray(first_levels(points[points > 0], weights[points > 0], levels), jnp.float32)
         average = Tables(*(part / rows for part in _parts(counts)))
-        state = LevelState(quantized(on_device(start), found), on_device(average), found)
-        self.states = jax.tree.map(lambda part: part[None], state)
-        self.measure(0, again=True)
+        for found in first_levels(points[points > 0], weights[points > 0], levels):  # the latter is gone on with
+            first = jnp.asarray(found, jnp.float32)
+            state = LevelState(quantized(on_device(start), first), on_device(average), first)
+            self.states = jax.tree.map(lambda part: part[None], state)
+            self.measure(0, again=True)
 
     def tables_of(self, kept: Parameters, one: int) -> Tables:
         """Return the levels as they are."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 PRUNING = 0.5  # edges that a round leaves on the way to a limit
 SHARES = (0.6, 0.85)  # edges that a round leaves under a price: the second where the first does not pay
-EPOCHS, STEPS = 0.25, 5.0  # of a round: its share of the epochs, and its first step as a multiple of the last
+EPOCHS, STEPS = 0.25, 5.0  # of a round: its share of the epochs, and its first step as a multiple of the last,
+REACH = 10.0  # or larger, where mini-batches are few: all steps of a round together should forget the start
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,9 @@ class Rounds:
 
     @property
     def _rates(self) -> tuple[float, float]:
-        return min(FIRST_STEP, STEPS * self.last_step), self.last_step
+        options = self._shorter
+        batches = options.epochs * max(1, len(self.rows) // options.batch_size)
+        return min(FIRST_STEP, max(STEPS * self.last_step, REACH / batches)), self.last_step
 
     @property
     def _cards(self) -> list[int]:
