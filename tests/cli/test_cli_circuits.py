@@ -258,6 +258,13 @@ def test_a_latent_tree_is_what_the_learner_learns(place, frame):
     assert trained["validation_log_likelihood"] == pytest.approx(learned.validation_log_likelihood)
 
 
+def test_a_latent_tree_has_a_price(place):
+    arguments = (*LEARN, "--method", "latent", "--hidden-states", "3", "--epochs", "4", "--json")
+    free, priced = (json.loads(run(*arguments, *more, cwd=place).stdout) for more in ((), ("--edge-price", "2")))
+    assert priced["edges"] < free["edges"]
+    assert (free["edge_price"], priced["edge_price"]) == (0.0, 2.0)
+
+
 def test_a_latent_tree_has_a_class_and_a_limit(place):
     arguments = ("--method", "latent", "--target", "b", "--epochs", "2", "--max-edges", "400")
     shown = json.loads(run(*LEARN, *arguments, "--json", cwd=place).stdout)
@@ -272,7 +279,7 @@ def test_a_latent_tree_has_a_class_and_a_limit(place):
     ("arguments", "message"),
     [
         (("--hidden-states", "3"), "add --method latent"),
-        (("--method", "latent", "--edge-price", "1"), "--edge-price"),
+        (("--method", "latent", "--parameter-price", "1"), "--parameter-price"),
         (("--method", "latent", "--checkpoint", "c"), "--checkpoint"),
         (("--method", "latent", "--hidden-states", "0"), "--hidden-states"),
         (("--method", "latent", "--trees-only"), "--method"),

@@ -385,6 +385,16 @@ def test_a_latent_density_keeps_its_edges():
         CircuitDensity(method="latent", epochs=4, max_edges=3).fit(X)
 
 
+def test_a_latent_density_has_a_price_of_edges_but_none_of_parameters():
+    X = bits(600)
+    free, priced = (CircuitDensity(method="latent", hidden_states=6, epochs=4, edge_price=p).fit(X) for p in (0.0, 2.0))
+    assert priced.n_edges_ < free.n_edges_
+    assert free.circuit_ == CircuitDensity(method="latent", hidden_states=6, epochs=4).fit(X).circuit_
+    with pytest.raises(TinybayesError, match=r"parameter_price: expected 0 with method='latent'.*use edge_price"):
+        CircuitDensity(method="latent", parameter_price=1.0).fit(X)
+    assert CircuitDensity(edge_price=0.1).fit(X).circuit_ == CircuitDensity().fit(X).circuit_
+
+
 def test_a_latent_classifier_predicts():
     X, y = load_iris(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)

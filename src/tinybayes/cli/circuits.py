@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "tinybayes.learn.circuits.options.LatentOptions",
     "latent",
     panel="With --method latent",
-    without=["smoothing", "max_edges", "seconds"],  # of both methods
+    without=["smoothing", "edge_price", "max_edges", "seconds"],  # of both methods
 )
 def learn_circuit(
     context: typer.Context,
@@ -72,7 +72,8 @@ def learn_circuit(
     rows = read_rows(table, target, weight, drop or [], discretization, in_memory=True)
     assert isinstance(rows, Dataset)
     if options.method == "latent":
-        same = {name: getattr(options, name) for name in ("smoothing", "max_edges", "seconds")}
+        priced = ("edge_price",) if given(context, "edge_price") else ()  # by default latent trees have no price
+        same = {name: getattr(options, name) for name in ("smoothing", *priced, "max_edges", "seconds")}
         _learn_latent(rows, replace(latent, **same), cuts, output, as_json)
         return
     grown, chosen = _grow(rows, options, trees_only, checkpoint)
@@ -93,8 +94,9 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
     unused = given(context, "edge_price", "method", "max_edges", "checkpoint")
     if trees_only and unused:
         raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
-    latent = "hidden_states", "epochs", "batch_size", "restarts", "validation_fraction", "seed", "device"
-    growing = "edge_price", "parameter_price", "checkpoint"
+    latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "validation_fraction"
+    latent += "last_step", "levels", "seed", "device"
+    growing = "parameter_price", "checkpoint"
     by_em = options.method == "latent"
     if unused := given(context, *(growing if by_em else latent)):
         remedy = "leave it out" if by_em else "add --method latent"

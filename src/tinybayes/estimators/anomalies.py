@@ -31,8 +31,8 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
         Share of usual rows for which `predict` may raise an alarm.
     method : {"latent", "quick", "greedy"}, default="latent"
         As for `CircuitDensity`.
-    edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
-validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
+    edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
+restarts, validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
         As for `CircuitDensity`.
 
     Attributes
@@ -55,12 +55,13 @@ validation_fraction, random_state, device, discretizer, n_bins, max_states, verb
         false_alarm_rate: float = 0.05,
         *,
         method: str = "latent",
-        edge_price: float = 0.1,
+        edge_price: float | None = None,
         parameter_price: float = 0.0,
         smoothing: float = 1.0,
         max_edges: int | None = None,
         seconds: float = float("inf"),
         hidden_states: int = 16,
+        components: int = 1,
         epochs: int | None = None,
         batch_size: int = 64,
         restarts: int = 1,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from tinybayes.estimators._base import (
     validated,
 )
 from tinybayes.infer import circuit as circuits
+from tinybayes.infer import log_likelihood
 from tinybayes.infer.ask import parse_query, state_code
 from tinybayes.learn.circuits.latent_classifier import LatentClassifier, learn_latent_classifier
 from tinybayes.learn.circuits.latent_tree import LatentTree, learn_latent_tree_with
@@ -30,6 +31,7 @@ from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.model import BayesNet, Circuit, Dataset
 from tinybayes.report.progress import density_progress, growth_progress
 
+Learner = TypeVar("Learner", CircuitOptions, LatentOptions)
 BLOCK = 2**12  # rows whose posteriors are held at a time
 
 
@@ -43,14 +45,16 @@ class _CircuitEstimator(TableEstimator):
 
     def __init__(
         self,
-        edge_price: float = 0.1,
+        edge_price: float | None = None,
         parameter_price: float = 0.0,
         *,
         method: str = "quick",
         smoothing: float = 1.0,
         max_edges: int | None = None,
+        levels: int | None = None,
         seconds: float = float("inf"),
         hidden_states: int = 16,
+        components: int = 1,
         epochs: int | None = None,
         batch_size: int = 64,
         restarts: int = 1,
@@ -66,11 +70,22 @@ class _CircuitEstimator(TableEstimator):
 
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
-        for learner in (CircuitOptions, LatentOptions):  # refuse bad ones before the table is read
-            options_of_estimator(self, learner)
+        self._options(CircuitOptions), self._options(LatentOptions)  # refuse bad ones before the table is read
+        levels = getattr(self, "levels", None)  # detectors of anomalies have none
+        if self.method != "latent" and levels is not None:
+            raise error("None with this method", levels, where="levels", remedy="tie(model.circuit_, 16)")
+        if self.method == "latent" and self.parameter_price != 0:
+            remedy = "use edge_price: a transition is three edges and a parameter"
+            raise error("0 with method='latent'", self.parameter_price, where="parameter_price", remedy=remedy)
         asked = self.discretizer
         cuts = discretizer if isinstance(asked, str) and asked == "auto" else asked
         return options_of_estimator(self, Discretization, discretizer=cuts, keep_values=self.n_bins)
+
+    def _options(self, learner: type[Learner], **others: Any) -> Learner:
+        """Return the options of a learner, with its own price of an edge where none is given."""
+        if self.edge_price is None:
+            others["edge_price"] = learner.edge_price
+        return options_of_estimator(self, learner, **others)
 
     def _learn(self, data: Dataset) -> None:
         """Learn by the chosen method."""
@@ -81,7 +96,7 @@ class _CircuitEstimator(TableEstimator):
         self.n_edges_ = self.circuit_.n_edges
 
     def _grow(self, data: Dataset) -> None:
-        options = options_of_estimator(self, CircuitOptions)
+        options = self._options(CircuitOptions)
         with growth_progress(self.verbose) as report:
             grown = learn_circuit(data, **asdict(options), report=report)
         assert grown.circuit is not None
@@ -89,7 +104,7 @@ class _CircuitEstimator(TableEstimator):
 
     def _learn_latent(self, data: Dataset) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options = options_of_estimator(self, LatentOptions, seed=seed)
+        options = self._options(LatentOptions, seed=seed)
         learned: LatentClassifier | LatentTree
         with density_progress(self.verbose) as report:
             if data.target is None:
@@ -112,21 +127,26 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    edge_price : float, default=0.1
-        Price of an edge of the circuit, in units of log-likelihood: the price of inference.
+    edge_price : float or None, default=None
+        Price of an edge of the circuit, in units of log-likelihood: the price of inference. None is 0.1, and for
+        "latent" 0: transitions are cut only for a price.
     parameter_price : float, default=0.0
-        Price of a free parameter.
+        Price of a free parameter; not of "latent".
     method : {"quick", "greedy", "latent"}, default="quick"
         "greedy" takes the best split every time, "quick" assumes that the cost of a split never falls; "latent" learns
-        a tree of hidden variables, for which both prices mean nothing.
+        a tree of hidden variables.
     smoothing : float, default=1.0
         Spread over the states of each distribution; above zero.
     max_edges : int or None, default=None
         The circuit gets no more edges than these.
+    levels : int or None, default=None
+        Of "latent", not of classifiers: how many distinct parameters the circuit has; they are stored in a codebook.
     seconds : float, default=inf
         After this time the circuit so far is taken.
     hidden_states : int, default=16
         Of "latent": states of each hidden variable.
+    components : int, default=1
+        Of "latent": trees, each from a cluster of the rows; the density is their mixture.
     epochs : int or None, default=None
         Of "latent": passes over the data; by default as many as make 10,000 mini-batches, in 10 to 80.
     batch_size : int, default=64
@@ -190,8 +210,7 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log-likelihood of each row; missing values and states never seen are summed out exactly."""
-        codes = self._codes(X)
-        return circuits.log_evidence(self.circuit_, codes)
+        return log_likelihood(self.circuit_, self._codes(X))  # few levels do not sum to one
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
@@ -271,8 +290,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     Parameters
     ----------
-    edge_price, parameter_price, method, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
-validation_fraction, random_state, device, n_bins, max_states, verbose
+    edge_price, parameter_price, method, smoothing, max_edges, levels, seconds, hidden_states, components, epochs, \
+batch_size, restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".

@@ -1,11 +1,12 @@
 """From a latent tree to its circuit: the messages of the tree are the sums, one for each hidden state."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tinybayes.learn.circuits.latent_structure import Tree
-from tinybayes.model import Circuit, Float, Variable
+from tinybayes.model import Circuit, Codebook, Float, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
 
 
@@ -19,29 +20,42 @@ def latent_circuit(
     """Return the circuit of a latent tree with tables as in `latent_steps.Parameters`.
 
     Parameters that are zero have no edges, and hidden states that nothing leads to are left out. The circuit is smooth
-    and decomposable. It is not deterministic: a row does not say which hidden states it comes from.
+    and decomposable. It is not deterministic: a row does not say which hidden states it comes from. Of several trees,
+    the circuit is their mixture: one sum over the states of all roots.
     """
     nodes = (*variables, *(() if target is None else (target,)))
     graph = _Graph(nodes)
     used = used_states(tree, transition)
     attached: list[list[int]] = [[] for _ in tree.parent]
-    for variable, home in enumerate(tree.home):
-        attached[home].append(variable)
+    for copy, home in enumerate(tree.home):
+        attached[home].append(copy)
+    tops: list[tuple[np.ndarray, np.ndarray]] = []  # of the roots: probabilities of the states, and the states
     messages: list[list[np.ndarray]] = [[] for _ in tree.parent]
     for node in range(len(tree.parent) - 1, -1, -1):  # children have larger numbers
         states = np.flatnonzero(used[node])
         factors = messages[node]
-        for v in attached[node]:
+        for copy in attached[node]:
+            v = copy % len(nodes)
             first = graph.first_state[v]
             indicators = np.arange(first, first + nodes[v].cardinality)
-            factors.append(graph.sums(emission[v][states][:, : len(indicators)], indicators))
+            factors.append(graph.sums(emission[copy][states][:, : len(indicators)], indicators))
         weights = graph.products(factors)
         parent = tree.parent[node]
-        above = np.flatnonzero(used[parent]) if parent >= 0 else np.array([0])
-        message = graph.sums(transition[node][np.ix_(above, states)], weights)
         if parent >= 0:
-            messages[parent].append(message)
+            above = np.flatnonzero(used[parent])
+            messages[parent].append(graph.sums(transition[node][np.ix_(above, states)], weights))
+        else:
+            tops.append((transition[node][0, states], weights))
+    shares, states_of_roots = (np.concatenate(parts) for parts in zip(*tops, strict=True))
+    graph.sums(shares[None], states_of_roots)
     return graph.circuit(variables, target)
+
+
+def with_codebook(circuit: Circuit) -> Circuit:
+    """Return a circuit of few distinct parameters with these in a codebook."""
+    logs = circuit.log_parameters.astype(np.float32).astype(np.float64)  # a level is paid as a 32-bit float
+    book = Codebook(tuple(np.unique(logs).tolist()))
+    return replace(circuit, table=book.encode(logs), format=book)
 
 
 def class_mixture(circuits: Sequence[Circuit], target: Variable, prior: np.ndarray) -> Circuit:

@@ -66,6 +66,9 @@ def learn_latent_classifier(
     options = options or LatentOptions()
     if data.target is None or data.y is None or not (data.y >= 0).any():
         raise error("rows with a class", "none", where="data", remedy="name the target column")
+    if options.levels is not None:
+        remedy = "leave it out, and tie the circuit: tie(model.circuit_, 16)"
+        raise error("no levels for a classifier", options.levels, where="levels", remedy=remedy)
     known = _known_rows(data)
     count = max(int(options.validation_fraction * len(known)), min(CHOOSING, len(known) // 3))
     order = np.random.default_rng(options.seed).permutation(len(known))

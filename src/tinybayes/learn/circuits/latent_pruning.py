@@ -17,7 +17,10 @@ TERM = 3  # edges of a parameter times a part in a sum: two of the product, and 
 
 
 def count_edges(tree: Tree, allowed: np.ndarray, cardinalities: Sequence[int]) -> int:
-    """Return the edges of the circuit with these transitions, without building it."""
+    """Return the edges of the circuit with these transitions, without building it.
+
+    Of several trees, there is a cardinality for each variable in each tree, as there is a home.
+    """
     used = used_states(tree, allowed)
     states = used.sum(axis=1)
     terms = sum(
@@ -26,7 +29,7 @@ def count_edges(tree: Tree, allowed: np.ndarray, cardinalities: Sequence[int]) -
     )
     home = np.array(tree.home)
     terms += int((states[home] * np.array(cardinalities)).sum())
-    factors = np.bincount(home, minlength=len(states)) + np.bincount(tree.parent[1:], minlength=len(states))
+    factors = np.bincount(home, minlength=len(states)) + np.bincount(tree.parent[tree.roots :], minlength=len(states))
     return TERM * terms + int((states * np.where(factors > 1, factors, 0)).sum())
 
 
@@ -35,15 +38,14 @@ def strongest(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int], max_ed
 
     The largest of every hidden state stays as long as the state does: distributions cannot be empty.
     """
-    largest = (flow == flow.max(axis=2, keepdims=True)) & (flow > 0)
-    largest &= np.cumsum(largest, axis=2) == 1  # one of equal ones
+    largest = _largest(flow)
     order = np.sort(flow[flow > 0])[::-1]
 
     def kept(count: int) -> np.ndarray:
         return largest | (flow >= order[count - 1]) if count else largest
 
     low, high = 0, len(order)
-    fewest = count_edges(tree, kept(0), cardinalities)
+    fewest = fewest_edges(tree, flow, cardinalities)
     if fewest > max_edges:
         remedy = "raise max_edges: this is one hidden state everywhere"
         raise error(f"at least {fewest:,}", f"{max_edges:,}", where="max_edges", remedy=remedy)
@@ -54,6 +56,17 @@ def strongest(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int], max_ed
     return kept(low)
 
 
-def cut(tables: Tables, allowed: np.ndarray) -> Tables:
+def fewest_edges(tree: Tree, flow: np.ndarray, cardinalities: Sequence[int]) -> int:
+    """Return the edges that are left when every hidden state has a single transition."""
+    return count_edges(tree, _largest(flow), cardinalities)
+
+
+def _largest(flow: np.ndarray) -> np.ndarray:
+    """Tell which transition of each hidden state has the largest expected count, the first of equal ones."""
+    largest = (flow == flow.max(axis=2, keepdims=True)) & (flow > 0)
+    return np.asarray(largest & (np.cumsum(largest, axis=2) == 1))
+
+
+def cut(tables: Tables, allowed: np.ndarray, roots: int = 1) -> Tables:
     """Set the other transitions to zero, and make sums of one again."""
-    return Tables(normalized_rows(tables.transition * allowed), tables.emission)
+    return Tables(normalized_rows(tables.transition * allowed, roots), tables.emission)

@@ -29,8 +29,9 @@ def pseudocounts(data: Dataset, tree: Tree, states: np.ndarray, smoothing: float
     parents = np.array(tree.parent)
     above = np.where(parents[:, None] >= 0, has_state[parents], np.arange(most) == 0)
     transition = smoothing * above[:, :, None] * (has_state / states[:, None])[:, None, :]
-    emission = has_state[list(tree.home)][:, :, None] * marginals(data, smoothing)[:, None, :]
-    return Tables(transition, smoothing * emission)
+    transition[: tree.roots] /= tree.roots
+    usual = np.tile(marginals(data, smoothing), (tree.roots, 1))
+    return Tables(transition, smoothing * has_state[list(tree.home)][:, :, None] * usual[:, None, :])
 
 
 def marginals(data: Dataset, smoothing: float) -> np.ndarray:
@@ -45,22 +46,30 @@ def marginals(data: Dataset, smoothing: float) -> np.ndarray:
     return result
 
 
-def draw_start(prior: Tables, seed: int) -> Tables:
+def draw_start(prior: Tables, seed: int, roots: int = 1, near: np.ndarray | None = None) -> Tables:
     """Draw the first parameters: states that tend to stay the same along the tree, and emissions near the marginals.
 
     A transition is half the identity, so that hidden states of neighbours mean the same from the start, and half drawn
-    uniformly from all distributions.
+    uniformly from all distributions. Marginals other than those of all rows may be given: those of a tree's own.
     """
     generator = np.random.default_rng(seed)
     allowed = prior.transition > 0
     drawn = normalized_rows(generator.exponential(size=allowed.shape) * allowed)
     same = normalized_rows(np.eye(allowed.shape[1]) * allowed)
-    same[0] = 0.0  # the root has no parent to be the same as
+    same[:roots] = 0.0  # roots have no parent to be the same as
     noise = np.exp(NOISE * generator.normal(size=prior.emission.shape))
-    return Tables(normalized_rows(same + drawn), normalized_rows(prior.emission * noise))
+    usual = prior.emission if near is None else near[:, None, :] * (prior.emission > 0)
+    return Tables(normalized_rows(same + drawn, roots), normalized_rows(usual * noise))
 
 
-def normalized_rows(table: np.ndarray) -> np.ndarray:
-    """Divide each distribution by its sum, unless that is zero."""
-    total = table.sum(axis=2, keepdims=True)
+def normalized_rows(table: np.ndarray, roots: int = 0) -> np.ndarray:
+    """Divide each distribution by its sum, unless that is zero; those of the roots by their common sum."""
+    total = row_sums(table, roots)
     return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))
+
+
+def row_sums(table: np.ndarray, roots: int = 0) -> np.ndarray:
+    """Return the sums of all distributions, their axis kept; the roots have a common one."""
+    total = table.sum(axis=2, keepdims=True)
+    total[:roots] = total[:roots].sum(axis=0)
+    return np.asarray(total)

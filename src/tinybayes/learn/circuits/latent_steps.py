@@ -9,6 +9,9 @@ of the tree and not with its nodes. Messages are probabilities, scaled to a larg
 children of a node are sums of logarithms. Arrays have the shape (nodes, states, rows): sums over states then run over
 whole vectors of rows.
 
+Several trees over the same variables are a mixture: the distributions of their roots sum to one together. Nodes of one
+depth are treated at once whichever tree they are in.
+
 Nodes with fewer states than others, and transitions that were cut, are parameters that start as zero and have no
 pseudocount: they stay zero.
 """
@@ -19,23 +22,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import logsumexp
 
 from tinybayes.learn.circuits.latent_structure import Tree
+from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
 from tinybayes.learn.training.engine import Rows
 
 Array = jax.Array
 TINY = 1e-37  # what probabilities are at least before their logarithm is taken
-FIRST_RATE, LAST_RATE = 0.5, 0.01  # the steps towards the counts of a mini-batch, at the start and at the end
 
 
 class Parameters(NamedTuple):
     """Probabilities of hidden states given those of the parent, and of values given hidden states.
 
-    The distribution of the root is in the first row of its table.
+    The distribution of a root is in the first row of its table; those of several roots sum to one together.
     """
 
     transition: Array  # (nodes, states of the parent, states)
-    emission: Array  # (observed variables, states of the home, values)
+    emission: Array  # (observed variables of each tree in turn, states of the home, values)
 
 
 class Fixed(NamedTuple):
@@ -75,7 +79,7 @@ class LatentSteps:
 
     tree: Tree
     values: int
-    rates: tuple[float, float] = (FIRST_RATE, LAST_RATE)
+    rates: tuple[float, float] = (FIRST_STEP, LatentOptions.last_step)
 
     def schedule(self, progress: Array) -> Array:
         """Let the step fall evenly in its logarithm."""
@@ -84,10 +88,14 @@ class LatentSteps:
 
     def step(self, state: State, fixed: Fixed, rows: Rows, schedule: Array) -> State:
         """Move the average counts towards those of a mini-batch; the parameters follow."""
-        counts = self.expected_counts(state.parameters, rows)
+        moved = self.moved(state.parameters, state.counts, rows, schedule)
+        return State(self.normalized(moved, fixed), moved)
+
+    def moved(self, parameters: Parameters, counts: Parameters, rows: Rows, rate: Array) -> Parameters:
+        """Return average counts on their way towards those of a mini-batch."""
         scale = 1.0 / jnp.maximum(rows.weight.sum(), TINY)
-        moved = jax.tree.map(lambda old, new: old + schedule * (scale * new - old), state.counts, counts)
-        return State(normalized(moved, fixed), moved)
+        new = self.expected_counts(parameters, rows)
+        return jax.tree.map(lambda old, own: old + rate * (scale * own - old), counts, new)
 
     def losses(self, parameters: Parameters, fixed: Fixed, rows: Rows) -> Array:
         """Return the negative log-likelihood of each row."""
@@ -95,14 +103,14 @@ class LatentSteps:
 
     def log_likelihood(self, parameters: Parameters, X: Array) -> Array:
         """Return the log-likelihood of rows; missing values are summed out."""
-        return self._up(parameters, self._indicators(X))[0]
+        return logsumexp(self._up(parameters, self._indicators(X))[0], axis=0)
 
     def expected_counts(self, parameters: Parameters, rows: Rows) -> Parameters:
         """Return the expected use of every parameter: the derivative of the log-likelihood in its logarithm."""
         tree, indicators = self.tree, self._indicators(rows.X)
-        _, messages = self._up(parameters, indicators)
-        states = parameters.transition.shape[1]
-        posterior = jnp.zeros((1, states, len(rows.weight))).at[0, 0].set(rows.weight)  # above the root: one state
+        logs, messages = self._up(parameters, indicators)
+        states, shares = parameters.transition.shape[1], rows.weight * jax.nn.softmax(logs, axis=0)
+        posterior = jnp.zeros((tree.roots, states, len(rows.weight))).at[:, 0].set(shares)  # above a root: one state
         posteriors, counts = [], []
         for level, (start, stop) in enumerate(tree.levels):
             above = jnp.take(posterior, tree.parents_of(level), axis=0) if level else posterior
@@ -115,12 +123,12 @@ class LatentSteps:
         return Parameters(jnp.concatenate(counts), jnp.einsum("nib,nvb->niv", at_home, indicators))
 
     def _up(self, parameters: Parameters, indicators: Array) -> tuple[Array, Messages]:
-        """Return the log-likelihood of each row, and the messages."""
+        """Return the logarithm of each tree's part in the likelihood of each row, and the messages."""
         tree, depth = self.tree, len(self.tree.levels)
-        seen = jnp.einsum("niv,nvb->nib", jnp.log(jnp.maximum(parameters.emission, TINY)), indicators)
+        seen = self.seen(parameters.emission, indicators)
         logs = jax.ops.segment_sum(seen, np.array(tree.home), len(tree.parent))
         weights, up = [logs] * depth, [logs] * depth
-        total = jnp.zeros(indicators.shape[2])
+        total = jnp.zeros((tree.roots, indicators.shape[2]))
         for level in range(depth - 1, -1, -1):
             start, stop = tree.levels[level]
             own = logs[start:stop]
@@ -128,21 +136,36 @@ class LatentSteps:
                 below = jnp.log(jnp.maximum(up[level + 1], TINY))
                 own = own + jax.ops.segment_sum(below, tree.parents_of(level + 1), stop - start)
             top = own.max(axis=1, keepdims=True)
-            total = total + top.sum(axis=(0, 1))
+            total = total + jax.ops.segment_sum(top[:, 0], tree.tree_of[start:stop], tree.roots)
             weights[level] = jnp.exp(own - top)
             up[level] = jnp.einsum("nij,njb->nib", parameters.transition[start:stop], weights[level])
-        return total + jnp.log(jnp.maximum(up[0][0, 0], TINY)), Messages(weights, up)
+        return total + jnp.log(jnp.maximum(up[0][:, 0], TINY)), Messages(weights, up)
+
+    def seen(self, emission: Array, indicators: Array) -> Array:
+        """Return the logarithms of the emissions of each variable; a missing value has the probability one."""
+        return jnp.einsum("niv,nvb->nib", jnp.log(jnp.maximum(emission, TINY)), indicators)
 
     def _indicators(self, X: Array) -> Array:
-        """Return one where a variable has a value, shape (variables, values, rows); of missing values there is none."""
-        return (X.T[:, None, :] == jnp.arange(self.values, dtype=X.dtype)[:, None]).astype(jnp.float32)
+        """Return one where a variable has a value, shape (variables of each tree in turn, values, rows).
 
+        Of missing values there is none.
+        """
+        indicators = (X.T[:, None, :] == jnp.arange(self.values, dtype=X.dtype)[:, None]).astype(jnp.float32)
+        return jnp.tile(indicators, (self.tree.roots, 1, 1)) if self.tree.roots > 1 else indicators
 
-def normalized(counts: Parameters, fixed: Fixed) -> Parameters:
-    """Return the parameters that average counts lead to: pseudocounts added, and sums of one."""
+    def normalized(self, counts: Parameters, fixed: Fixed) -> Parameters:
+        """Return the parameters that average counts lead to: pseudocounts added, and sums of one."""
+        smoothed = self.smoothed(counts, fixed)
+        return jax.tree.map(lambda part, sums: part / jnp.maximum(sums, TINY), smoothed, self.uses(smoothed))
 
-    def table(mean: Array, pseudocounts: Array) -> Array:
-        total = mean * fixed.rows + pseudocounts
-        return total / jnp.maximum(total.sum(axis=2, keepdims=True), TINY)
+    def smoothed(self, counts: Parameters, fixed: Fixed) -> Parameters:
+        """Return the counts of all rows, given average ones, with the pseudocounts."""
+        return jax.tree.map(lambda mean, more: mean * fixed.rows + more, counts, fixed.pseudocounts)
 
-    return Parameters(*map(table, counts, fixed.pseudocounts))
+    def uses(self, counts: Parameters) -> Parameters:
+        """Return the sums of all distributions, their axis kept; the roots have a common one."""
+        transition, emission = (part.sum(axis=2, keepdims=True) for part in counts)
+        roots = self.tree.roots
+        if roots > 1:
+            transition = transition.at[:roots].set(transition[:roots].sum(axis=0, keepdims=True))
+        return Parameters(transition, emission)

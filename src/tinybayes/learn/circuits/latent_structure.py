@@ -2,8 +2,11 @@
 
 A hidden variable stands beside every observed one that is not a leaf of the Chow-Liu tree. A leaf hangs on the hidden
 variable of its neighbour: a hidden variable of its own would only be summed out into the same table.
+
+Several trees over the same variables are a mixture. They stand side by side as one structure with several roots.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,27 +18,45 @@ from tinybayes.model import Dataset
 
 @dataclass(frozen=True)
 class Tree:
-    """A rooted tree of hidden variables, and where the observed variables hang on it.
+    """A rooted tree of hidden variables, and where the observed variables hang on it; or several such trees.
 
     Parameters
     ----------
     parent
-        Of each node, -1 for node 0, the root. Nodes are numbered by their depth.
+        Of each node, -1 for the roots. Nodes are numbered by their depth, so the roots come first.
     home
-        The node on which each observed variable hangs.
+        The node on which each observed variable hangs; of several trees, all variables for each tree in turn.
     """
 
     parent: tuple[int, ...]
     home: tuple[int, ...]
 
     @cached_property
+    def roots(self) -> int:
+        """How many trees there are."""
+        return self.parent.count(-1)
+
+    @cached_property
+    def tree_of(self) -> np.ndarray:
+        """The number of each node's tree."""
+        number = np.arange(len(self.parent))
+        for node in range(self.roots, len(number)):
+            number[node] = number[self.parent[node]]
+        return number
+
+    @cached_property
     def levels(self) -> list[tuple[int, int]]:
         """The first node of each level, and the one after its last."""
-        depth = np.zeros(len(self.parent), dtype=int)
-        for node in range(1, len(depth)):
-            depth[node] = depth[self.parent[node]] + 1
-        ends = np.cumsum(np.bincount(depth)).tolist()
+        ends = np.cumsum(np.bincount(self.depth)).tolist()
         return list(zip([0, *ends[:-1]], ends, strict=True))
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """How far each node is from its root."""
+        depth = np.zeros(len(self.parent), dtype=int)
+        for node in range(self.roots, len(depth)):
+            depth[node] = depth[self.parent[node]] + 1
+        return depth
 
     def parents_of(self, level: int) -> np.ndarray:
         """Return the parents of a level's nodes, numbered from the first node of the level above."""
@@ -47,6 +68,15 @@ def latent_structure(data: Dataset) -> tuple[Tree, list[int]]:
     """Return the tree for data whose class, if there is one, is its last variable; and the variable of each node."""
     # Rounded, so that the last bits do not choose between equal pairs, as in `chow_liu`.
     return rooted_at_centre(maximum_spanning_tree(np.round(conditional_mutual_information(data), 12)))
+
+
+def side_by_side(trees: Sequence[tuple[Tree, list[int]]]) -> tuple[Tree, list[int]]:
+    """Return several trees, with the variables of their nodes, as one structure."""
+    order = sorted((int(d), t, node) for t, (tree, _) in enumerate(trees) for node, d in enumerate(tree.depth))
+    number = {(t, node): i for i, (_, t, node) in enumerate(order)} | {(t, -1): -1 for t in range(len(trees))}
+    parent = tuple(number[t, trees[t][0].parent[node]] for _, t, node in order)
+    home = tuple(number[t, node] for t, (tree, _) in enumerate(trees) for node in tree.home)
+    return Tree(parent, home), [trees[t][1][node] for _, t, node in order]
 
 
 def rooted_at_centre(parents: list[int]) -> tuple[Tree, list[int]]:

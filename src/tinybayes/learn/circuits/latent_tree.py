@@ -6,19 +6,21 @@ edges it is the best density of this package (docs/learning_circuits.md).
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states
-from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
+from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states, with_codebook
+from tinybayes.learn.circuits.latent_mixture import find_structure
+from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
-from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
-from tinybayes.learn.circuits.latent_structure import Tree, latent_structure
-from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
+from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from tinybayes.learn.training.engine import Progress
 
 STEPS, FEWEST, MOST = 10_000, 10, 80  # mini-batches of a training by default, and bounds of its epochs
-PRUNING, PRUNING_EPOCHS, PRUNING_RATES = 0.5, 0.25, (0.1, 0.01)  # edges left by a round, its share of the epochs
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ class LatentTree:
     circuit
         The density over the observed variables, hidden ones summed out.
     variables, parents
-        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root. The
-        leaves of the Chow-Liu tree have no hidden variable of their own.
+        The observed variable beside which each hidden one stands, and the hidden parent of each, -1 for the root of a
+        tree. The leaves of the Chow-Liu tree have no hidden variable of their own.
     homes
-        The hidden variable on which each observed one depends.
+        The hidden variable on which each observed one depends; of a mixture, for each tree in turn.
     hidden_states
         How many states each hidden variable has.
     log_likelihood, validation_log_likelihood
@@ -68,13 +69,17 @@ def learn_latent_tree(
     data: Dataset,
     *,
     hidden_states: int | Sequence[int] = LatentOptions.hidden_states,
+    components: int = LatentOptions.components,
     epochs: int | None = LatentOptions.epochs,
     batch_size: int = LatentOptions.batch_size,
+    last_step: float = LatentOptions.last_step,
     smoothing: float = LatentOptions.smoothing,
     restarts: int = LatentOptions.restarts,
     validation: Dataset | None = None,
     validation_fraction: float = LatentOptions.validation_fraction,
+    edge_price: float = LatentOptions.edge_price,
     max_edges: int | None = LatentOptions.max_edges,
+    levels: int | None = LatentOptions.levels,
     seconds: float = LatentOptions.seconds,
     seed: int = LatentOptions.seed,
     device: str | None = LatentOptions.device,
@@ -83,9 +88,12 @@ def learn_latent_tree(
     """Learn a tree of hidden variables over the observed ones.
 
     The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
-    variable that is not a leaf. Parameters are learned by EM on mini-batches: average expected counts move towards
-    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges`,
-    transitions are then cut by the expected counts that flow through them, and EM goes on with the others.
+    variable that is not a leaf. With several `components`, the rows are clustered, every cluster has its own tree, and
+    the result is their mixture. Parameters are learned by EM on mini-batches: average expected counts move towards
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges` or
+    `edge_price`, transitions are then cut by the expected counts that flow through them, and EM goes on with the
+    others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises. With `levels`, EM
+    then goes on through a quantiser, and the parameters of the circuit are in a codebook.
 
     Parameters
     ----------
@@ -94,12 +102,14 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    epochs, batch_size, smoothing, restarts, validation_fraction, max_edges, seconds, seed, device
+    components, epochs, batch_size, last_step, smoothing, restarts, validation_fraction, edge_price, max_edges, \
+levels, seconds, seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
     report
-        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned.
+        Called after epochs. An interrupt (Ctrl-C) ends the training; what has been learned so far is returned, cut to
+        `max_edges`.
 
     Examples
     --------
@@ -113,12 +123,16 @@ def learn_latent_tree(
     """
     options = LatentOptions(
         hidden_states=hidden_states if isinstance(hidden_states, int) else max(hidden_states, default=0),
+        components=components,
         epochs=epochs,
         batch_size=batch_size,
+        last_step=last_step,
         smoothing=smoothing,
         restarts=restarts,
         validation_fraction=validation_fraction,
+        edge_price=edge_price,
         max_edges=max_edges,
+        levels=levels,
         seconds=seconds,
         seed=seed,
         device=device,
@@ -135,13 +149,35 @@ def learn_latent_tree_with(
     states: np.ndarray | None = None,
 ) -> LatentTree:
     """Do what `learn_latent_tree` does, with the options in one record."""
+    with interruptible() as interrupted:  # also between two trainings
+        rounds, trained = begin(data, options, validation, report, states=states, interrupted=interrupted)
+        if options.max_edges is not None:
+            trained = rounds.within(trained, options.max_edges)
+        if options.edge_price > 0:
+            trained = rounds.priced(trained, options.edge_price)
+        if options.levels is not None:
+            trained = rounds.quantized(trained, options.levels)
+        return finish(data, rounds, trained, levels=options.levels)
+
+
+def begin(
+    data: Dataset,
+    options: LatentOptions,
+    validation: Dataset | None = None,
+    report: "Callable[[Progress], None] | None" = None,
+    *,
+    states: np.ndarray | None = None,
+    interrupted: Event | None = None,
+) -> "tuple[Rounds, TrainedTables]":
+    """Find the structure and learn the parameters; return what further rounds need, and the best start's result."""
     deadline = time.time() + options.seconds
     if states is None:
         states = _states_of(options.hidden_states, data)
     rows, held_out = learning_rows(data, validation, options.validation_fraction, options.seed)
-    tree, variables = latent_structure(rows)
-    prior = pseudocounts(rows, tree, states[variables], options.smoothing)
-    starts = [draw_start(prior, options.seed + i) for i in range(options.restarts)]
+    structure = find_structure(rows, options.components, options.seed)
+    tree = structure.tree
+    prior = pseudocounts(rows, tree, states[structure.variables], options.smoothing)
+    starts = [draw_start(prior, options.seed + i, tree.roots, structure.near) for i in range(options.restarts)]
     training = TrainingOptions(
         epochs=options.epochs or default_epochs(len(rows), options.batch_size),
         batch_size=options.batch_size,
@@ -152,49 +188,39 @@ def learn_latent_tree_with(
     )
     from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
 
-    trained = train_latent(rows, tree, starts, prior, training, validation=held_out, report=report)
+    def stopped() -> bool:
+        return time.time() > deadline or (interrupted is not None and interrupted.is_set())
+
+    rates = FIRST_STEP, options.last_step
+    trained = train_latent(rows, tree, starts, prior, training, rates=rates, validation=held_out, report=report)
     fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
     scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
-    best = trained[int(np.argmax(scores))]
-    if options.max_edges is not None:
-        best = _pruned(rows, tree, best, prior, training, held_out, options.max_edges)
-    tables = best.tables
+    rounds = Rounds(rows, held_out, structure, prior, training, options.last_step, stopped)
+    return rounds, trained[int(np.argmax(scores))]
+
+
+def finish(data: Dataset, rounds: Rounds, trained: "TrainedTables", levels: int | None = None) -> LatentTree:
+    """Return the circuit of tables; those of a few levels in a codebook."""
+    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
+
+    rows, tree, tables = rounds.rows, rounds.tree, trained.tables
+    circuit = latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission)
+    if levels is None:
+        fit = counts_and_log_likelihood(rows, tree, tables)[1]
+    else:  # they do not sum to one
+        circuit = with_codebook(circuit)
+        fit = float(np.average(circuit.log_likelihood(rows.X), weights=rows.weight))
     return LatentTree(
-        latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission),
-        tuple(variables),
+        circuit,
+        tuple(rounds.structure.variables),
         tree.parent,
         tree.home,
         tuple(used_states(tree, tables.transition).sum(axis=1).tolist()),
-        counts_and_log_likelihood(rows, tree, tables)[1],
-        best.validation_log_likelihood,
-        best.history,
-        best.complete,
+        fit,
+        trained.validation_log_likelihood,
+        trained.history,
+        trained.complete,
     )
-
-
-def _pruned(
-    rows: Dataset,
-    tree: Tree,
-    trained: "TrainedTables",
-    prior: Tables,
-    training: TrainingOptions,
-    held_out: Dataset | None,
-    max_edges: int,
-) -> "TrainedTables":
-    """Cut transitions until the circuit has at most so many edges, in rounds, and train again after each."""
-    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
-
-    cards = [variable.cardinality for variable in rows.variables]
-    edges = count_edges(tree, trained.tables.transition > 0, cards)
-    shorter = replace(training, epochs=max(1, round(PRUNING_EPOCHS * training.epochs)))
-    while edges > max_edges:
-        flow = counts_and_log_likelihood(rows, tree, trained.tables)[0].transition
-        allowed = strongest(tree, flow, cards, max(max_edges, int(PRUNING * edges)))
-        start, smoothed = cut(trained.tables, allowed), Tables(prior.transition * allowed, prior.emission)
-        (again,) = train_latent(rows, tree, [start], smoothed, shorter, rates=PRUNING_RATES, validation=held_out)
-        trained = replace(again, complete=trained.complete and again.complete)
-        edges = count_edges(tree, trained.tables.transition > 0, cards)
-    return trained
 
 
 def default_epochs(rows: int, batch_size: int) -> int:

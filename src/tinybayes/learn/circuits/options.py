@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from tinybayes.options import check_options, documented, option, same_option
 
+FIRST_STEP = 0.5  # of EM, towards the expected counts of a mini-batch
+
 
 @documented
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +38,20 @@ class LatentOptions:
     """A latent tree, and its training by EM."""
 
     hidden_states: int = option(16, "States of each hidden variable.", low=1, high=1024)
+    components: int = option(1, "Trees, each from a cluster of the rows; the density is their mixture.", low=1, high=64)
     epochs: int | None = option(None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1)
     batch_size: int = option(64, "Rows of a mini-batch.", low=1)
+    last_step: float = option(0.01, f"Step of EM at the end; it falls from {FIRST_STEP}.", above=0, high=FIRST_STEP)
     smoothing: float = same_option(CircuitOptions, "smoothing")
     restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
     validation_fraction: float = option(
         0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
     )
+    edge_price: float = option(0.0, "Price of an edge: transitions are cut while the score rises.", low=0)
     max_edges: int | None = same_option(CircuitOptions, "max_edges")
+    levels: int | None = option(
+        None, "Distinct parameters of the circuit, at most: EM goes on through the quantiser.", low=2, high=256
+    )
     seconds: float = same_option(CircuitOptions, "seconds")
     seed: int = option(0, "Of the start and of the order of the rows.", low=0)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
