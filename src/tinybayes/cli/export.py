@@ -119,7 +119,8 @@ def export(
         say(f"These figures are in {page}, too.")
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
     graph = next((file for file in files if file.endswith("_raw.onnx")), f"{chosen}.onnx")  # what takes raw rows
-    say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen, graph=graph)}")
+    hint = NEXT[to.removesuffix("-pipelined")].format(out=output, name=chosen, graph=graph)
+    say(f"  {hint.replace('::predict', '::log_likelihood') if _is_density(classifier, query) else hint}")
 
 
 def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | None) -> dict[str, str]:
@@ -133,13 +134,19 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
     return options
 
 
+def _is_density(model: "Classifier", query: str | None) -> bool:
+    from tinybayes.deploy.programs.density_plan import is_density
+    from tinybayes.model import Circuit
+
+    return isinstance(model, Circuit) and is_density(model, query)
+
+
 def _alarm(model: "Classifier", path: Path, query: str | None) -> "dict[str, Alarm]":
     """Return the alarm that the file of a density holds, if it does and no variable is asked for."""
     from tinybayes.deploy.files.native import load_metadata
     from tinybayes.infer.alarm import from_metadata
-    from tinybayes.model import Circuit
 
-    if not isinstance(model, Circuit) or model.target is not None or query is not None or path.suffix != ".tb":
+    if not _is_density(model, query) or path.suffix != ".tb":
         return {}
     found = from_metadata(load_metadata(path))
     return {} if found is None else {"alarm": found}
@@ -228,7 +235,6 @@ def _table(files: "Files") -> object:
 def _measure(model: "Classifier", files: "Files", name: str, query: str | None, raw: str | None) -> "list[Measurement]":
     from tinybayes.deploy.measure import measure
     from tinybayes.deploy.programs.circuit_plan import find_query
-    from tinybayes.deploy.programs.density_plan import is_density
     from tinybayes.deploy.programs.encoding import make_features
     from tinybayes.deploy.programs.plan import rows_with_every_state
     from tinybayes.model import Circuit
@@ -236,9 +242,7 @@ def _measure(model: "Classifier", files: "Files", name: str, query: str | None, 
     variables = model.nodes if isinstance(model, Circuit) else model.variables
     rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
     if raw != "none":
-        asked = None
-        if isinstance(model, Circuit) and not is_density(model, query):
-            asked = find_query(model, query)
+        asked = find_query(model, query) if isinstance(model, Circuit) and not _is_density(model, query) else None
         rows = make_features(variables, raw, ignored=asked).values(rows)
     return measure({file: str(content) for file, content in files.items()}, name, rows, raw=raw != "none")
 
