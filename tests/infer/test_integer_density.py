@@ -183,6 +183,7 @@ def test_an_alarm_never_exceeds_that_of_floats():
     assert (in_floats < alarm.threshold).all()
     assert np.abs(odd / 2**16 - in_floats).max() <= 2 * bound + 2.0**-14
     assert from_metadata({"alarm": alarm.to_metadata()}) == alarm
+    assert Alarm(-1e9, 1e9, 0.1, 3).units(integer_density(circuit), 500) == (ZERO, 2**29 // 500)
 
 
 @pytest.mark.parametrize("stored", [{"threshold": 1}, 3, {"threshold": "x", "unseen": 1, "rate": 0.1, "rows": 3}])

@@ -74,7 +74,7 @@ def learn_circuit(
         check_output(checkpoint, "--checkpoint")
     cuts = discretization.discretizer
     if cuts == "auto":
-        cuts = "quantile" if target is None else "mdlp"
+        cuts = "mdlp" if target is not None else "quantile" if false_alarm_rate is None else "uniform"
     discretization = replace(discretization, discretizer=cuts, keep_values=discretization.n_bins)
     rows = read_rows(table, target, weight, drop or [], discretization, in_memory=True)
     assert isinstance(rows, Dataset)

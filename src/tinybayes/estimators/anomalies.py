@@ -36,8 +36,11 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
         in an exported program, instead of 16.
     method : {"latent", "quick", "greedy"}, default="latent"
         As for `CircuitDensity`.
+    discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
+        What cuts numbers: "auto" is "uniform", because the probability of an interval then goes with the density in it.
+        Between quantiles all intervals are equally probable, the outer ones too, however far off a value is.
     edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, epochs, batch_size, restarts, \
-validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
+validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
 
     Attributes
@@ -96,7 +99,7 @@ validation_fraction, random_state, device, discretizer, n_bins, max_states, verb
         """
         if not 0 < self.false_alarm_rate < 1:
             raise error("above 0, below 1", self.false_alarm_rate, where="false_alarm_rate")
-        discretization = self._discretization("quantile")
+        discretization = self._discretization("uniform")
         table = validated(self, X, reset=True)
         data = collapsed(dataset(table, sample_weight, discretization))
         rest, held_out = hold_out(data, check_random_state(self.random_state))

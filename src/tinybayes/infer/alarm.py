@@ -9,7 +9,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.circuit import log_evidence
-from tinybayes.infer.integer_density import Density, integer_density, integer_log_likelihood
+from tinybayes.infer.integer_density import ZERO, Density, integer_density, integer_log_likelihood
 from tinybayes.model import Circuit, Dataset
 
 SHARE = 5  # one row in so many is held out for the threshold
@@ -55,7 +55,7 @@ class Alarm:
         """
         threshold = math.floor(math.ldexp(self.threshold - density.bound, density.fraction))
         cost = round(math.ldexp(self.unseen, density.fraction))
-        return threshold, max(1, min(cost, LARGEST // max(1, variables)))
+        return max(ZERO, min(threshold, -ZERO)), max(1, min(cost, LARGEST // max(1, variables)))
 
     def to_metadata(self) -> dict[str, Any]:
         """Return the alarm as a JSON object, which `save` stores as ``metadata["alarm"]``."""

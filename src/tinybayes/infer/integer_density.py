@@ -199,9 +199,10 @@ def _fraction(layout: Layout, *, zeros: bool) -> int:
     least = most = 0.0
     for group in layout.groups:
         span, logs = slice(group.slot, group.slot + group.repeat), group.parameters
-        if group.kind == TIMES:
-            pairs = [(low[o : o + group.repeat].copy(), high[o : o + group.repeat].copy()) for o in group.operands]
-            low[span], high[span] = (sum(parts) for parts in zip(*pairs, strict=True))
+        if group.kind == TIMES:  # bounds of the products of the first few factors, too
+            spans = [slice(o, o + group.repeat) for o in group.operands]
+            under, above = np.sum([np.minimum(low[s], 0) for s in spans], axis=0), sum(high[s] for s in spans)
+            low[span], high[span] = under, above
         else:
             at = list(group.operands) if group.kind != LEAF else []
             under = np.where(np.isneginf(logs), np.inf, logs) + (low[at] if at else 0.0)
@@ -213,7 +214,7 @@ def _fraction(layout: Layout, *, zeros: bool) -> int:
         least, most = min(least, float(low[span].min())), max(most, float(high[span].max()))
     room = 2.0 ** (28 if zeros else 30)
     constant = layout.constant if np.isfinite(layout.constant) else 0.0
-    reach = max(most + max(constant, 0.0), -(least + min(constant, 0.0)), 1.0)
+    reach = max(most - least + abs(constant), 1.0)  # of a difference
     fraction = min(FINEST, math.floor(math.log2(room / reach)))
     if fraction < COARSEST:
         expected, remedy = f"log-likelihoods within {room / 2**COARSEST:,.0f} nats", "take fewer variables"

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from test_circuit_raw import ENCODINGS, raw_rows
 from test_devices import STUB, need, ran
 
 import zoo
-from c_host import build
+from c_host import build, compiler
 from density_host import RUNNERS, DensityCase, random_latent
 from networks import codebook
 from targets_host import unzipped
@@ -20,7 +21,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence
 from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.integer_density import integer_density, integer_log_likelihood
-from tinybayes.model import Circuit, Fixed, Float, Variable
+from tinybayes.model import Circuit, Cuts, Fixed, Float, Variable
 
 
 def mixed(kind, states=3):
@@ -190,6 +191,17 @@ def test_bad_options_are_refused():
 
 def test_a_variable_can_still_be_asked_for():
     assert "net_posterior(" in export(CASES["latent"].circuit, name="net", query="text")["net.h"]
+
+
+def test_the_example_of_the_page_compiles(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "export.md").read_text().split("\n## Densities and anomalies\n")[1]
+    head, body = re.search(r"```c\n(.*?)```", page, re.DOTALL)[1].split("float row", 1)
+    circuit = random_latent(tuple(Variable.from_encoding(f"v{i}", Cuts([0.5, 1.5])) for i in range(4)), 2)
+    files = export(circuit, name="odd", alarm=Alarm(-20.0, 5.0, 0.1, 50))
+    files["main.c"] = f"{head}int main(void) {{ float row{body}return alarm || nats > 0 || nats < -20; }}\n"
+    write_files(files, tmp_path)
+    ran(compiler(), "-std=c99", "-Wall", "-Werror", "main.c", "odd.c", "-o", "main", cwd=tmp_path)
+    ran("./main", cwd=tmp_path)
 
 
 def test_an_arduino_library_has_a_sketch_that_compiles(tmp_path):
