@@ -10,7 +10,7 @@ from density_host import random_latent
 from networks import codebook
 from tinybayes import tie
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit, log_evidence
+from tinybayes.infer import compile_circuit, log_evidence, log_likelihood
 from tinybayes.infer.alarm import Alarm, choose_alarm, from_metadata, hold_out, integer_alarm
 from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, lay_out
 from tinybayes.infer.integer_density import (
@@ -22,7 +22,7 @@ from tinybayes.infer.integer_density import (
     integer_log_likelihood,
     log_add,
 )
-from tinybayes.model import Circuit, Dataset, Fixed, Float, Variable
+from tinybayes.model import BayesNet, Circuit, Dataset, Fixed, Float, Variable
 
 
 @pytest.mark.parametrize("fraction", [8, 11, 16])
@@ -73,7 +73,7 @@ def test_rows_are_within_the_bound(key):
     density = integer_density(circuit)
     for gaps in (0.0, 0.4, 1.0):
         X = rows_of(circuit, gaps=gaps)
-        exact, found = log_evidence(circuit, X), integer_log_likelihood(circuit, X)
+        exact, found = log_likelihood(circuit, X), integer_log_likelihood(circuit, X)
         possible = np.isfinite(exact)
         assert (
             np.abs(np.ldexp(found[possible].astype(float), -density.fraction) - exact[possible]).max() <= density.bound
@@ -94,7 +94,7 @@ def test_impossible_rows():
     )
     circuit = compile_circuit(net)
     X = np.array([[0, 0], [0, 1], [1, 1], [2, 0], [2, -1], [-1, 1], [-1, -1]])
-    exact = log_evidence(circuit, X)
+    exact = log_likelihood(circuit, X)
     found = integer_log_likelihood(circuit, X)
     np.testing.assert_array_equal(found == ZERO, np.isneginf(exact))
     np.testing.assert_allclose(found[found != ZERO] / 2**16, exact[found != ZERO], atol=integer_density(circuit).bound)
@@ -116,6 +116,14 @@ def test_a_latent_tree_takes_few_groups_and_little_memory():
             assert read.isdisjoint(range(group.slot, group.slot + group.repeat))
 
 
+def test_tied_circuits_are_divided_by_their_sum():
+    tied = CIRCUITS["tied"]
+    nothing = np.full((1, len(tied.nodes)), -1)
+    assert abs(log_evidence(tied, nothing)[0]) > 1e-3
+    assert abs(integer_log_likelihood(tied, nothing)[0]) / 2**16 <= integer_density(tied).bound
+    assert integer_density(tied).constant != 0
+
+
 def test_tied_parameters_are_levels_and_others_have_16_bits():
     assert len(integer_density(CIRCUITS["tied"]).levels) <= 12
     density = integer_density(CIRCUITS["many parameters"])
@@ -123,23 +131,23 @@ def test_tied_parameters_are_levels_and_others_have_16_bits():
     assert all(codes.max(initial=0) < 2**16 for codes in density.codes)
 
 
-def long_product(count, log):
-    several = tuple(Variable(f"v{i}", (0,)) for i in range(count))
-    kind, leaf = [0] * count + [1] * count + [3], [*range(count), *range(count), -1]
-    offsets = [0] * (2 * count + 1) + [2 * count]
-    arrays = [np.array(a) for a in (kind, offsets, list(range(2 * count)), leaf)]
-    return Circuit(several, None, *arrays, np.full(count, log), Float(64))
+def independent(count, log):
+    """Variables of two states, the first with a probability of this logarithm."""
+    cpd = type(zoo.naive_bayes().cpds[0])
+    table = np.array([[log, np.log1p(-np.exp(log))]])
+    several = tuple(Variable(f"v{i}", (0, 1)) for i in range(count))
+    return compile_circuit(BayesNet(several, None, (cpd((), table, Float(64)),) * count))
 
 
 def test_the_unit_grows_with_the_range_and_ends():
     for count, fraction in ((10, 16), (2000, 14)):
-        circuit = long_product(count, -20.0)
+        circuit = independent(count, -20.0)
         density = integer_density(circuit)
         assert density.fraction == fraction
         found = integer_log_likelihood(circuit, np.zeros((1, count), dtype=int))[0]
         assert np.ldexp(float(found), -fraction) == pytest.approx(-20.0 * count, abs=density.bound)
     with pytest.raises(TinybayesError, match="expected log-likelihoods within"):
-        integer_density(long_product(20, -1e6))
+        integer_density(independent(20, -1e6))
 
 
 def test_circuits_that_are_not_smooth_are_refused():
@@ -164,12 +172,12 @@ def test_sums_keep_their_order_of_size(terms):
 def test_an_alarm_never_exceeds_that_of_floats():
     circuit = CIRCUITS["latent"]
     X = rows_of(circuit, 3000, gaps=0.05)
-    exact = log_evidence(circuit, X)
+    exact = log_likelihood(circuit, X)
     data = Dataset(circuit.variables, None, X)
     rest, others = hold_out(data, 0)
     assert (len(rest), len(others)) == (2400, 600)
     alarm = choose_alarm(circuit, others, 0.1, len(data))
-    assert (log_evidence(circuit, others.X) < alarm.threshold).mean() <= 0.1
+    assert (log_likelihood(circuit, others.X) < alarm.threshold).mean() <= 0.1
     none = np.zeros(len(X), dtype=int)
     score, flag = integer_alarm(circuit, alarm, X, none)
     bound = integer_density(circuit).bound

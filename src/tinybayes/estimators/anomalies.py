@@ -14,6 +14,7 @@ from tinybayes.estimators._base import dataset, store_parameters, validated
 from tinybayes.estimators.circuits import CircuitDensity
 from tinybayes.infer import circuit as circuits
 from tinybayes.infer.alarm import Alarm, choose_alarm, hold_out
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.learn.circuits.latent_rows import collapsed
 from tinybayes.model import Dataset
 
@@ -124,7 +125,7 @@ validation_fraction, random_state, device, n_bins, max_states, verbose
         each of them.
         """
         codes = self._codes(X)
-        return self.alarm_.scores(circuits.log_evidence(self.circuit_, codes), self._unseen(X, codes).sum(axis=1))
+        return self.alarm_.scores(log_likelihood(self.circuit_, codes), self._unseen(X, codes).sum(axis=1))
 
     def _unseen(self, X: Any, codes: np.ndarray) -> np.ndarray:
         """Tell which values are there but are no states."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.integer_density import ZERO, Density, integer_density, integer_log_likelihood
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.model import Circuit, Dataset
 
 SHARE = 5  # one row in so many is held out for the threshold
@@ -43,10 +43,10 @@ class Alarm:
         if not (math.isfinite(self.threshold) and 0 < self.unseen < math.inf):
             raise error("finite numbers of nats", f"{self.threshold}, {self.unseen}", where="alarm")
 
-    def scores(self, log_likelihood: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-        """Return the scores of rows with so many unseen states each: below the threshold is an alarm."""
-        odd = np.minimum(log_likelihood, self.threshold) - self.unseen * unseen
-        return np.where(unseen > 0, odd, log_likelihood)
+    def scores(self, logs: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+        """Return the scores of rows by their log-likelihoods and unseen states: below the threshold is an alarm."""
+        odd = np.minimum(logs, self.threshold) - self.unseen * unseen
+        return np.where(unseen > 0, odd, logs)
 
     def units(self, density: Density, variables: int) -> tuple[int, int]:
         """Return the threshold and the cost of an unseen state in the units of a device.
@@ -86,7 +86,7 @@ def choose_alarm(circuit: Circuit, held_out: Dataset, rate: float, learned: floa
     learned
         The number of rows that the states are known from.
     """
-    scores = log_evidence(circuit, held_out.X)
+    scores = log_likelihood(circuit, held_out.X)
     return Alarm(quantile(scores, held_out.weight, rate), math.log1p(max(1.0, learned)), rate, len(held_out))
 
 

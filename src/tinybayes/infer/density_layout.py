@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tinybayes.infer.circuit import log_partition
 from tinybayes.infer.circuit_properties import require
 from tinybayes.model import Circuit
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
@@ -47,7 +48,10 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All groups in the order of work; the value of the circuit is that of the last slot, plus a constant."""
+    """All groups in the order of work; a log-likelihood is the value of the last slot, plus a constant.
+
+    The constant divides a circuit that is not normalised, as a tied one, by its sum over all assignments.
+    """
 
     groups: tuple[Group, ...]
     slots: int
@@ -127,6 +131,8 @@ def _laid_out(circuit: Circuit) -> Layout:
             below = [terms[child] for child in circuit.children[circuit.offsets[n] : circuit.offsets[n + 1]].tolist()]
             terms.append(builder.times(below) if kind == PRODUCT else builder.plus(below))
     constant, root = terms[-1]
+    log_z = log_partition(circuit)
+    constant -= log_z if np.isfinite(log_z) else 0.0
     if root is None:
         return Layout((), 0, 0, constant)
     return _in_slots(builder.nodes, root, constant)

@@ -18,7 +18,7 @@ from targets_host import unzipped
 from tinybayes import CircuitDensity, tie
 from tinybayes.deploy.export import export, write_files
 from tinybayes.errors import TinybayesError
-from tinybayes.infer import compile_circuit, log_evidence
+from tinybayes.infer import compile_circuit, log_likelihood
 from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.integer_density import integer_density, integer_log_likelihood
 from tinybayes.model import Circuit, Cuts, Fixed, Float, Variable
@@ -142,7 +142,7 @@ def test_the_header_states_a_bound_that_holds_and_the_alarm():
     density = integer_density(case.circuit)
     assert density.bound <= bound <= 1.2 * density.bound
     X = np.random.default_rng(0).integers(0, case.circuit.cardinalities, (500, len(case.circuit.nodes)))
-    off = np.ldexp(integer_log_likelihood(case.circuit, X).astype(float), -density.fraction) - log_evidence(
+    off = np.ldexp(integer_log_likelihood(case.circuit, X).astype(float), -density.fraction) - log_likelihood(
         case.circuit, X
     )
     assert np.abs(off).max() <= bound
