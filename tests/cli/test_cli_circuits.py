@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from cli_host import fails, run
-from tinybayes import CircuitClassifier, CircuitDensity, learn_latent_tree, load, read_dataset
+from tinybayes import CircuitClassifier, CircuitDensity, export, learn_latent_tree, load, read_dataset
 from tinybayes.cost import model_cost
 from tinybayes.deploy.files.native import load_metadata
+from tinybayes.infer.alarm import from_metadata
 from tinybayes.learn.circuits import learn_ac
 from tinybayes.model import BayesNet, Circuit
 from tinybayes.report import progress
@@ -234,6 +235,30 @@ def test_bad_options_write_nothing(place, options, message):
 def test_bad_tables_write_nothing(tmp_path, text, message, extra):
     (tmp_path / "bad.csv").write_text(text)
     fails("learn-circuit", "bad.csv", "-o", "n.tb", *extra, cwd=tmp_path, message=message)
+
+
+def test_a_rate_of_false_alarms_makes_a_detector_that_is_exported(place, frame):
+    shown = run(*LEARN, "--false-alarm-rate", "0.1", cwd=place).stdout
+    alarm = from_metadata(load_metadata(place / "m.tb"))
+    assert (alarm.rate, alarm.rows, alarm.unseen) == (0.1, 120, pytest.approx(np.log(601)))
+    assert f"Alarm below a log-likelihood of {alarm.threshold:.4f}: 10 % of 120 held-out rows." in shown
+    assert "from 480 rows" in shown
+    circuit = load(place / "m.tb")
+    below = circuit.log_likelihood(read_dataset(place / "t.csv", like=circuit).X) < alarm.threshold
+    assert 0.04 < below.mean() < 0.16
+    run("export", "m.tb", "-o", "out", cwd=place)
+    assert (place / "out" / "m.c").read_text() == export(circuit, name="m", alarm=alarm)["m.c"]
+    hint = run("export", "m.tb", "--to", "cpp", "-o", "out", cwd=place).stdout
+    assert "m::log_likelihood" in hint
+    assert "bool alarm_raw(" in (place / "out" / "m.hpp").read_text()
+    run("export", "m.tb", "--query", "b", "-o", "asked", cwd=place)
+    assert "m_posterior" in (place / "asked" / "m.h").read_text()
+    for more, words in (
+        (("--false-alarm-rate", "1"), "--false-alarm-rate: expected above 0, below 1"),
+        (("--false-alarm-rate", "0.1", "--target", "b"), "expected a density, got --target; leave --target out"),
+        (("--false-alarm-rate", "0.1", "--trees-only"), "expected a density, got --trees-only"),
+    ):
+        fails(*LEARN, *more, cwd=place, message=words)
 
 
 def test_help(place):

@@ -106,7 +106,7 @@ def test_names_and_folds():
 
 @pytest.mark.parametrize("call", [named.load, named.load_raw, named.n_folds])
 def test_an_unknown_name_lists_the_known_ones_and_suggests_the_closest(call):
-    with pytest.raises(TinybayesError, match=r"digits.*tmovie, got 'leter'; did you mean 'letter'"):
+    with pytest.raises(TinybayesError, match=r"digits.*tmovie.*, got 'leter'; did you mean 'letter'"):
         call("leter")
     with pytest.raises(TinybayesError, match=r"got 'zzzz'$"):
         call("zzzz")
@@ -171,6 +171,37 @@ def test_local_density_files(local, monkeypatch):
     path.write_bytes(b"\x1f\x8b but no more")
     with pytest.raises(FileError, match=r"train\.data\.gz: expected a readable file.*unset TINYBAYES_DATA"):
         named.load("nltcs")
+
+
+def test_density_sets_without_a_checksum_say_which_file_they_need_where(local, monkeypatch):
+    for where in (str(local), ""):
+        monkeypatch.setenv("TINYBAYES_DATA", where)
+        words = r"data set dna: expected the file density/dna\.train\.data\.gz in .* got none; download https"
+        with pytest.raises(FileError, match=words):
+            named.load("dna")
+    monkeypatch.setenv("TINYBAYES_DATA", str(local))
+    monkeypatch.setitem(_sources.UNSEEN, "dna", (5, {"train": 20, "valid": 7, "test": 9}))
+    rows = {}
+    for seed, (part, count) in enumerate(_sources.UNSEEN["dna"][1].items()):
+        rows[part] = np.random.default_rng(seed).integers(0, 2, (count, 5))
+        content = "".join(",".join(map(str, row)) + "\n" for row in rows[part].tolist()).encode()
+        (local / "density" / f"dna.{part}.data.gz").write_bytes(gzip.compress(content))
+    split = named.load("dna")
+    np.testing.assert_array_equal(split.train.X, rows["train"])
+    np.testing.assert_array_equal(split.test.X, rows["test"])
+    path = local / "density" / "dna.test.data.gz"
+    path.write_bytes(gzip.compress(content.replace(b"\n", b"\r\n").rstrip()))  # of a file that was edited elsewhere
+    np.testing.assert_array_equal(named.load("dna").test.X, rows["test"])
+    for wrong in (content[:-10], content.replace(b"1", b"2"), content.replace(b",", b";"), b""):
+        path.write_bytes(gzip.compress(wrong))
+        with pytest.raises(FileError, match=r"dna\.test\.data\.gz: expected 9 rows of 5 zeros and ones"):
+            named.load("dna")
+
+
+def test_all_twenty_density_sets_are_known():
+    sets = [name for name in named.names() if f"{name}.train.data" in _sources.SHA256 or name in _sources.UNSEEN]
+    assert len(sets) == 20
+    assert len(_sources.UNSEEN) == 6
 
 
 def reference(folds=1):
@@ -239,9 +270,15 @@ SHAPES = {
     "kdd": (64, 180092, 19907, 34955),
     "plants": (69, 17412, 2321, 3482),
     "baudio": (100, 15000, 2000, 3000),
+    "jester": (100, 9000, 1000, 4116),
+    "tretail": (135, 22041, 2938, 4408),
+    "pumsb_star": (163, 12262, 1635, 2452),
+    "kosarek": (190, 33375, 4450, 6675),
     "msweb": (294, 29441, 3270, 5000),
     "book": (500, 8700, 1159, 1739),
     "tmovie": (500, 4524, 1002, 591),
+    "cwebkb": (839, 2803, 558, 838),
+    "bbc": (1058, 1670, 225, 330),
 }
 
 

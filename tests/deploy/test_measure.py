@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 
 import zoo
 from cli_host import run
+from density_host import random_latent
 from networks import classifier, codebook, every_state
 from neural_nets import kinds, neural_net, rows_of
 from tinybayes import explore
@@ -29,6 +30,9 @@ from tinybayes.deploy.programs.gaps import make_forest
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, integer_posterior
+from tinybayes.infer.alarm import Alarm, integer_alarm
+from tinybayes.infer.density_layout import lay_out
+from tinybayes.infer.integer_density import integer_log_likelihood
 from tinybayes.infer.integers import integer_log_joint
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.model import Cuts, Fixed, Float, Grid, Integers, NeuralNet, Variable
@@ -348,3 +352,34 @@ def test_figures_of_a_chosen_model_go_into_the_report_of_its_search(tmp_path):
     assert [board["core"] for board in noted.pop(chosen["id"])] == ["Cortex-M0+", "Cortex-M4"]
     assert set(noted.values()) == {None}
     assert "Cortex-M4" in (tmp_path / "search" / "report.html").read_text()
+
+
+@emulated
+@pytest.mark.parametrize("raw", ["float", "none"])
+def test_a_density_says_on_a_board_what_python_says(raw):
+    encodings = [Cuts([-1.5, 0.25]), Grid(-2, 0.5, 5), Integers(3, 6), Cuts([0.1, 0.2, 0.3])]
+    circuit = random_latent(tuple(Variable.from_encoding(f"v{i}", e) for i, e in enumerate(encodings)), 4)
+    alarm = Alarm(-5.0, 6.0, 0.1, 300) if raw == "float" else None
+    X = np.random.default_rng(0).integers(-1, circuit.cardinalities, (40, 4))
+    features = make_features(circuit.variables, raw, gaps=True, unseen=alarm is not None)
+    rows = features.values(X).astype(np.float32) if raw == "float" else np.where(X < 0, features.missing, X)
+    unseen = np.zeros(len(X), dtype=np.int64)
+    if alarm is not None:
+        rows[:5, 2] = [1, 7, 3.5, -np.inf, 1e30]  # not from 3 to 6
+        X[:5, 2], unseen[:5] = -1, 1
+    for found in measure(to_c(circuit, name="odd", raw=raw, alarm=alarm), "odd", rows, raw=raw == "float"):
+        if alarm is None:
+            scores = flags = integer_log_likelihood(circuit, X)
+        else:
+            scores, flags = integer_alarm(circuit, alarm, X, unseen)
+            assert flags[:5].all()
+        np.testing.assert_array_equal(found.scores[:, 0], scores)
+        np.testing.assert_array_equal(found.labels, flags.astype(np.int64) % 2**32)
+        assert found.ram == 4 * lay_out(circuit).slots
+        assert 500 < found.flash < 4000
+
+
+def test_a_density_without_raw_values_is_said_so():
+    circuit = random_latent((Variable("a", (0, 1)), Variable("b", (0, 1))), 2)
+    with pytest.raises(TinybayesError, match="expected a program that takes raw values"):
+        measuring._density_probe(to_c(circuit, name="odd", raw="none"), "odd", raw=True)

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tinybayes import AnomalyDetector, CircuitDensity, TinybayesError
-from tinybayes.estimators.anomalies import _quantile
+from tinybayes import AnomalyDetector, CircuitDensity, TinybayesError, export, load, save
+from tinybayes.deploy.files.native import load_metadata
 from tinybayes.infer import log_conditionals
+from tinybayes.infer.alarm import from_metadata, quantile
 
 
 @pytest.mark.exhaustive
@@ -58,12 +59,58 @@ def test_blame_is_the_exact_conditional():
         np.testing.assert_allclose(np.exp(logs[:, v]), density.circuit_.conditional(query, others), rtol=1e-9)
 
 
-def test_the_threshold_is_a_weighted_quantile():
+def test_the_threshold_is_a_weightedquantile():
     scores = np.arange(100.0)[::-1]
-    assert _quantile(scores, None, 0.05) == 5.0
-    assert (scores < _quantile(scores, None, 0.05)).mean() <= 0.05
-    assert _quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 8.0, 1.0]), 0.5) == 1.0
-    assert _quantile(np.array([3.0, 1.0, 2.0]), np.array([8.0, 1.0, 1.0]), 0.5) == 3.0
+    assert quantile(scores, None, 0.05) == 5.0
+    assert (scores < quantile(scores, None, 0.05)).mean() <= 0.05
+    assert quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 8.0, 1.0]), 0.5) == 1.0
+    assert quantile(np.array([3.0, 1.0, 2.0]), np.array([8.0, 1.0, 1.0]), 0.5) == 3.0
+
+
+@pytest.mark.parametrize("method", ["latent", "quick"])
+def test_a_state_that_was_never_seen_raises_the_alarm_and_a_gap_does_not(method):
+    frame = pd.DataFrame(usual(1000, 4), columns=list("abcdef")).astype(object)
+    frame["a"] = frame["a"].map(["low", "middle", "high"].__getitem__)
+    detector = AnomalyDetector(hidden_states=3, epochs=5, method=method).fit(frame)
+    likely = frame.iloc[[int(detector.score_samples(frame).argmax())] * 4].reset_index(drop=True)
+    likely.loc[1, "a"], likely.loc[2, "a"], likely.loc[3, "b"] = "never", None, 17
+    assert detector.predict(likely).tolist() == [1, -1, 1, -1]
+    scores = detector.score_samples(likely)
+    assert np.isfinite(scores).all()
+    np.testing.assert_allclose(scores[1], detector.offset_ - detector.alarm_.unseen)
+    assert detector.alarm_.unseen == pytest.approx(np.log(1001))
+    blamed = detector.blame(likely)
+    assert np.isneginf(blamed[1, 0])
+    assert np.isnan(blamed[2, 0])
+    assert np.isneginf(blamed[3, 1])
+    likely.loc[1, "c"] = "what"
+    np.testing.assert_allclose(detector.decision_function(likely)[1], -2 * detector.alarm_.unseen)
+
+
+def test_levels_tie_the_parameters_before_the_threshold_is_chosen():
+    X = usual(1000, 5)
+    for method, more in (("latent", {"hidden_states": 3, "epochs": 5}), ("quick", {"edge_price": 0.01})):
+        detector = AnomalyDetector(0.1, method=method, levels=8, **more).fit(X)
+        assert 4 <= len(np.unique(detector.circuit_.log_parameters)) <= 8
+    assert 0.05 < (detector.predict(usual(1000, 6)) == -1).mean() < 0.16
+    assert detector.model_ is detector.circuit_
+    same = AnomalyDetector(hidden_states=1, epochs=2, levels=4000).fit(X)  # fewer parameters than levels
+    assert len(np.unique(same.circuit_.log_parameters)) <= 4000
+
+
+def test_a_detector_is_saved_with_its_alarm_and_exported(tmp_path):
+    detector = AnomalyDetector(0.05, hidden_states=2, epochs=3).fit(usual(600, 7))
+    save(detector, tmp_path / "odd.tb", metadata={"by": "hand"})
+    metadata = load_metadata(tmp_path / "odd.tb")
+    assert metadata["by"] == "hand"
+    assert from_metadata(metadata) == detector.alarm_
+    files = export(detector, name="odd")
+    assert files == export(load(tmp_path / "odd.tb"), name="odd", alarm=detector.alarm_)
+    assert "odd_alarm_raw" in files["odd.h"]
+    density = CircuitDensity(method="latent", hidden_states=2, epochs=3).fit(usual(300, 8))
+    assert "odd_log_likelihood" in export(density, name="odd")["odd.h"]
+    assert "odd_alarm" not in export(density, name="odd")["odd.h"]
+    assert "odd_posterior" in export(detector, name="odd", query="x0")["odd.h"]
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -1])

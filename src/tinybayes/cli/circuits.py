@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from tinybayes.data.variables import Discretization
     from tinybayes.learn.circuits.learn_ac import Grown
     from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
-    from tinybayes.model import Dataset
+    from tinybayes.model import Circuit, Dataset
+
+    Choose = Callable[[Circuit], dict[str, Any]]
 
 
 @discretization_options(max_states=62)
@@ -43,6 +45,10 @@ def learn_circuit(
     trees_only: Annotated[
         bool, typer.Option("--trees-only", help="No circuit: a network with decision trees; --parameter-price 1.")
     ] = False,
+    false_alarm_rate: Annotated[
+        float | None,
+        typer.Option(help="Share of usual rows that may raise an alarm; a fifth of the rows chooses its threshold."),
+    ] = None,
     weight: Weight = None,
     drop: Drop = None,
     as_json: Json = False,
@@ -61,28 +67,31 @@ def learn_circuit(
 
     check_output(output)
     _check_options(context, options, trees_only)
+    _check_rate(false_alarm_rate, target, trees_only)
     if trees_only and not given(context, "parameter_price"):
         options = replace(options, parameter_price=1.0)
     if checkpoint is not None:
         check_output(checkpoint, "--checkpoint")
     cuts = discretization.discretizer
     if cuts == "auto":
-        cuts = "quantile" if target is None else "mdlp"
+        cuts = "mdlp" if target is not None else "quantile" if false_alarm_rate is None else "uniform"
     discretization = replace(discretization, discretizer=cuts, keep_values=discretization.n_bins)
     rows = read_rows(table, target, weight, drop or [], discretization, in_memory=True)
     assert isinstance(rows, Dataset)
+    rows, choose = _held_out(rows, false_alarm_rate, latent.seed)
     if options.method == "latent":
         priced = ("edge_price",) if given(context, "edge_price") else ()  # by default latent trees have no price
         same = {name: getattr(options, name) for name in ("smoothing", *priced, "max_edges", "seconds")}
-        _learn_latent(rows, replace(latent, **same), cuts, output, as_json)
+        _learn_latent(rows, replace(latent, **same), cuts, choose, output, as_json)
         return
     grown, chosen = _grow(rows, options, trees_only, checkpoint)
     growth = grown.growth
     trained = {"rows": len(rows), **chosen, "discretizer": cuts or "none", "splits": growth.splits}
     trained |= {"complete": grown.complete, "log_likelihood": growth.log_likelihood, "score": growth.score}
     model = grown.net if grown.circuit is None else grown.circuit
-    save(model, output, metadata={"trained": trained, "tinybayes": __version__})
-    _tell(grown, trained, output, as_json)
+    alarm = {} if grown.circuit is None else choose(grown.circuit)
+    save(model, output, metadata={"trained": trained, "tinybayes": __version__, **alarm})
+    _tell(grown, trained, alarm, output, as_json)
     if not grown.complete and growth.seconds < options.seconds:
         again = "" if checkpoint is None else f"; run the same command again to continue from {checkpoint}"
         say(f"An interrupt ended the growth after {growth.splits:,} splits: saved the model so far{again}.", err=True)
@@ -103,7 +112,31 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
         raise error(f"no such option with --method {options.method}", unused[0], where=unused[0], remedy=remedy)
 
 
-def _learn_latent(rows: "Dataset", options: "LatentOptions", cuts: Any, output: Path, as_json: bool) -> None:
+def _check_rate(rate: float | None, target: str | None, trees_only: bool) -> None:
+    """Refuse a rate of false alarms that is none, or where there is no density."""
+    if rate is None:
+        return
+    if not 0 < rate < 1:
+        raise error("above 0, below 1", rate, where="--false-alarm-rate")
+    if target is not None or trees_only:
+        got = "--trees-only" if trees_only else "--target"
+        raise error("a density", got, where="--false-alarm-rate", remedy=f"leave {got} out")
+
+
+def _held_out(rows: "Dataset", rate: float | None, seed: int) -> "tuple[Dataset, Choose]":
+    """Return the rows to learn from, and what makes an alarm of a circuit by the others, for the metadata."""
+    from tinybayes.infer.alarm import choose_alarm, hold_out
+
+    if rate is None:
+        return rows, lambda circuit: {}
+    rest, others = hold_out(rows, seed)
+    total = float(len(rows) if rows.weight is None else rows.weight.sum())
+    return rest, lambda circuit: {"alarm": choose_alarm(circuit, others, rate, total).to_metadata()}
+
+
+def _learn_latent(
+    rows: "Dataset", options: "LatentOptions", cuts: Any, choose: "Choose", output: Path, as_json: bool
+) -> None:
     """Learn a latent tree, or a classifier by latent trees, save the circuit and show what it is."""
     from tinybayes.cost import model_cost
     from tinybayes.deploy import save
@@ -127,10 +160,11 @@ def _learn_latent(rows: "Dataset", options: "LatentOptions", cuts: Any, output: 
         trained["class_trees"] = learned.class_trees
     elif learned.history:
         trained["validation_log_likelihood"] = learned.validation_log_likelihood
-    save(learned.circuit, output, metadata={"trained": trained, "tinybayes": __version__})
+    alarm = choose(learned.circuit)
+    save(learned.circuit, output, metadata={"trained": trained, "tinybayes": __version__, **alarm})
     cost = model_cost(learned.circuit)
     if as_json:
-        print_json({**cost.to_dict(), **trained}, output)
+        print_json({**cost.to_dict(), **trained, **alarm}, output)
     else:
         what = "a latent tree for each class" if trained.get("class_trees") else "a latent tree"
         held_out = trained.get("validation_log_likelihood")
@@ -138,11 +172,19 @@ def _learn_latent(rows: "Dataset", options: "LatentOptions", cuts: Any, output: 
             "" if held_out is None else f", {held_out:.4f} of held-out rows"
         )
         say(f"Learned {what}, a circuit of {cost.edges:,} edges, from {len(rows):,} rows: {likelihood}; {cost}.")
+        _say_alarm(alarm)
         node = learned.circuit.nodes[0]
         say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")
     if not learned.complete and time.monotonic() - began < options.seconds:
         say("An interrupt ended the training: saved the circuit so far.", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _say_alarm(alarm: dict[str, Any]) -> None:
+    if alarm:
+        found = alarm["alarm"]
+        rows = f"{100 * found['rate']:g} % of {found['rows']:,} held-out rows"
+        say(f"Alarm below a log-likelihood of {found['threshold']:.4f}: {rows}.")
 
 
 def _grow(
@@ -162,17 +204,18 @@ def _grow(
         return learn(rows, **chosen, seconds=options.seconds, report=report), chosen
 
 
-def _tell(grown: "Grown", trained: dict[str, Any], output: Path, as_json: bool) -> None:
+def _tell(grown: "Grown", trained: dict[str, Any], alarm: dict[str, Any], output: Path, as_json: bool) -> None:
     from tinybayes.cost import model_cost
 
     cost = model_cost(grown.net if grown.circuit is None else grown.circuit)
     if as_json:
-        print_json({**cost.to_dict(), **trained}, output)
+        print_json({**cost.to_dict(), **trained, **alarm}, output)
         return
     what = "decision trees" if grown.circuit is None else f"a circuit of {cost.edges:,} edges"
     likelihood = f"log-likelihood {trained['log_likelihood']:.4f} a row"
     say(f"Learned {what} from {trained['rows']:,} rows in {trained['splits']:,} splits: {likelihood}; {cost}.")
     if not trained["complete"]:
         say("The growth ended before a best circuit was reached; more splits would have paid.")
+    _say_alarm(alarm)
     node = grown.net.nodes[0]
     say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")

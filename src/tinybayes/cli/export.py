@@ -12,6 +12,7 @@ from tinybayes.errors import TinybayesError, error
 if TYPE_CHECKING:
     from tinybayes.deploy.export import Files
     from tinybayes.deploy.measure import Measurement
+    from tinybayes.infer.alarm import Alarm
     from tinybayes.infer.calibration import Calibration
     from tinybayes.model import Classifier, Cost
 
@@ -71,7 +72,10 @@ def export(
         bool, typer.Option("--no-extras", help="Of c, cpp, arduino: write only what a prediction needs.")
     ] = False,
     query: Annotated[
-        str | None, typer.Option(help="Of a circuit: the variable to ask for; by default the class.")
+        str | None,
+        typer.Option(
+            help="Of a circuit: the variable to ask for; by default the class, or without one the likelihood."
+        ),
     ] = None,
     arithmetic: Annotated[str | None, typer.Option(help="Of a circuit: integer, or float.")] = None,
     measured: Annotated[
@@ -94,6 +98,7 @@ def export(
     calibration = _calibration(classifier, model, to, validation, reject_error)
     options: dict[str, Any] = {
         **_circuit_options(classifier, query, arithmetic),
+        **_alarm(classifier, model, query),
         **({"gaps": False} if complete else {}),
         **({"extras": False} if bare else {}),
         **({} if calibration is None else {"calibration": calibration}),
@@ -120,7 +125,8 @@ def export(
         say(f"These figures are in {page}, too.")
     say(f"Wrote {len(files)} file{'s' if len(files) > 1 else ''} to {output}. Now try:")
     graph = next((file for file in files if file.endswith("_raw.onnx")), f"{chosen}.onnx")  # what takes raw rows
-    say(f"  {NEXT[to.removesuffix('-pipelined')].format(out=output, name=chosen, graph=graph)}")
+    hint = NEXT[to.removesuffix("-pipelined")].format(out=output, name=chosen, graph=graph)
+    say(f"  {hint.replace('::predict', '::log_likelihood') if _is_density(classifier, query) else hint}")
 
 
 def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | None) -> dict[str, str]:
@@ -132,6 +138,24 @@ def _circuit_options(model: "Classifier", query: str | None, arithmetic: str | N
         where = ", ".join(f"--{key}" for key in options)
         raise error("a circuit", "another model", where=where, remedy="leave it out: the class is predicted")
     return options
+
+
+def _is_density(model: "Classifier", query: str | None) -> bool:
+    from tinybayes.deploy.programs.density_plan import is_density
+    from tinybayes.model import Circuit
+
+    return isinstance(model, Circuit) and is_density(model, query)
+
+
+def _alarm(model: "Classifier", path: Path, query: str | None) -> "dict[str, Alarm]":
+    """Return the alarm that the file of a density holds, if it does and no variable is asked for."""
+    from tinybayes.deploy.files.native import load_metadata
+    from tinybayes.infer.alarm import from_metadata
+
+    if not _is_density(model, query) or path.suffix != ".tb":
+        return {}
+    found = from_metadata(load_metadata(path))
+    return {} if found is None else {"alarm": found}
 
 
 def _calibration(
@@ -224,7 +248,7 @@ def _measure(model: "Classifier", files: "Files", name: str, query: str | None, 
     variables = model.nodes if isinstance(model, Circuit) else model.variables
     rows = rows_with_every_state(tuple(v.cardinality for v in variables), ROWS)
     if raw != "none":
-        asked = find_query(model, query) if isinstance(model, Circuit) else None
+        asked = find_query(model, query) if isinstance(model, Circuit) and not _is_density(model, query) else None
         rows = make_features(variables, raw, ignored=asked).values(rows)
     return measure({file: str(content) for file, content in files.items()}, name, rows, raw=raw != "none")
 

@@ -73,7 +73,10 @@ _TABLES = {
     "usps": _Table(tuple(f"pixel_{r}_{c}" for c in range(16) for r in range(16)), _USPS_DIGITS, _USPS_DIGITS, (16, 16)),
     "mnist": _Table(tuple(f"pixel_{r}_{c}" for r in range(14) for c in range(14)), _DIGITS, _DIGITS, (14, 14)),
 }
-_DENSITY = ("nltcs", "msnbc", "kdd", "plants", "baudio", "msweb", "book", "tmovie")
+_DENSITY = (
+    *("nltcs", "msnbc", "kdd", "plants", "baudio", "jester", "bnetflix", "accidents", "tretail", "pumsb_star"),
+    *("dna", "kosarek", "msweb", "book", "tmovie", "cwebkb", "cr52", "c20ng", "bbc", "ad"),
+)
 _FOLDS = {"satimage": 5}
 
 

@@ -18,6 +18,7 @@ from tinybayes.deploy.programs.onnx import to_onnx
 from tinybayes.deploy.programs.verilog import to_verilog
 from tinybayes.errors import error, near
 from tinybayes.files import atomic_path
+from tinybayes.infer.alarm import Alarm
 from tinybayes.model import Classifier
 
 Files = Mapping[str, str | bytes]
@@ -52,7 +53,8 @@ def export(
     ----------
     model
         A classifier, a neural net, or trees; for the targets ``"c"``, ``"cpp"``, ``"arduino"`` and ``"javascript"``
-        also a circuit. A fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
+        also a circuit. Or a fitted estimator of this package; an `AnomalyDetector` brings its alarm, for the first
+        three of these. A fitted tree, forest or boosted trees of scikit-learn are read by `from_sklearn`.
     to
         The target: ``"c"``, ``"cpp"``, ``"arduino"``, ``"micropython"``, ``"javascript"``, ``"onnx"``, ``"verilog"``
         or ``"verilog-pipelined"``.
@@ -66,7 +68,8 @@ def export(
     note
         A line for the comment at the top, such as the measured error.
     options
-        Of some targets only: ``query`` and ``arithmetic`` of circuits, ``checks`` of Verilog, and ``gaps`` of
+        Of some targets only: ``query`` and ``arithmetic`` of circuits, ``alarm`` of densities (circuits without a
+        class, the result of `tinybayes.infer.alarm.choose_alarm`), ``checks`` of Verilog, and ``gaps`` of
         classifiers in all but Verilog: False leaves out the code for missing values, and rows must be complete.
         In C, C++ and Arduino also, for classifiers, ``calibration``, the result of
         `tinybayes.infer.calibration.calibrate`, and ``extras``: False leaves out all functions that no prediction
@@ -88,6 +91,10 @@ def export(
     _check_options(to, options)
     if raw is not None:
         options["raw"] = raw
+    alarm = getattr(model, "alarm_", None)
+    if isinstance(alarm, Alarm) and options.get("query") is None:
+        _check_options(to, {"alarm": alarm})
+        options = {"alarm": alarm, **options}
     files = dict(TARGETS[to](as_model(model), name=name, note=note, **options))
     if output is not None:
         write_files(files, output)

@@ -46,6 +46,18 @@ void measured_scores(const {element} *row, {score} *scores)
     (void){name}_posterior{raw}(row, &memory, scores);
 }}
 """
+AROUND_DENSITY = """#include "measured.h"
+#include "{name}.h"
+static struct {name}_memory memory;
+uint32_t measured_call(const {element} *row)
+{{
+    return (uint32_t){name}_{function}{raw}(row, &memory);
+}}
+void measured_scores(const {element} *row, int32_t *scores)
+{{
+    scores[0] = {name}_log_likelihood{raw}(row, &memory);
+}}
+"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 
 
@@ -75,7 +87,8 @@ def measure(
 ) -> list[Measurement]:
     """Build exported C for some cores, run rows through it on emulated boards, and measure.
 
-    The scores of a circuit are its posteriors. Its memory is a static variable of the program.
+    The scores of a circuit are its posteriors. Its memory is a static variable of the program. The score of a density
+    is its log-likelihood; its label is the alarm, or without one the log-likelihood as an unsigned integer.
 
     Parameters
     ----------
@@ -97,7 +110,8 @@ def measure(
         few instructions.
     """
     if f"struct {name}_memory" in texts.get(f"{name}.h", ""):
-        files, probe = _circuit_probe(texts, name, raw=raw)
+        probed = _density_probe if f"{name}_log_likelihood(" in texts[f"{name}.h"] else _circuit_probe
+        files, probe = probed(texts, name, raw=raw)
     else:
         files, probe = _raw_probe(texts, name) if raw else _probe(texts, name)
     return [
@@ -122,6 +136,21 @@ def _circuit_probe(texts: Mapping[str, str], name: str, *, raw: bool) -> tuple[M
     own = f"#include <stdint.h>\n{label} measured_call(const {element} *row);\n"
     own += f"void measured_scores(const {element} *row, {score} *scores);\n"
     call = Probe("measured.h", "measured_call", element, int(width), label, "measured_scores", score, int(states))
+    return {**texts, "measured.h": own, "measured.c": around}, call
+
+
+def _density_probe(texts: Mapping[str, str], name: str, *, raw: bool) -> tuple[Mapping[str, str], Probe]:
+    """Read from the header how a density is called; functions around it keep its memory."""
+    ending, header = "_raw" if raw else "", texts[f"{name}.h"]
+    declared = re.search(rf"{name}_log_likelihood{ending}\(const (\w+) \w+\[(\d+)\], struct", header)
+    if declared is None:
+        raise error("a program that takes raw values", "none", where="measure", remedy="leave --raw none out")
+    element, width = declared.groups()
+    function = "alarm" if f"{name}_alarm(" in header else "log_likelihood"
+    around = AROUND_DENSITY.format(name=name, element=element, function=function, raw=ending)
+    own = f"#include <stdint.h>\nuint32_t measured_call(const {element} *row);\n"
+    own += f"void measured_scores(const {element} *row, int32_t *scores);\n"
+    call = Probe("measured.h", "measured_call", element, int(width), "uint32_t", "measured_scores", "int32_t", 1)
     return {**texts, "measured.h": own, "measured.c": around}, call
 
 

@@ -7,14 +7,16 @@ import pandas as pd
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 
+from tinybayes.compress import tie
 from tinybayes.data.variables import Discretizer
 from tinybayes.errors import error
 from tinybayes.estimators._base import dataset, store_parameters, validated
 from tinybayes.estimators.circuits import CircuitDensity
 from tinybayes.infer import circuit as circuits
+from tinybayes.infer.alarm import Alarm, choose_alarm, hold_out
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.learn.circuits.latent_rows import collapsed
-
-SHARE = 5  # one row in so many is held out for the threshold
+from tinybayes.model import Dataset
 
 
 class AnomalyDetector(OutlierMixin, CircuitDensity):
@@ -22,23 +24,32 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
 
     The density is that of `CircuitDensity`, by default of a latent tree. One row in five is held out of learning, and
     the threshold is the log-likelihood that a share of `false_alarm_rate` of these rows does not reach. So the rate
-    holds for new rows of the same kind, as closely as that many rows can tell. Missing values are summed out; a
-    state that was never seen counts as missing, so it is no alarm in itself.
+    holds for new rows of the same kind, as closely as that many rows can tell. Missing values are summed out. A value
+    that is no state of its column, because it was never seen, raises an alarm: its row scores less than the threshold.
+    ``tinybayes.export(detector)`` writes the detector as integer C.
 
     Parameters
     ----------
     false_alarm_rate : float, default=0.05
         Share of usual rows for which `predict` may raise an alarm.
+    levels : int or None, default=None
+        How many distinct parameters the circuit has: with 16 they take 4 bits each in an exported program, instead of
+        16. A latent tree learns them by EM, as in `CircuitDensity`; the circuit of another method is tied (see `tie`).
     method : {"latent", "quick", "greedy"}, default="latent"
         As for `CircuitDensity`.
+    discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
+        What cuts numbers: "auto" is "uniform", because the probability of an interval then goes with the density in it.
+        Between quantiles all intervals are equally probable, the outer ones too, however far off a value is.
     edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
-restarts, validation_fraction, random_state, device, discretizer, n_bins, max_states, verbose
+restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
 
     Attributes
     ----------
     offset_ : float
         The threshold: the log-likelihood below which a row is an anomaly.
+    alarm_ : Alarm
+        The threshold with the price of unseen states, for `tinybayes.export`.
     circuit_, model_, n_edges_, complete_, n_features_in_, feature_names_in_
         As for `CircuitDensity`.
 
@@ -50,10 +61,13 @@ restarts, validation_fraction, random_state, device, discretizer, n_bins, max_st
     [1, -1]
     """
 
+    _ties = True
+
     def __init__(
         self,
         false_alarm_rate: float = 0.05,
         *,
+        levels: int | None = None,
         method: str = "latent",
         edge_price: float | None = None,
         parameter_price: float = 0.0,
@@ -89,18 +103,37 @@ restarts, validation_fraction, random_state, device, discretizer, n_bins, max_st
         """
         if not 0 < self.false_alarm_rate < 1:
             raise error("above 0, below 1", self.false_alarm_rate, where="false_alarm_rate")
-        discretization = self._discretization("quantile")
+        discretization = self._discretization("uniform")
         table = validated(self, X, reset=True)
         data = collapsed(dataset(table, sample_weight, discretization))
-        order = check_random_state(self.random_state).permutation(len(data))
-        held_out, rest = data.rows(order[: len(data) // SHARE]), data.rows(order[len(data) // SHARE :])
-        if not len(held_out):
-            held_out, rest = data, data  # too few rows to hold any out
+        rest, held_out = hold_out(data, check_random_state(self.random_state))
         self._learn(rest)
+        if self.levels is not None and self.method != "latent":
+            self._tie(rest)
         self._from_frame = isinstance(table, pd.DataFrame)
-        scores = circuits.log_evidence(self.circuit_, held_out.X)
-        self.offset_ = _quantile(scores, held_out.weight, self.false_alarm_rate)
+        learned = len(data) if data.weight is None else float(data.weight.sum())
+        self.alarm_: Alarm = choose_alarm(self.circuit_, held_out, self.false_alarm_rate, learned)
+        self.offset_ = self.alarm_.threshold
         return self
+
+    def _tie(self, data: Dataset) -> None:
+        """Tie the parameters; fewer distinct ones than levels stay as they are."""
+        if len(np.unique(self.circuit_.log_parameters)) > self.levels:
+            self.circuit_ = self.model_ = tie(self.circuit_, self.levels, counts=data).model
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log-likelihood of each row, missing values summed out.
+
+        A row with values that are no states scores less than the threshold: at most that, and less `alarm_.unseen` for
+        each of them.
+        """
+        codes = self._codes(X)
+        return self.alarm_.scores(log_likelihood(self.circuit_, codes), self._unseen(X, codes).sum(axis=1))
+
+    def _unseen(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Tell which values are there but are no states."""
+        table = validated(self, X, reset=False)
+        return (codes < 0) & ~np.asarray(pd.isna(table))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return by how much the log-likelihood of each row is above the threshold; negative for anomalies."""
@@ -116,15 +149,7 @@ restarts, validation_fraction, random_state, device, discretizer, n_bins, max_st
         Returns
         -------
         ndarray, shape (n_samples, n_features)
-            NaN for missing values.
+            NaN for missing values, minus infinity for values that are no states.
         """
         codes = self._codes(X)
-        return circuits.log_conditionals(self.circuit_, codes)
-
-
-def _quantile(scores: np.ndarray, weight: np.ndarray | None, share: float) -> float:
-    """Return the largest score such that the rows below it have at most this share of the weight."""
-    weights = np.ones(len(scores)) if weight is None else weight
-    order = np.argsort(scores, kind="stable")
-    below = np.cumsum(weights[order]) - weights[order]  # the weight of the rows before each one
-    return float(scores[order[np.searchsorted(below, share * weights.sum(), side="right") - 1]])
+        return np.where(self._unseen(X, codes), -np.inf, circuits.log_conditionals(self.circuit_, codes))

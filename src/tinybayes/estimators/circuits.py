@@ -42,6 +42,7 @@ class _CircuitEstimator(TableEstimator):
     model_: BayesNet | Circuit
     n_edges_: int
     complete_: bool
+    _ties = False  # whether circuits of other methods than "latent" may have levels, too
 
     def __init__(
         self,
@@ -71,9 +72,8 @@ class _CircuitEstimator(TableEstimator):
     def _discretization(self, discretizer: str) -> Discretization:
         """Return how columns become variables; the discretiser given is what "auto" stands for."""
         self._options(CircuitOptions), self._options(LatentOptions)  # refuse bad ones before the table is read
-        levels = getattr(self, "levels", None)  # detectors of anomalies have none
-        if self.method != "latent" and levels is not None:
-            raise error("None with this method", levels, where="levels", remedy="tie(model.circuit_, 16)")
+        if self.method != "latent" and self.levels is not None and not self._ties:
+            raise error("None with this method", self.levels, where="levels", remedy="tie(model.circuit_, 16)")
         if self.method == "latent" and self.parameter_price != 0:
             remedy = "use edge_price: a transition is three edges and a parameter"
             raise error("0 with method='latent'", self.parameter_price, where="parameter_price", remedy=remedy)

@@ -24,7 +24,7 @@ EDGES = [[0.1, 0.7, 3.0], [-5.5], [-2.0, 1e-3, 16777217.0], []]
 STUB = """#pragma once
 #include <stdint.h>
 struct Port { void begin(long); void print(const char *); void print(unsigned); void print(unsigned long);
-              void println(const char *); };
+              void print(long); void println(const char *); };
 extern Port Serial;
 unsigned long micros();
 void delay(unsigned long);

@@ -16,6 +16,7 @@ from tinybayes.deploy.imports.scikit_learn import as_model
 from tinybayes.deploy.imports.xgboost import read_xgboost
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.infer import compile_circuit
+from tinybayes.infer.alarm import Alarm
 from tinybayes.model import BayesNet, Circuit, Classifier, LogLinear, NeuralNet, TreeEnsemble
 
 PathLike = str | os.PathLike[str]
@@ -58,7 +59,8 @@ def save(
     Parameters
     ----------
     model
-        The model, or a fitted tree model of scikit-learn (see `from_sklearn`). For ``.ac`` a network is compiled; a
+        The model; a fitted estimator of this package, of which an `AnomalyDetector` brings its alarm as metadata; or a
+        fitted tree model of scikit-learn (see `from_sklearn`). For ``.ac`` a network is compiled; a
         circuit cannot be written as a network.
     path
         The file. It is replaced only when the new one is complete. The same model and metadata always give the same
@@ -70,7 +72,10 @@ def save(
         keeps every model as it is.
     """
     suffix, where = _suffix(path), str(path)
+    alarm = getattr(model, "alarm_", None)
     model = as_model(model)
+    if isinstance(alarm, Alarm) and suffix == ".tb":
+        metadata = {"alarm": alarm.to_metadata(), **(metadata or {})}
     if suffix in IMPORTS:
         raise error(f"a model file ({', '.join(FORMATS)})", suffix, where=where, remedy="write it as .tb")
     if suffix == ".tb":

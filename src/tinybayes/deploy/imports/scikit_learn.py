@@ -74,8 +74,18 @@ def from_sklearn(
 
 
 def as_model(model: Any) -> Any:
-    """Return a fitted model of scikit-learn as trees; every other object is returned as it is."""
-    return from_sklearn(model) if type(model).__module__.startswith("sklearn.") else model
+    """Return a fitted model of scikit-learn as trees, and what an estimator of ours has learned: a circuit, a model.
+
+    Every other object is returned as it is.
+    """
+    if type(model).__module__.startswith("sklearn."):
+        return from_sklearn(model)
+    for learned in ("circuit_", "model_"):
+        if hasattr(model, learned):
+            return getattr(model, learned)
+    if type(model).__module__.startswith("tinybayes.estimators"):
+        raise error("a fitted model", "one that is not fitted", where=type(model).__name__, remedy="call fit before")
+    return model
 
 
 def _features(model: Any, names: Sequence[str] | None) -> Features:

@@ -6,11 +6,14 @@ import zipfile
 from tinybayes.deploy.programs.c import header, source
 from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan, make_circuit_plan, refuse_circuit_options
+from tinybayes.deploy.programs.density import density_program
+from tinybayes.deploy.programs.density_plan import DensityPlan, is_density, make_density_plan, refuse_alarm
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name, plain
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program
 from tinybayes.errors import error
+from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.calibration import Calibration
 from tinybayes.model import Circuit, Classifier
 
@@ -40,10 +43,10 @@ void setup() {{
 
 void loop() {{
     const unsigned long start = micros();
-    const unsigned label = {name}_{function}(row{working});
+    const {result} answer = {name}_{function}(row{working});
     const unsigned long end = micros();
     Serial.print("{said} ");
-    Serial.print(label);
+    Serial.print(answer);
     Serial.print(" in ");
     Serial.print(end - start);
     Serial.println(" us");
@@ -81,6 +84,7 @@ def to_arduino(
     query: str | None = None,
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
+    alarm: Alarm | None = None,
     extras: bool = True,
     form: str | None = None,
 ) -> dict[str, bytes]:
@@ -93,13 +97,19 @@ def to_arduino(
     if name.lower().startswith("arduino"):
         remedy = "names that begin so are kept for official libraries: choose another"
         raise error("a name that does not begin with arduino", repr(name), where="name", remedy=remedy)
-    plan: Plan | CircuitPlan
-    if isinstance(net, Circuit):
+    plan: Plan | CircuitPlan | DensityPlan
+    if isinstance(net, Circuit) and is_density(net, query):
         refuse_classifier_options(calibration=calibration, form=form)
+        plan = make_density_plan(net, raw, gaps=gaps, arithmetic=arithmetic, alarm=alarm)
+        program = density_program(plan, dialect, note, extras=extras)
+    elif isinstance(net, Circuit):
+        refuse_classifier_options(calibration=calibration, form=form)
+        refuse_alarm(alarm)
         plan = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
+        refuse_alarm(alarm)
         plan = make_plan(net, raw, gaps=gaps, form=form)
         program = whole_program(plan, dialect, note, calibration, extras=extras)
     large = _too_large(program)
@@ -135,21 +145,29 @@ def _keywords(program: Program, dialect: Dialect) -> str:
     return "".join(functions + members)
 
 
-def _sketch(plan: Plan | CircuitPlan, name: str) -> str:
+def _sketch(plan: Plan | CircuitPlan | DensityPlan, name: str) -> str:
     width, features = max(1, len(plan.variables)), plan.features
     row = "Measurements" if features.value else "The states of the features"
-    circuit = isinstance(plan, CircuitPlan)
+    if isinstance(plan, DensityPlan):
+        function = "log_likelihood" if plan.alarm is None else "alarm"
+        what = "Computes the log-likelihood of" if plan.alarm is None else "Looks for an anomaly in"
+        what, said, kind = f"{what} a row again and again.", function.replace("_", "-"), "long"
+    else:
+        function, what = "predict", f"Predicts {plain(plan.target.name)!r} of a row again and again."
+        said, kind = "state" if isinstance(plan, CircuitPlan) else "class", "unsigned"
+    memory = isinstance(plan, CircuitPlan | DensityPlan)
     return SKETCH.format(
-        what=f"Predicts {plain(plan.target.name)!r} of a row again and again.",
+        what=what,
         name=name,
         of_row=f"{row}, in the order of the header; put yours here.",
         kind=features.value or features.state,
         width=width,
         values=", ".join(["0"] * width),
-        function="predict_raw" if features.value else "predict",
-        memory=f"struct {name}_memory memory;\n" if circuit else "",
-        working=", &memory" if circuit else "",
-        said="state" if circuit else "class",
+        result=kind,
+        function=f"{function}_raw" if features.value else function,
+        memory=f"struct {name}_memory memory;\n" if memory else "",
+        working=", &memory" if memory else "",
+        said=said,
     )
 
 

@@ -2,10 +2,13 @@
 
 from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
+from tinybayes.deploy.programs.density import density_program
+from tinybayes.deploy.programs.density_plan import is_density, make_density_plan, refuse_alarm
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
+from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.calibration import Calibration
 from tinybayes.model import Circuit, Classifier
 
@@ -31,6 +34,7 @@ def to_c(
     query: str | None = None,
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
+    alarm: Alarm | None = None,
     extras: bool = True,
     form: str | None = None,
 ) -> dict[str, str]:
@@ -59,14 +63,24 @@ def to_c(
     as codes or as raw values: with the `arithmetic` ``"integer"`` bit for bit as
     `tinybayes.infer.integer_circuit.integer_posterior`, with ``"float"`` in 32-bit floats. The comment
     bounds the error.
+
+    A circuit without a class, and without a `query`, is a density: its code gives the log-likelihood of a row, bit for
+    bit as `tinybayes.infer.integer_density.integer_log_likelihood`, and with an `alarm` whether the row is an anomaly,
+    as `tinybayes.infer.alarm.integer_alarm`. The comment bounds the error.
     """
     dialect = Dialect(check_name(name), f"{name}_")
-    if isinstance(model, Circuit):
+    if isinstance(model, Circuit) and is_density(model, query):
         refuse_classifier_options(calibration=calibration, form=form)
+        density = make_density_plan(model, raw, gaps=gaps, arithmetic=arithmetic, alarm=alarm)
+        program = density_program(density, dialect, note, extras=extras)
+    elif isinstance(model, Circuit):
+        refuse_classifier_options(calibration=calibration, form=form)
+        refuse_alarm(alarm)
         plan = make_circuit_plan(model, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         program = whole_circuit(plan, dialect, note, extras=extras)
     else:
         refuse_circuit_options(query=query, arithmetic=arithmetic)
+        refuse_alarm(alarm)
         program = whole_program(make_plan(model, raw, gaps=gaps, form=form), dialect, note, calibration, extras=extras)
     return {f"{name}.h": header(program, dialect), f"{name}.c": source(program, dialect)}
 

@@ -7,10 +7,14 @@ from tinybayes.deploy.programs.c import NOINLINE
 from tinybayes.deploy.programs.circuit_cpp import circuit_header
 from tinybayes.deploy.programs.circuit_interface import whole_circuit
 from tinybayes.deploy.programs.circuit_plan import make_circuit_plan, refuse_circuit_options
+from tinybayes.deploy.programs.density import density_program
+from tinybayes.deploy.programs.density_cpp import density_header
+from tinybayes.deploy.programs.density_plan import is_density, make_density_plan, refuse_alarm
 from tinybayes.deploy.programs.interface import refuse_classifier_options, whole_program
 from tinybayes.deploy.programs.names import check_name
 from tinybayes.deploy.programs.plan import Plan, make_plan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
+from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.calibration import Calibration
 from tinybayes.model import Circuit, Classifier
 
@@ -92,6 +96,7 @@ def to_cpp(
     query: str | None = None,
     arithmetic: str | None = None,
     calibration: Calibration | None = None,
+    alarm: Alarm | None = None,
     extras: bool = True,
     form: str | None = None,
 ) -> dict[str, str]:
@@ -99,9 +104,15 @@ def to_cpp(
     dialect = Dialect(check_name(name), "", helper="inline", float_bits=BITS, local_tables=True)
     if isinstance(net, Circuit):
         refuse_classifier_options(calibration=calibration, form=form)
+        if is_density(net, query):
+            density = make_density_plan(net, raw, gaps=gaps, arithmetic=arithmetic, alarm=alarm)
+            written = density_program(density, dialect, note, extras=extras)
+            return {f"{name}.hpp": density_header(written, density, dialect)}
+        refuse_alarm(alarm)
         asked = make_circuit_plan(net, raw, gaps=gaps, query=query, arithmetic=arithmetic)
         return {f"{name}.hpp": circuit_header(whole_circuit(asked, dialect, note, extras=extras), asked, dialect)}
     refuse_circuit_options(query=query, arithmetic=arithmetic)
+    refuse_alarm(alarm)
     plan = make_plan(net, raw, gaps=gaps, form=form)
     program, guard = whole_program(plan, dialect, note, calibration, extras=extras), dialect.macro("hpp")
     noinline = dialect.macro("noinline")

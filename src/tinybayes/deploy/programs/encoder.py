@@ -14,6 +14,7 @@ SIGN = "bits >> 31 ? -(int32_t){0} : (int32_t){0}"
 KEY = "Integers in the order of floats: the bits of the magnitude, with the sign."
 STEPS = "A float in steps of 2**shift, rounded down; beyond 23 bits some integer of as many."
 WHOLE = "The integer that a float is; the lowest one for all other floats."
+WHOLE_OR_NAN = "The integer that a float is; the lowest one for NaN, and the one after it for all other floats."
 WHOLE_BODY = """const uint32_t m = (bits & 0x7FFFFFU) | 0x800000U;
 const unsigned down = 150U - (unsigned)(size >> 23);
 if (size == 0U) {
@@ -71,7 +72,7 @@ def _float_functions(features: Features, dialect: Dialect) -> list[Function]:
     if features.has_keys:
         functions.append(key_function(dialect, gaps=features.gaps))
     if features.of_kind(Integers, Categories):
-        functions.append(whole_function(dialect))
+        functions.append(whole_function(dialect, unseen=features.unseen))
     if any(features.gaps or grid.count > 1 for _, grid in features.grids()):
         near = all(grid.first >= -NEAR and grid.first + grid.count <= NEAR for _, grid in features.grids())
         lines = [*dialect.float_bits, "const uint32_t size = bits << 1;", *(NAN.splitlines() if features.gaps else [])]
@@ -86,10 +87,11 @@ def key_function(dialect: Dialect, *, gaps: bool) -> Function:
     return Function("key", "int32_t", ("float value",), body, KEY)
 
 
-def whole_function(dialect: Dialect) -> Function:
-    """Make the function of the integers that floats are, within 2**24."""
-    body = (*_magnitude(dialect, gaps=False), *WHOLE_BODY.splitlines(), f"return {SIGN.format('(m >> down)')};")
-    return Function("whole", "int32_t", ("float value",), body, WHOLE)
+def whole_function(dialect: Dialect, *, unseen: bool = False) -> Function:
+    """Make the function of the integers that floats are, within 2**24; with `unseen` only NaN gives the lowest one."""
+    lines = WHOLE_BODY.replace("INT32_MIN", "INT32_MIN + 1") if unseen else WHOLE_BODY
+    body = (*_magnitude(dialect, gaps=unseen), *lines.splitlines(), f"return {SIGN.format('(m >> down)')};")
+    return Function("whole", "int32_t", ("float value",), body, WHOLE_OR_NAN if unseen else WHOLE)
 
 
 def _magnitude(dialect: Dialect, *, gaps: bool) -> list[str]:
@@ -185,13 +187,16 @@ def _grids(features: Features, indices: list[int], shared: Sequence[Array]) -> t
 
 
 def _states(features: Features, indices: list[int]) -> tuple[list[str], list[Array]]:
-    """Subtract the lowest value; other values are unknown."""
+    """Subtract the lowest value; other values are unknown, or those that are not missing unseen."""
     low, arrays = _number("state_low", [features.lowest(i) for i in indices], signed=True)
     top, last = _number("state_last", [features.variables[i].cardinality - 1 for i in indices])
     unknown = f"({features.state}){features.missing}U" if features.gaps else "0"
     value = "whole(value[i])" if features.raw == "float" else "value[i]"
+    if features.unseen:
+        unknown = f"w == INT32_MIN ? {unknown} : ({features.state}){features.unseen_code}U"
     lines = [
-        f"const uint32_t s = (uint32_t){value} - (uint32_t){low};",
+        *([f"const int32_t w = {value};"] if features.unseen else []),
+        f"const uint32_t s = (uint32_t){'w' if features.unseen else value} - (uint32_t){low};",
         f"x[i] = s {'== 0U' if top == '0U' else f'<= {top}'} ? ({features.state})s : {unknown};",
     ]
     return lines, [*arrays, *last]

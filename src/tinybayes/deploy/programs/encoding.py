@@ -28,16 +28,23 @@ class Features:
     raw: str = "none"  # the type of raw values: "float" (32 bits) or "int"; "none" where the program takes codes only
     gaps: bool = False  # whether values may be missing
     ignored: int | None = None  # a feature whose value does not matter: the variable that a circuit answers for
+    unseen: bool = False  # whether a value that is no state has a code of its own, instead of that of a missing one
 
     @property
     def state(self) -> str:
         """The C type of a code, the missing one included."""
-        return unsigned(max((v.cardinality for v in self.variables), default=1) - (0 if self.gaps else 1))
+        others = self.gaps + self.unseen
+        return unsigned(max((v.cardinality for v in self.variables), default=1) - 1 + others)
 
     @property
     def missing(self) -> int:
         """The code of a missing value."""
         return int(np.iinfo(self.state.removesuffix("_t")).max)
+
+    @property
+    def unseen_code(self) -> int:
+        """The code of a value that is no state, where it has one of its own."""
+        return self.missing - 1
 
     @property
     def value(self) -> str:
@@ -120,7 +127,12 @@ class Features:
 
 
 def make_features(
-    variables: tuple[Variable, ...], raw: str | None, *, gaps: bool = False, ignored: int | None = None
+    variables: tuple[Variable, ...],
+    raw: str | None,
+    *,
+    gaps: bool = False,
+    ignored: int | None = None,
+    unseen: bool = False,
 ) -> Features:
     """Describe the inputs of a program; without `raw` integers where all raw values are integers, else floats."""
     read = [v for i, v in enumerate(variables) if i != ignored]
@@ -131,7 +143,7 @@ def make_features(
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
     for variable in read:
         _check(variable, raw)
-    return Features(variables, raw, gaps, ignored)
+    return Features(variables, raw, gaps, ignored, unseen)
 
 
 def _check(variable: Variable, raw: str) -> None:

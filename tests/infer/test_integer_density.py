@@ -1,0 +1,205 @@
+"""Log-likelihoods in integers: within their bound of the exact ones, whatever is missing; alarms in integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zoo
+from density_host import random_latent
+from networks import codebook
+from tinybayes import tie
+from tinybayes.errors import TinybayesError
+from tinybayes.infer import compile_circuit, log_evidence, log_likelihood
+from tinybayes.infer.alarm import Alarm, choose_alarm, from_metadata, hold_out, integer_alarm
+from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, lay_out
+from tinybayes.infer.integer_density import (
+    INTERPOLATION,
+    REACH,
+    ROUNDING,
+    ZERO,
+    integer_density,
+    integer_log_likelihood,
+    log_add,
+)
+from tinybayes.model import BayesNet, Circuit, Dataset, Fixed, Float, Variable
+
+
+@pytest.mark.parametrize("fraction", [8, 11, 16])
+def test_one_addition_is_within_its_bound_for_every_distance(fraction):
+    distance = np.arange((REACH + 2) << fraction)
+    found = log_add(-distance, np.zeros_like(distance), fraction)
+    exact = np.log1p(np.exp(-np.ldexp(distance.astype(float), -fraction)))
+    worst = np.abs(np.ldexp(found.astype(float), -fraction) - exact).max()
+    assert worst <= INTERPOLATION + np.ldexp(ROUNDING, -fraction)
+    np.testing.assert_array_equal(found, log_add(np.zeros_like(distance), -distance, fraction))
+
+
+def rows_of(circuit, rows=80, seed=0, gaps=0.4):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, circuit.cardinalities, (rows, len(circuit.nodes)))
+    return np.where(rng.random(X.shape) < gaps, -1, X)
+
+
+def variables(count=9, seed=0, least=1):
+    sizes = np.random.default_rng(seed).integers(least, 6, count)
+    return tuple(Variable(f"v{i}", tuple(range(size))) for i, size in enumerate(sizes))
+
+
+def circuits():
+    rng = np.random.default_rng(5)
+    latent = random_latent(variables(least=2), 5)
+    return {
+        "latent": latent,
+        "many parameters": random_latent(variables(12), 8, seed=2),
+        "some of one state": random_latent(variables(12), 3, seed=7),
+        "pruned": random_latent(variables(), 6, seed=1, cut=0.6),
+        "tied": tie(latent, 12).model,
+        "fixed": compile_circuit(zoo.random_net(rng, 6, 2, False, [Fixed(3, 2)])),
+        "codebook": compile_circuit(zoo.random_net(rng, 6, 2, False, [codebook(9)])),
+        "with a class": compile_circuit(zoo.random_net(rng, 5, 1, True, [Float(64)])),
+        "decision trees": compile_circuit(zoo.random_net(rng, 6, 2, False, [Float(64)], trees=True)),
+        "hand": zoo.hand_circuit(),
+        "one variable": random_latent(variables(1, seed=3), 2),
+    }
+
+
+CIRCUITS = circuits()
+
+
+@pytest.mark.parametrize("key", CIRCUITS)
+def test_rows_are_within_the_bound(key):
+    circuit = CIRCUITS[key]
+    density = integer_density(circuit)
+    for gaps in (0.0, 0.4, 1.0):
+        X = rows_of(circuit, gaps=gaps)
+        exact, found = log_likelihood(circuit, X), integer_log_likelihood(circuit, X)
+        possible = np.isfinite(exact)
+        assert (
+            np.abs(np.ldexp(found[possible].astype(float), -density.fraction) - exact[possible]).max() <= density.bound
+        )
+        assert (found[~possible] == ZERO).all()
+        assert np.abs(found).max() < 2**31
+    assert density.bound < 0.02
+
+
+def test_impossible_rows():
+    table = np.log(np.array([[0.5, 0.5, 1e-300]]).clip(1e-9))
+    table[0, 2] = -np.inf
+    net = zoo.naive_bayes()
+    cpd = type(net.cpds[0])
+    pair = np.array([[0.0, -np.inf], [-np.inf, 0.0], [0.0, -np.inf]])
+    net = type(net)(
+        (Variable("a", (0, 1, 2)), Variable("b", (0, 1))), None, (cpd((), table, Float(64)), cpd((0,), pair, Float(64)))
+    )
+    circuit = compile_circuit(net)
+    X = np.array([[0, 0], [0, 1], [1, 1], [2, 0], [2, -1], [-1, 1], [-1, -1]])
+    exact = log_likelihood(circuit, X)
+    found = integer_log_likelihood(circuit, X)
+    np.testing.assert_array_equal(found == ZERO, np.isneginf(exact))
+    np.testing.assert_allclose(found[found != ZERO] / 2**16, exact[found != ZERO], atol=integer_density(circuit).bound)
+
+
+def test_a_latent_tree_takes_few_groups_and_little_memory():
+    several = variables(16, seed=4, least=2)
+    layout = lay_out(random_latent(several, 8))
+    kinds = [group.kind for group in layout.groups]
+    assert kinds.count(LEAF) == 16
+    assert kinds.count(PLUS) == 8  # a message for each hidden variable
+    assert kinds.count(TIMES) <= 8
+    assert all(group.repeat == 8 for group in layout.groups[:-1])
+    assert layout.slots < 16 * 8
+    for group in layout.groups:  # no group writes what it still reads
+        if group.kind != LEAF:
+            span = group.repeat if group.kind == TIMES else 1
+            read = {o + i for o in group.operands for i in range(span)}
+            assert read.isdisjoint(range(group.slot, group.slot + group.repeat))
+
+
+def test_tied_circuits_are_divided_by_their_sum():
+    tied = CIRCUITS["tied"]
+    nothing = np.full((1, len(tied.nodes)), -1)
+    assert abs(log_evidence(tied, nothing)[0]) > 1e-3
+    assert abs(integer_log_likelihood(tied, nothing)[0]) / 2**16 <= integer_density(tied).bound
+    assert integer_density(tied).constant != 0
+
+
+def test_tied_parameters_are_levels_and_others_have_16_bits():
+    assert len(integer_density(CIRCUITS["tied"]).levels) <= 12
+    density = integer_density(CIRCUITS["many parameters"])
+    assert density.levels is None
+    assert all(codes.max(initial=0) < 2**16 for codes in density.codes)
+
+
+def independent(count, log):
+    """Variables of two states, the first with a probability of this logarithm."""
+    cpd = type(zoo.naive_bayes().cpds[0])
+    table = np.array([[log, np.log1p(-np.exp(log))]])
+    several = tuple(Variable(f"v{i}", (0, 1)) for i in range(count))
+    return compile_circuit(BayesNet(several, None, (cpd((), table, Float(64)),) * count))
+
+
+def test_the_unit_grows_with_the_range_and_ends():
+    for count, fraction in ((10, 16), (2000, 14)):
+        circuit = independent(count, -20.0)
+        density = integer_density(circuit)
+        assert density.fraction == fraction
+        found = integer_log_likelihood(circuit, np.zeros((1, count), dtype=int))[0]
+        assert np.ldexp(float(found), -fraction) == pytest.approx(-20.0 * count, abs=density.bound)
+    with pytest.raises(TinybayesError, match="expected log-likelihoods within"):
+        integer_density(independent(20, -1e6))
+
+
+def test_circuits_that_are_not_smooth_are_refused():
+    arrays = ([1, 1, 2], [0, 0, 0, 2], [0, 1], [0, 2, -1])
+    circuit = Circuit(
+        (Variable("a", (0, 1)), Variable("b", (0, 1))), None, *map(np.array, arrays), np.empty(0), Float(64)
+    )
+    with pytest.raises(TinybayesError, match="smooth"):
+        integer_density(circuit)
+
+
+@given(st.lists(st.integers(-(2**24), 2**24), min_size=2, max_size=12))
+def test_sums_keep_their_order_of_size(terms):
+    """A sum is not below its largest term, and not above it by more than the logarithm of their number."""
+    total = np.array(terms[0])
+    for term in terms[1:]:
+        total = log_add(total, np.array(term), 16)
+    slack = 2**16 * (INTERPOLATION + 2.0**-16) * len(terms)
+    assert max(terms) - slack <= total <= max(terms) + 2**16 * np.log(len(terms)) + slack
+
+
+def test_an_alarm_never_exceeds_that_of_floats():
+    circuit = CIRCUITS["latent"]
+    X = rows_of(circuit, 3000, gaps=0.05)
+    exact = log_likelihood(circuit, X)
+    data = Dataset(circuit.variables, None, X)
+    rest, others = hold_out(data, 0)
+    assert (len(rest), len(others)) == (2400, 600)
+    alarm = choose_alarm(circuit, others, 0.1, len(data))
+    assert (log_likelihood(circuit, others.X) < alarm.threshold).mean() <= 0.1
+    none = np.zeros(len(X), dtype=int)
+    score, flag = integer_alarm(circuit, alarm, X, none)
+    bound = integer_density(circuit).bound
+    assert not flag[exact >= alarm.threshold].any()
+    assert flag[exact < alarm.threshold - 2 * bound - 2.0**-16].all()
+    assert 0.05 < flag.mean() < 0.15
+    np.testing.assert_array_equal(score, integer_log_likelihood(circuit, X))
+    odd, flagged = integer_alarm(circuit, alarm, X, none + 2)
+    assert flagged.all()
+    in_floats = alarm.scores(exact, none + 2)
+    assert (in_floats < alarm.threshold).all()
+    assert np.abs(odd / 2**16 - in_floats).max() <= 2 * bound + 2.0**-14
+    assert from_metadata({"alarm": alarm.to_metadata()}) == alarm
+    assert Alarm(-1e9, 1e9, 0.1, 3).units(integer_density(circuit), 500) == (ZERO, 2**29 // 500)
+
+
+@pytest.mark.parametrize("stored", [{"threshold": 1}, 3, {"threshold": "x", "unseen": 1, "rate": 0.1, "rows": 3}])
+def test_damaged_metadata_are_refused(stored):
+    with pytest.raises(TinybayesError, match=r"metadata\.alarm: expected an alarm"):
+        from_metadata({"alarm": stored})
+    with pytest.raises(TinybayesError, match="finite numbers of nats"):
+        Alarm(-np.inf, 1.0, 0.1, 3)
+    with pytest.raises(TinybayesError, match="rate of false alarms"):
+        Alarm(-1.0, 1.0, 1.1, 3)
+    assert from_metadata({}) is None
