@@ -21,7 +21,7 @@ from tinybayes.infer.memory import default_bytes
 from tinybayes.model import BayesNet, Circuit, Float, LogLinear
 from tinybayes.model.circuit import INDICATOR, PARAMETER
 
-EDGE_BYTES = 64  # of memory for an edge of the circuit, at the peak of compiling
+EDGE_BYTES = 48  # of memory for an edge of the circuit, at the peak of compiling
 _MOST_EDGES = 2**31 - 2**27  # so that edges and leaves together have numbers of 32 bits
 _TRIES = 8  # orders that a search compiles at most
 _TRY_EDGES = 4_000_000  # edges that are worth another try, all tries together
@@ -83,7 +83,7 @@ def compile_circuit(
         elimination, by index.
     max_edges
         Give up when the circuit, or a factor on the way to it, becomes larger; before any work where the tables leave
-        no hope, since they have neither zeros nor equal entries. None: what half of the memory holds, at 64 bytes an
+        no hope, since they have neither zeros nor equal entries. None: what half of the memory holds, at 48 bytes an
         edge.
     share_equal
         For a network: let equal parameters of a distribution be one leaf, and leave out those that are one. The circuit
