@@ -23,7 +23,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -202,17 +202,20 @@ def page(results: list[dict[str, Any]]) -> str:
     known = {(one["data"], one["model"]): one for one in results}
     heads = ("data", "anomaly", *MODELS)
     out = "Area under the curve:\n\n" + _head(heads)
-    for data in names:
-        cells = [f"{known[data, model]['auc']:.3f}" for model in MODELS]
-        out += f"| {data} | {known[data, 'latent tree']['anomaly']} | " + " | ".join(cells) + " |\n"
+    out += _cells(known, names, lambda one: f"{one['auc']:.3f}")
     means = [np.mean([known[data, model]["auc"] for data in names]) for model in MODELS]
     out += "| mean | | " + " | ".join(f"{mean:.3f}" for mean in means) + " |\n"
     out += "\nkB of flash on a Cortex-M0+; *in italics* parameters alone, without any code:\n\n"
-    out += _head(heads)
-    for data in names:
-        cells = [_kilobytes(known[data, model]) for model in MODELS]
-        out += f"| {data} | {known[data, 'latent tree']['anomaly']} | " + " | ".join(cells) + " |\n"
-    return out
+    out += _head(heads) + _cells(known, names, _kilobytes)
+    out += "\nThousands of instructions of a call, of a row without unseen states:\n\n"
+    return out + _head(heads) + _cells(known, names, _thousands)
+
+
+def _cells(
+    known: dict[tuple[str, str], dict[str, Any]], names: list[str], text: Callable[[dict[str, Any]], str]
+) -> str:
+    rows = ([known[data, model] for model in MODELS] for data in names)
+    return "".join(f"| {one[0]['data']} | {one[0]['anomaly']} | {' | '.join(map(text, one))} |\n" for one in rows)
 
 
 def _head(heads: tuple[str, ...]) -> str:
@@ -222,6 +225,10 @@ def _head(heads: tuple[str, ...]) -> str:
 def _kilobytes(one: dict[str, Any]) -> str:
     text = f"{one['flash'] / 1000:,.1f}"
     return text if one["measured"] else f"*{text}*"
+
+
+def _thousands(one: dict[str, Any]) -> str:
+    return f"{one['instructions'] / 1000:,.1f}" if "instructions" in one else ""
 
 
 def write_page(results: list[dict[str, Any]]) -> None:

@@ -124,6 +124,15 @@ def test_tied_circuits_are_divided_by_their_sum():
     assert integer_density(tied).constant != 0
 
 
+def test_variables_of_one_state_add_no_levels():
+    tied = tie(random_latent(variables(12), 3, seed=7), 8).model
+    assert 1 in tied.cardinalities
+    assert len(integer_density(tied).levels) <= 8
+    X = rows_of(tied)
+    exact, density = log_likelihood(tied, X), integer_density(tied)
+    assert np.abs(integer_log_likelihood(tied, X) / 2**16 - exact).max() <= density.bound
+
+
 def test_tied_parameters_are_levels_and_others_have_16_bits():
     assert len(integer_density(CIRCUITS["tied"]).levels) <= 12
     density = integer_density(CIRCUITS["many parameters"])

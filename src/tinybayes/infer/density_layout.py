@@ -17,7 +17,9 @@ from tinybayes.model import Circuit
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT
 
 LEAF, TIMES, PLUS = 0, 1, 2  # kinds of groups
-Term = tuple[float, int | None]  # a log-parameter and a node, or None for a constant
+# A log-parameter, a constant beside it, and a node, or None without one. A sum whose terms all have the same
+# constant passes it on: that of a variable with one state does not make new values of parameters.
+Term = tuple[float, float, int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +87,28 @@ class _Builder:
         return node
 
     def times(self, terms: list[Term]) -> Term:
-        factors = tuple(node for _, node in terms if node is not None)
-        constant = float(sum(log for log, _ in terms))
+        factors = tuple(node for _, _, node in terms if node is not None)
+        log, constant = sum(term[0] for term in terms), sum(term[1] for term in terms)
         if len(factors) < 2:
-            return constant, factors[0] if factors else None
-        return constant, self.add(TIMES, factors)
+            return log, constant, factors[0] if factors else None
+        return log, constant, self.add(TIMES, factors)
 
     def plus(self, terms: list[Term]) -> Term:
-        logs, nodes = np.array([log for log, _ in terms]), [node for _, node in terms]
-        if len(terms) == 1 or all(node is None for node in nodes):
-            return float(np.logaddexp.reduce(logs)), nodes[0]
+        logs, constants, nodes = zip(*terms, strict=True)
+        if all(node is None for node in nodes):
+            return 0.0, float(np.logaddexp.reduce(np.add(logs, constants))), None
+        if len(terms) == 1:
+            return terms[0]
+        common = constants[0] if len(set(constants)) == 1 and np.isfinite(constants[0]) else 0.0
+        weights = np.array(logs) if common else np.add(logs, constants)
         below = tuple(node for node in nodes if node is not None)
         assert len(below) == len(nodes)  # the circuit is smooth
         variables = {self.nodes[node].operands for node in below if node in self.indicators}
         if len(variables) == 1 and all(node in self.indicators for node in below):
             states = np.full(len(self.nodes[below[0]].parameters), -np.inf)
-            np.logaddexp.at(states, [self.indicators[node] for node in below], logs)
-            return 0.0, self.add(LEAF, variables.pop(), states)
-        return 0.0, self.add(PLUS, below, logs)
+            np.logaddexp.at(states, [self.indicators[node] for node in below], weights)
+            return 0.0, common, self.add(LEAF, variables.pop(), states)
+        return 0.0, common, self.add(PLUS, below, weights)
 
 
 def lay_out(circuit: Circuit) -> Layout:
@@ -121,18 +127,18 @@ def _laid_out(circuit: Circuit) -> Layout:
     terms: list[Term] = []
     for n, (kind, leaf) in enumerate(zip(circuit.kind.tolist(), circuit.leaf.tolist(), strict=True)):
         if kind == PARAMETER:
-            terms.append((float(logs[leaf]), None))
+            terms.append((float(logs[leaf]), 0.0, None))
         elif kind == INDICATOR:
             variable = int(owner[leaf])
             state, states = leaf - int(first[variable]), circuit.nodes[variable].cardinality
             # That of the only state is always one.
-            terms.append((0.0, builder.indicator(variable, state, states) if states > 1 else None))
+            terms.append((0.0, 0.0, builder.indicator(variable, state, states) if states > 1 else None))
         else:
             below = [terms[child] for child in circuit.children[circuit.offsets[n] : circuit.offsets[n + 1]].tolist()]
             terms.append(builder.times(below) if kind == PRODUCT else builder.plus(below))
-    constant, root = terms[-1]
+    log, constant, root = terms[-1]
     log_z = log_partition(circuit)
-    constant -= log_z if np.isfinite(log_z) else 0.0
+    constant += log - (log_z if np.isfinite(log_z) else 0.0)
     if root is None:
         return Layout((), 0, 0, constant)
     return _in_slots(builder.nodes, root, constant)
