@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, PINK, STYLE, add_legend, make_panels, save
 from experiments.markdown import line, missing
@@ -62,11 +62,11 @@ FRONT = """
 
 ![Test log-likelihood over the memory of the parameters, for each data set](figures/latent_front.svg)
 
-Latent trees with 16 states, whole and cut to fewer edges. *EM* goes on with EM through the quantiser (`levels`);
-*tied* only replaces the parameters (`tie(circuit, levels, counts=train)`). LearnAC is that of Table 4 where there is
-one. A parameter that is not tied takes 32 bits; the graph is not counted. Points more than 8 % below the best of
-their panel are left out. Only the best epoch was chosen, on validation rows. The table has the trees cut to 40 % of
-their edges. Where *EM* is empty, it was not run.
+Latent trees with 16 states, whole and cut to fewer edges, and the best ones of the table above. *EM* goes on with EM
+through the quantiser (`levels`); *tied* only replaces the parameters (`tie(circuit, levels, counts=train)`). LearnAC
+is that of Table 4 where there is one. A parameter that is not tied takes 32 bits; the graph is not counted. Points
+more than 8 % below the best of their panel are left out. Only the best epoch was chosen, on validation rows. The
+table has the trees cut to 40 % of their edges. Where *EM* is empty, it was not run.
 
 """
 LEVELS = (32, 16, 8, 4)
@@ -97,6 +97,7 @@ def sections(folder: Path, benchmarks: Path, docs: Path) -> str:
     again = {one["data"] for one in more.get("front", [])}
     points += [_of_default(one) for one in defaults["results"] if one["data"] not in again]
     points += [{**one, "form": NAMES[one["form"]]} for one in more.get("front", [])]
+    points += [{**one, "form": "latent tree"} for one in more.get("best", []) if one["limit"] is None]
     names = [name for name in AIMS if any(one["data"] == name and "share" in one for one in points)]
     draw(points, names, docs / "figures" / "latent_front.svg")
     made = "".join(_made(report, COMMANDS[name]) for name, report in reports.items() if report)
@@ -179,9 +180,13 @@ def _panel(axes: Axes, points: Sequence[Record]) -> None:
     best = max(one["test"] for one in points)
     for form, (colour, marker) in LOOKS.items():
         own = [one for one in points if one["form"] == form and one["test"] >= WORST * best]
+        if not own:
+            continue
         x, y = [one["bits"] / 8000 for one in own], [one["test"] for one in own]
         axes.plot(x, y, linestyle="none", marker=marker, markersize=4.5, color=colour, label=form, alpha=0.85)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("parameters [kB]")
     axes.set_ylabel("log-likelihood")
