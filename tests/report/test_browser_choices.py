@@ -137,7 +137,9 @@ def test_marks_of_the_front_are_hit_first(browser, tmp_path):
     for ident, x, y in places:
         mouse = ActionChains(browser.driver, duration=0)
         mouse.w3c_actions.pointer_action.move_to_location(round(x), round(y))
-        mouse.click().perform()
+        mouse.perform()
+        until(browser, "document.querySelector('#front-plot .hoverlayer .hovertext')")  # the chart looks now and then
+        ActionChains(browser.driver, duration=0).click().perform()
         until(browser, "!document.getElementById('panel').hidden")
         assert browser.js("return Tinybayes.state.chosen") == ident
         browser.find("#panel-close").send_keys(Keys.ESCAPE)

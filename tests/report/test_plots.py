@@ -18,8 +18,6 @@ from tinybayes.report.plots import plot
 from tinybayes.search.titles import TITLES
 
 pytest.importorskip("matplotlib", reason="figures need Matplotlib")
-from matplotlib.legend import Legend
-
 STARTS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 
 
@@ -47,8 +45,7 @@ def test_the_front_shows_all_models_and_their_families(explored):
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
     expected = sorted((m["flash"], 100 * m["validation_error"]) for m in models)
     np.testing.assert_allclose(sorted(map(tuple, drawn.tolist())), expected)
-    families, _ = [part for part in axes.get_children() if isinstance(part, Legend)]
-    names = {text.get_text() for text in families.get_texts()}
+    names = {text.get_text() for text in axes.figure.legends[0].get_texts()}
     assert names == {TITLES[m["family"]] for m in models}
 
 
@@ -57,8 +54,7 @@ def test_the_front_shows_the_budget_the_chosen_model_and_what_areas_mean(explore
     (axes,) = draw_front(front["models"], 5.5, budget={"flash": 4000}, chosen=front["chosen"]).axes
     (line,) = [line for line in axes.lines if line.get_label() == "budget"]
     assert list(line.get_xdata()) == [4000, 4000]
-    key = axes.get_legend()
-    (names,) = [part for part in axes.get_children() if isinstance(part, Legend) and part is not key]
+    names, key = axes.figure.legends
     assert {"budget", "chosen:\ntan"} < {text.get_text() for text in names.get_texts()}
     chosen = next(m for m in front["models"] if m["id"] == front["chosen"])
     rings = [c for c in axes.collections if c.get_linewidth()[0] == 1.2 and len(c.get_offsets())]

@@ -64,11 +64,9 @@ def draw_front(
     axes.set(xscale="log", yscale="log", xlabel=words, ylabel=f"validation {metric}")
     for axis in (axes.xaxis, axes.yaxis):
         log_axis(axis)
-    families = axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
     if high > low:
-        axes.add_artist(families)  # a second legend would replace the first
-        families.set_clip_on(False)  # it stands beside the axes
-        _size_key(axes, low, high, area, work, ink)
+        _size_key(figure, axes, low, high, area, work, ink)
     return figure
 
 
@@ -81,7 +79,7 @@ def _ring(axes: Any, model: dict[str, Any], place: tuple[float, float], size: fl
     axes.scatter([], [], s=60, label=f"chosen:\n{drawn_text(short)}", **look)
 
 
-def _size_key(axes: Any, low: float, high: float, area: Any, work: str, ink: str) -> None:
+def _size_key(figure: "Figure", axes: Any, low: float, high: float, area: Any, work: str, ink: str) -> None:
     """Say what the areas of marks mean, by the least, a middle and the largest work."""
     shown = [low, float(np.sqrt(low * high)), high]
     marks = [
@@ -89,7 +87,7 @@ def _size_key(axes: Any, low: float, high: float, area: Any, work: str, ink: str
         for count in shown
     ]
     names = [f"{float(f'{count:.2g}'):,.0f}" for count in shown]
-    axes.legend(marks, names, title=work, loc="lower left", bbox_to_anchor=(1.0, 0.0), title_fontsize=7, fontsize=7)
+    figure.legend(marks, names, title=work, loc="outside right lower", title_fontsize=7, fontsize=7)
 
 
 def draw_bits(

@@ -135,6 +135,7 @@ def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, 
         },
         "metric": views.measure.to_dict(),
         "failures": [],  # told at the end
+        "cut": None,  # likewise
         "budget": asdict(budget),
         "provenance": {
             "tinybayes": __version__,
