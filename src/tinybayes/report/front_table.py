@@ -41,8 +41,8 @@ def front_table(result: "Exploration", *, whole: bool = False) -> Table:
         over = model.get("within") is False
         sign = CHOSEN if chosen else OVER if over else ""
         style = "bold green" if chosen else "dim" if over else None
-        name = Text(visible(_named(model)), no_wrap=True, overflow="ellipsis")
-        table.add_row(sign, name, *_figures(model, result, plain=plain, costs=costs), style=style)
+        label = Text(visible(_named(model)), no_wrap=True, overflow="ellipsis")
+        table.add_row(sign, label, *_figures(model, result, plain=plain, costs=costs), style=style)
     return table
 
 

@@ -83,9 +83,11 @@ class Rounds:
         tables, options = trained.tables, self._shorter
         if self.stopped() or not trained.complete:
             options = replace(options, epochs=1)
-        arguments = self._counts(tables), self._prior(tables.transition > 0), levels, options
-        rounds = {"rates": self._rates, "validation": self.held_out}
-        again = train_levels(self.rows, self.tree, tables, *arguments, **rounds)
+        counts, prior = self._counts(tables), self._prior(tables.transition > 0)
+        rates, held_out = self._rates, self.held_out
+        again = train_levels(
+            self.rows, self.tree, tables, counts, prior, levels, options, rates=rates, validation=held_out
+        )
         return replace(again, complete=trained.complete and again.complete)
 
     def score(self, trained: "TrainedTables", edge_price: float) -> float:
@@ -127,8 +129,10 @@ class Rounds:
 
         start, prior = cut(trained.tables, allowed, self.tree.roots), self._prior(allowed)
         left = Tables(counts.transition * allowed, counts.emission)
-        rounds = {"rates": self._rates, "counts": left, "validation": self.held_out}
-        (again,) = train_latent(self.rows, self.tree, [start], prior, self._shorter, **rounds)
+        rates, held_out = self._rates, self.held_out
+        (again,) = train_latent(
+            self.rows, self.tree, [start], prior, self._shorter, rates=rates, counts=left, validation=held_out
+        )
         return replace(again, complete=trained.complete and again.complete)
 
     def _prior(self, allowed: np.ndarray) -> Tables:
