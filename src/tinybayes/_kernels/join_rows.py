@@ -14,7 +14,7 @@ from tinybayes._kernels.join_layout import lay_out
 from tinybayes._kernels.join_tree import SUM, Room, down, up
 
 DONE, IMPOSSIBLE, LARGE, OUT_OF_RANGE = range(4)
-"""What became of a row: answered; without any assignment; beyond the limit; with products out of the range of doubles."""
+"""What became of a row: answered; without any assignment; beyond the limit; with products that no double holds."""
 
 
 class Model(NamedTuple):
