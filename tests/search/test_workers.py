@@ -16,7 +16,7 @@ from tinybayes import TinybayesError
 from tinybayes.search import clock, schedule
 from tinybayes.search import explore as explore_module
 from tinybayes.search.families.family import Effort
-from tinybayes.search.views import make_views
+from tinybayes.search.prepare import make_views
 from tinybayes.search.workers import Processes, Workers, gather
 
 SETTINGS = [{"family": "tree", "leaves": 8}, {"family": "tree", "leaves": 16}]
@@ -100,7 +100,7 @@ KILLED = """
 import os, signal, sys, time
 from sklearn.datasets import load_iris
 from tinybayes.search.families.family import Effort
-from tinybayes.search.views import make_views
+from tinybayes.search.prepare import make_views
 from tinybayes.search.workers import Processes
 
 if __name__ == "__main__":
@@ -141,3 +141,40 @@ def test_a_process_ends_whose_parent_was_gone_before_it_began():
     script = "import os, queue, time; from tinybayes.search import workers\n"
     script += "workers._begin(queue.Queue(), os.getppid() + 1)"  # waits for a table that nobody hands over
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 1
+
+
+HEAVY = ("pandas", "pyarrow", "sklearn", "optuna")  # what reads tables, and what draws settings
+ASKED = f"""
+from tinybayes.search.workers import Processes
+
+if __name__ == "__main__":
+    import sys
+    from sklearn.datasets import load_iris
+    from tinybayes.search.budget import Budget
+    from tinybayes.search.families import FAMILIES
+    from tinybayes.search.families.family import Effort
+    from tinybayes.search.prepare import make_views
+
+    views = make_views(load_iris(as_frame=True).frame, "target")
+    crew, asked = Processes(views, 1), "[m for m in {HEAVY} if m in __import__('sys').modules]"
+    said = [crew._pool.submit(eval, asked).result()]
+    for name in sys.argv[1].split(","):
+        family = FAMILIES[name]
+        settings = family.settings_for(views, Budget()) if hasattr(family, "settings_for") else None
+        setting = (settings or family.opening(views, Budget()))[0]
+        assert crew.submit([setting], Effort(20, 1.0)).result()
+        said.append(crew._pool.submit(eval, asked).result())
+    crew.close()
+    print(said)
+"""
+OTHERS = "closed-form,tied,circuit,forest,boosted,naive,tan,dense"
+
+
+@pytest.mark.parametrize("families", ["tree,closed-form", *exhaustive(OTHERS)])
+def test_a_process_loads_nothing_that_reads_tables(tmp_path, families):
+    """Each of many processes would hold a hundred megabytes more."""
+    (tmp_path / "asked.py").write_text(ASKED)
+    said = subprocess.run(
+        [sys.executable, str(tmp_path / "asked.py"), families], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert said.stdout.strip() == str([[]] * (1 + len(families.split(","))))
