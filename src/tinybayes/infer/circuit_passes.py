@@ -143,9 +143,8 @@ class ExpectedCounts:
     def __init__(self, circuit: Circuit) -> None:
         plan = plan_of(circuit)
         # The plan of all circuits of this form, whatever their weights: no coefficient is known to be zero, or scaled.
-        terms = len(plan.coefficient)
-        plain = {"coefficient": np.empty(terms), "log_coefficient": np.zeros(terms), "shift": 0.0, "watched": False}
-        self._plan = plan._replace(**plain)
+        own, no_zeros = np.empty(len(plan.coefficient)), np.zeros(len(plan.coefficient))
+        self._plan = plan._replace(coefficient=own, log_coefficient=no_zeros, shift=0.0, watched=False)
         self._entries = len(circuit.table)
         self._scratch = np.empty(len(plan.home)), np.zeros(plan.n_homes), np.empty(len(plan.coefficient))
 

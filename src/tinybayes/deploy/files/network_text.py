@@ -220,7 +220,7 @@ def parse_numbers(words: Sequence[str], where: Where) -> np.ndarray:
         bad = _bad(words)
     if bad is not None:
         raise error("a number", shorten(words[bad]), where=where(bad), kind=FileError)
-    lost = next((int(i) for i in np.flatnonzero(np.abs(values) < LEAST) if not is_held(words[i])), None)
+    lost = next((i for i in np.flatnonzero(np.abs(values) < LEAST).tolist() if not is_held(words[i])), None)
     if lost is not None:
         raise error(HELD, shorten(words[lost]), where=where(lost), kind=FileError)
     return values
