@@ -120,8 +120,6 @@ def edges_in_memory() -> int:
 
 
 def _compile_network(net: BayesNet, order: str | Sequence[int], max_edges: int, share_equal: bool) -> Circuit:
-    if not net.nodes:
-        raise error("a network with variables", "none", where="compile_circuit")
     plans = estimates(net, order, _TRIES)
     best: Circuit | None = None
     least = 0
