@@ -144,24 +144,21 @@ def test_a_process_ends_whose_parent_was_gone_before_it_began():
 
 
 HEAVY = ("pandas", "pyarrow", "sklearn", "optuna")  # what reads tables, and what draws settings
-ASKED = f"""
+ASKED = """
 from tinybayes.search.workers import Processes
 
 if __name__ == "__main__":
     import sys
     from sklearn.datasets import load_iris
-    from tinybayes.search.budget import Budget
-    from tinybayes.search.families import FAMILIES
+    from benchmarks.search_memory import drawn
     from tinybayes.search.families.family import Effort
     from tinybayes.search.prepare import make_views
 
     views = make_views(load_iris(as_frame=True).frame, "target")
-    crew, asked = Processes(views, 1), "[m for m in {HEAVY} if m in __import__('sys').modules]"
+    crew, asked = Processes(views, 1), "[m for m in HEAVY if m in __import__('sys').modules]"
     said = [crew._pool.submit(eval, asked).result()]
     for name in sys.argv[1].split(","):
-        family = FAMILIES[name]
-        settings = family.settings_for(views, Budget()) if hasattr(family, "settings_for") else None
-        setting = (settings or family.opening(views, Budget()))[0]
+        setting = drawn(name, views)
         assert crew.submit([setting], Effort(20, 1.0)).result()
         said.append(crew._pool.submit(eval, asked).result())
     crew.close()
@@ -173,7 +170,7 @@ OTHERS = "closed-form,tied,circuit,forest,boosted,naive,tan,dense"
 @pytest.mark.parametrize("families", ["tree,closed-form", *exhaustive(OTHERS)])
 def test_a_process_loads_nothing_that_reads_tables(tmp_path, families):
     """Each of many processes would hold a hundred megabytes more."""
-    (tmp_path / "asked.py").write_text(ASKED)
+    (tmp_path / "asked.py").write_text(ASKED.replace("HEAVY", str(HEAVY)))
     said = subprocess.run(
         [sys.executable, str(tmp_path / "asked.py"), families], stdout=subprocess.PIPE, text=True, check=True
     )
