@@ -143,6 +143,7 @@ def test_a_process_ends_whose_parent_was_gone_before_it_began():
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 1
 
 
+ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("pandas", "pyarrow", "sklearn", "optuna")  # what reads tables, and what draws settings
 ASKED = """
 from tinybayes.search.workers import Processes
@@ -171,7 +172,8 @@ OTHERS = "closed-form,tied,circuit,forest,boosted,naive,tan,dense"
 def test_a_process_loads_nothing_that_reads_tables(tmp_path, families):
     """Each of many processes would hold a hundred megabytes more."""
     (tmp_path / "asked.py").write_text(ASKED.replace("HEAVY", str(HEAVY)))
-    said = subprocess.run(
-        [sys.executable, str(tmp_path / "asked.py"), families], stdout=subprocess.PIPE, text=True, check=True
-    )
+    command = [sys.executable, str(tmp_path / "asked.py"), families]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    told = os.environ | {"PYTHONPATH": path}
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=told)
     assert said.stdout.strip() == str([[]] * (1 + len(families.split(","))))
