@@ -389,7 +389,7 @@ def test_labels_of_a_search_do_not_steer_the_terminal():
 
     label = "[red]\x1b]0;owned\x07[/red][link=http://x]y, 1 kB"
     model = {"id": "a", "label": label, "tables_only": False, "flash": 1, "instructions": 2.0}
-    model |= {"validation_error": 0.1, "test_error": 0.2}
+    model |= {"validation_error": 0.1, "test_error": 0.2, "on_front": True}
     document = {"budget": {"core": "[bold]core"}}
     result = SimpleNamespace(document=document, measure=ERROR, models=[model], front=[model], chosen=model)
     screen = Console(file=io.StringIO(), width=200)

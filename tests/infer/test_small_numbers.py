@@ -126,7 +126,10 @@ def check_model(model, rng):
         return False
     rows, logs, total, shares = answer
     want = state_shares(model, rows, shares)
-    check_circuit(model, np.array([known.get(v, -1) for v in range(len(cards))]), total, want)
+    row = np.array([known.get(v, -1) for v in range(len(cards))])
+    check_circuit(model, row, total, want)
+    of_rows = marginals(model, np.tile(row, (2, 1)), method="join-tree")
+    agree(np.concatenate([states[1] for states in of_rows.probabilities]), want)
     found = marginals(model, known, method="join-tree")
     assert found.log_z == pytest.approx(total, rel=1e-12, abs=1e-9)
     assert log_z(model, known) == pytest.approx(total, rel=1e-12, abs=1e-9)
