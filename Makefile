@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
+OLDEST := build/oldest
 
-.PHONY: demo test exhaustive test-all whole coverage mutation lint docs dist peers audit benchmark clean
+.PHONY: demo test test-oldest exhaustive test-all whole coverage mutation lint docs dist peers audit benchmark clean
 
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
@@ -15,6 +16,11 @@ TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --ignore=tests/peers
 
 test: $(VENV)/.dev
 	$(TESTS)
+
+# The same tests with the oldest versions that pyproject.toml allows, in an environment of their own; ONLY names some.
+ONLY ?=
+test-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --ignore=tests/peers $(ONLY)
 
 # More cases of what `make test` tests, long pages of the docs, the experiments, and the tools of the tests.
 exhaustive: $(VENV)/.dev
@@ -63,7 +69,7 @@ audit: $(VENV)/.dev
 benchmark: $(VENV)/.bench
 	$(BIN)/python benchmarks/closed_form.py
 
-$(BIN)/python $(PEERS)/bin/python:
+$(BIN)/python $(PEERS)/bin/python $(OLDEST)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tinybayes needs Python 3.11 or later: make PYTHON=python3.12 ..."; exit 2; }
 	@# Debian's python3 has no ensurepip before python3-venv is installed; its pip can put one there.
@@ -87,6 +93,11 @@ $(VENV)/.bench: $(VENV)/.dev
 $(PEERS)/.ready: $(PEERS)/bin/python pyproject.toml tests/peers/requirements.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -e . -r tests/peers/requirements.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps Orange3==3.40.0
+	@touch $@
+
+$(OLDEST)/.ready: $(OLDEST)/bin/python pyproject.toml tests/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c tests/oldest.txt \
+		-e '.[plot,distributed,onnx,serve]' hypothesis onnxruntime optax polars pytest pytest-cov pytest-xdist
 	@touch $@
 
 clean:

@@ -35,7 +35,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from trees import BUDGETS, NODE, TABLES, read
 
-from tinybayes.search.views import Views, make_views
+from tinybayes.search.prepare import make_views
+from tinybayes.search.views import Views
 
 ROOT = Path(__file__).parent.parent
 RESULTS, TREES = (ROOT / "benchmarks" / "results" / name for name in ("flash.json", "trees.json"))

@@ -29,8 +29,9 @@ from tinybayes.infer import predict_codes
 from tinybayes.search.budget import Budget
 from tinybayes.search.families.family import Effort
 from tinybayes.search.families.trees import TREE
+from tinybayes.search.prepare import make_views
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import Views, make_views
+from tinybayes.search.views import Views
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "trees.json"

@@ -93,8 +93,8 @@ def trials(frame, families) -> Iterator[tuple[str, object, None]]:
     from tinybayes.search.budget import Budget
     from tinybayes.search.families import FAMILIES, Sampled
     from tinybayes.search.families.family import Effort
+    from tinybayes.search.prepare import make_views
     from tinybayes.search.trials import carry_out
-    from tinybayes.search.views import make_views
 
     views = make_views(frame, "kind", seed=4)
     for name in families:

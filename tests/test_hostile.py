@@ -1,21 +1,44 @@
 """Models and tables made by an attacker: one clear error, before anything endless or huge begins."""
 
+import io
+import os
 import subprocess
+import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tinybayes import BayesNet, TinybayesError, Variable, export, load, read_dataset, save
+from tinybayes.data.encode import encode_frame
 from tinybayes.data.readers import read_frame
+from tinybayes.data.writers import write_frames
+from tinybayes.deploy.price import program_cost
 from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import FileError, TinybayesWarning
-from tinybayes.infer import evaluate
+from tinybayes.infer import ask, compile_circuit, estimate_width, evaluate, marginals
 from tinybayes.infer.circuit_properties import is_deterministic
+from tinybayes.infer.frames import prediction_frames
 from tinybayes.learn import learn_classifier
-from tinybayes.model import CPD, Circuit, Codebook, Dataset, DecisionTree, Float, TreeEnsemble, Trees
+from tinybayes.model import (
+    CPD,
+    Circuit,
+    Codebook,
+    Dataset,
+    DecisionTree,
+    Factor,
+    Float,
+    Inputs,
+    Layer,
+    NeuralNet,
+    TreeEnsemble,
+    Trees,
+)
 from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
+from tinybayes.model.variable import distinct_texts
+from tinybayes.report.cards import model_card
 
 BIT = ("a", "b")
 
@@ -198,3 +221,198 @@ def test_levels_that_no_float32_holds_are_refused():
     book = Codebook((-1e38, -0.5))
     cpds = CPD((1,), np.array([[0, 1], [1, 0]]), book), CPD((), np.array([[1, 1]]), book)
     assert export(BayesNet((Variable("x", BIT),), Variable("y", BIT), cpds), to="c")
+
+
+def dense_net(**changes):
+    """A network of one layer, with changes."""
+    inputs = {"feature": [0, 1], "state": [-1, -1], "multiplier": [1, 1], "center": [0, 0]}
+    layer = {"codes": np.ones((2, 2), np.uint8), "bits": 1, "bias": np.zeros(2, np.int32)}
+    whole = {"variables": (Variable("a", BIT), Variable("b", BIT)), "target": Variable("y", BIT), "scale": 1.0}
+    for part in (inputs, layer, whole):
+        part.update(
+            {name: value for name, value in changes.items() if name in part or (part is layer and name in EXTRA)}
+        )
+    if "image_shape" in changes:
+        whole["image_shape"] = changes["image_shape"]
+    return NeuralNet(**whole, inputs=Inputs(**inputs), layers=(Layer(**layer),))
+
+
+EXTRA = ("before", "after")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"feature": [0, 2**40]},
+        {"feature": np.array([0, 2**32])},  # would wrap around to 0
+        {"feature": [0, 10**30]},
+        {"feature": [0.0, 0.7]},
+        {"feature": [[0], [1]]},
+        {"feature": [[0], [1, 2]]},
+        {"feature": "ab"},
+        {"state": [0, None]},
+        {"multiplier": [1, 2**31]},
+        {"center": [float("nan"), 0]},
+        {"before": 1.5},
+        {"after": "3"},
+        {"bits": 1.0},
+        {"bias": [0.5, 0.5]},
+        {"bias": [0]},
+        {"scale": "1"},
+        {"scale": None},
+        {"scale": float("nan")},
+        {"scale": 10**400},
+        {"variables": (Variable("a", BIT), Variable("a", BIT))},
+        {"target": Variable("a", BIT)},
+        {"image_shape": (2,)},
+        {"image_shape": (1.0, 2.0)},
+        {"image_shape": "12"},
+    ],
+)
+def test_neural_nets_of_wrong_parts_are_refused(changes):
+    assert dense_net().reach
+    with pytest.raises(TinybayesError, match="expected"):
+        dense_net(**changes)
+
+
+@pytest.mark.parametrize(
+    ("scope", "feature"),
+    [
+        (("a",), [0, 1]),
+        ((0.5,), [0, 1]),
+        (None, [0, 1]),
+        ((0,), [0, 2**32]),  # would wrap around to 0
+        ((0,), [0, 10**30]),
+        ((0,), [0.0, 1.0]),
+        ((0,), [[0, 1]]),
+        ((0,), []),
+        ((0,), [-2, 0]),
+        ((0,), [[0], [0, 1]]),
+    ],
+)
+def test_factors_of_wrong_parts_are_refused(scope, feature):
+    with pytest.raises(TinybayesError, match="expected"):
+        Factor(scope, feature)
+
+
+@pytest.mark.parametrize("parents", [("a",), (0.5,), 3, (None,)])
+def test_parents_that_are_no_numbers_are_refused(parents):
+    with pytest.raises(TinybayesError, match="CPD, parents: expected numbers of variables"):
+        CPD(parents, np.zeros((1, 2)), Float(64))
+
+
+def test_a_table_on_a_terminal_does_not_steer_it(monkeypatch, tmp_path):
+    steering = "\x1b]0;owned\x07\x9b2J\u202e"
+    table = pd.DataFrame({f"name{steering}": [f"state{steering}", "b"]})
+
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    for kind, shown in ((Screen, True), (io.StringIO, False)):  # a file or a pipe gets what there is
+        monkeypatch.setattr("sys.stdout", kind())
+        write_frames([table, table], "-")
+        text = sys.stdout.getvalue()
+        monkeypatch.undo()
+        assert ("\x1b" not in text) == shown
+        assert ("name\\x1b]0;owned\\x07\\x9b2J\\u202e" in text) == shown
+        assert text.count("\n") == 5
+
+
+@pytest.mark.parametrize("place", ["-", "table.csv", "table.parquet"])
+def test_half_characters_cannot_be_written(place, tmp_path, monkeypatch):
+    table = pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)})
+    if place == "-":
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "utf-8"))
+    with pytest.raises(TinybayesError, match=r"text that utf-?8 can write, got .*ud800"):
+        write_frames([table], place if place == "-" else tmp_path / place)
+    assert not list(tmp_path.iterdir())
+
+
+def alike():
+    """A network whose states read alike: numbers and texts."""
+    cpds = (CPD((1,), np.log([[0.9, 0.1], [0.2, 0.8]]), Float(64)), CPD((), np.log([[0.25, 0.75]]), Float(64)))
+    return BayesNet((Variable("x", (1, "1")),), Variable("y", ("True", True)), cpds)
+
+
+def test_states_that_read_alike_are_told_apart_in_answers():
+    assert distinct_texts((1, "1", "a", 1.5)) == ["1", "'1'", "a", "1.5"]
+    net = alike()
+    rows = Dataset(net.variables, net.target, np.array([[0], [1]], np.int32), None)
+    (frame,) = prediction_frames(net, [rows], proba=True)
+    assert list(frame.columns) == ["y", "p('True')", "p(True)"]
+    assert [type(label) for label in frame["y"]] == [str, bool]
+    np.testing.assert_allclose(frame.iloc[:, 1:].sum(axis=1), 1)
+    (frame,) = prediction_frames(net, [rows])
+    assert [type(label) for label in frame["y"]] == [str, bool]
+    told = ask(net, "x=1 | y='True'", posterior=True)
+    assert told.probability == pytest.approx(0.9)
+    assert ask(net, "x='1' | y='True'").probability == pytest.approx(0.1)
+    assert list(told.to_dict(net.nodes)["marginals"]["x"]) == ["1", "'1'"]
+
+
+@pytest.mark.parametrize("states", [(1, "1"), ("True", True), (2**60, 2**60 + 1), ("nan", "b", 1.5, "1.5")])
+def test_tables_whose_states_read_alike_are_refused(states):
+    frame = pd.DataFrame({"x": ["1", "b"]})
+    with pytest.raises(TinybayesError, match=r"variable 'x': expected states that differ in a table, got .* twice"):
+        encode_frame(frame, (Variable("x", states),))
+
+
+def test_a_damaged_model_of_a_run_is_lost_alone(tmp_path):
+    from tinybayes.search.conclude import _kept
+
+    (tmp_path / "trials").mkdir()
+    path, run = tmp_path / "trials" / "a.tb", SimpleNamespace(key="a", saved=True)
+    net = tree_net(2)
+    save(net, path)
+    assert _kept(run, tmp_path) == net
+    assert _kept(SimpleNamespace(key="a", saved=False), tmp_path) is None
+    content = path.read_bytes()
+    for damage in ("garbage", "half", "link", "pipe", "gone"):
+        path.unlink(missing_ok=True)
+        if damage == "link":
+            (tmp_path / "other").write_bytes(content)
+            path.symlink_to(tmp_path / "other")
+        elif damage == "pipe":
+            os.mkfifo(path)
+        elif damage != "gone":
+            path.write_bytes(b"x" * 100 if damage == "garbage" else content[: len(content) // 2])
+        with pytest.warns(TinybayesWarning, match="the model of a run is lost"):
+            assert _kept(run, tmp_path) is None
+
+
+def test_labels_of_a_search_do_not_steer_the_terminal():
+    from rich.console import Console
+
+    from tinybayes.report.front_table import front_table
+    from tinybayes.search.measure import ERROR
+
+    label = "[red]\x1b]0;owned\x07[/red][link=http://x]y, 1 kB"
+    model = {"id": "a", "label": label, "tables_only": False, "flash": 1, "instructions": 2.0}
+    model |= {"validation_error": 0.1, "test_error": 0.2, "on_front": True}
+    document = {"budget": {"core": "[bold]core"}}
+    result = SimpleNamespace(document=document, measure=ERROR, models=[model], front=[model], chosen=model)
+    screen = Console(file=io.StringIO(), width=200)
+    screen.print(front_table(result))
+    shown = screen.file.getvalue()
+    assert "[red]\\x1b]0;owned\\x07[/red][link=http://x]y" in shown
+    assert "[bold]core" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_network_of_no_variables_at_all_is_a_sentence(tmp_path):
+    nothing = BayesNet((), None, ())
+    save(nothing, tmp_path / "nothing.tb")
+    assert load(tmp_path / "nothing.tb") == nothing
+    assert model_card(nothing)["nodes"] == []
+    for act in (
+        lambda: export(nothing, to="c"),
+        lambda: program_cost(nothing, "cortex-m0+"),
+        lambda: compile_circuit(nothing),
+        lambda: estimate_width(nothing),
+        lambda: marginals(nothing),
+        lambda: ask(nothing, ""),
+        lambda: save(nothing, tmp_path / "nothing.bif"),
+    ):
+        with pytest.raises(TinybayesError, match="expected"):
+            act()

@@ -16,7 +16,8 @@ from experiments.store import Record, write_report
 from tinybayes.data.named import load_raw
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.search.views import Views, make_views
+from tinybayes.search.prepare import make_views
+from tinybayes.search.views import Views
 
 RESULTS = Path(__file__).parent / "results" / "nets.json"
 NETS = {"letter": ((116, 116), (64, 64)), "digits": ((44, 44), (24, 24)), "satimage": ((64, 64),)}

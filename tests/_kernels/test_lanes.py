@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tinybayes._kernels import jit
-from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, at_least, set_product, set_row
-from tinybayes._kernels.underflow import FLAG, clear_underflow, underflow
+from tinybayes._kernels.float_range import FLAG, left_range, watch_range
+from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, set_product, set_product_up, set_row
 
 
 @jit
@@ -12,7 +12,7 @@ def steps(out, left, right, i, j):
     add_scaled(out, j, left, i, -2.0)
     set_product(out, 2, left, i, right, j)
     set_row(out, 3, 7.0)
-    at_least(out, 5, 0.5)
+    set_product_up(out, 5, left, i, right, j, 0.25)
 
 
 @jit
@@ -27,11 +27,12 @@ def test_rows_are_combined_as_by_numpy(kind):
     out, left, right = rng.random((3, 6, ROWS))
     wanted = out.copy()
     i, j = 4, 1
+    left[i, :3], right[j, 2:5] = 0.0, 0.0
     wanted[i] += 0.5 * left[j] * right[i]
     wanted[j] += -2.0 * left[i]
     wanted[2] = left[i] * right[j]
     wanted[3] = 7.0
-    wanted[5] = np.maximum(wanted[5], 0.5)
+    wanted[5] = np.where((left[i] == 0) | (right[j] == 0), 0.0, np.maximum(left[i] * right[j], 0.25))
     steps(out, left, right, kind(i), kind(j))
     np.testing.assert_allclose(out, wanted, rtol=1e-15)
 
@@ -47,16 +48,22 @@ def test_a_row_may_be_combined_with_itself():
 
 @jit
 def multiplied(matrix):
-    clear_underflow()
+    watch_range()
     set_product(matrix, 0, matrix, 1, matrix, 2)
-    return underflow()
+    return left_range()
 
 
 @pytest.mark.parametrize(
     ("factors", "lost"),
-    [((1e-200, 1e-200), True), ((1e-160, 1e-155), True), ((1e-100, 1e-100), False), ((0, 1e-300), False)],
+    [
+        ((1e-200, 1e-200), True),
+        ((1e-160, 1e-155), True),
+        ((1e-100, 1e-100), False),
+        ((0, 1e-300), False),
+        ((1e200, 1e200), True),
+    ],
 )
-def test_the_processor_tells_what_is_too_small(factors, lost):
+def test_the_processor_tells_what_is_out_of_range(factors, lost):
     if not FLAG:
         pytest.skip("nothing is known of this processor's flags")
     matrix = np.ones((3, ROWS))

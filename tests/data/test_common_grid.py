@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tinybayes.data.discretize import common_grid
 from tinybayes.model import Grid
 from tinybayes.model.encoding import uniform_grid
-from tinybayes.search.views import make_views
+from tinybayes.search.prepare import make_views
 
 RANGES = st.lists(st.tuples(st.floats(-1, 0.25), st.floats(0.5, 1)), min_size=1, max_size=5)
 

@@ -175,7 +175,8 @@ class Shell:
         line = server.stdout.readline()
         address = re.search(r"http://\S+", line)
         assert address, line + server.stdout.read()
-        with urllib.request.urlopen(address[0], timeout=30) as page:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(address[0], timeout=30) as page:
             assert b"<title>" in page.read()
 
 

@@ -19,6 +19,7 @@ TEXT = """# Testing
     make test        # all tests except the exhaustive ones
     make test-all    # all tests that CI runs
     make whole       # more cases of the exhaustive tests, before a release
+    make test-oldest # all tests except the exhaustive ones, with the oldest versions that pyproject.toml allows
     make coverage    # all tests, counting lines and branches; fails below 95 %
     make mutation    # plants faults in the code: do the tests notice?
     make peers       # compares our answers with those of other libraries

@@ -7,14 +7,14 @@ import time
 from contextlib import contextmanager
 from urllib.parse import urlencode, urlsplit
 
-from tinybayes.serve.app import address_of, listening, make_app, make_server
+from tinybayes.serve.app import link_of, listening, make_app, make_server
 
-TOKEN = "a token that only the page knows"
+TOKEN = "a-token-that-only-the-page-knows"
 
 
 @contextmanager
 def serving(directory, host="127.0.0.1"):
-    """Serve a directory for the length of a block; give the address."""
+    """Serve a directory for the length of a block; give the link that opens it."""
     import uvicorn
 
     with listening(host, 0) as place:
@@ -24,7 +24,7 @@ def serving(directory, host="127.0.0.1"):
         while not server.started:
             time.sleep(0.01)
         try:
-            yield address_of(place, host)
+            yield link_of(place, host, TOKEN)
         finally:
             server.should_exit = True
             thread.join(20)
@@ -32,15 +32,16 @@ def serving(directory, host="127.0.0.1"):
 
 
 class Client:
-    """Sends requests as they are: nothing is added and nothing mended."""
+    """Sends requests as they are: nothing is added but the token, and nothing mended."""
 
-    def __init__(self, address):
-        self.place = urlsplit(address).netloc
+    def __init__(self, address, token=TOKEN):
+        self.place, self.token = urlsplit(address).netloc, token
 
     def send(self, path, method="GET", headers=None, body=None, **parameters):
         connection = http.client.HTTPConnection(self.place, timeout=60)
         target = path + ("?" + urlencode(parameters) if parameters else "")
-        given = {"Host": self.place, **(headers or {})}
+        own = {"X-Tinybayes-Token": self.token} if self.token is not None else {}
+        given = {"Host": self.place, **own, **(headers or {})}
         connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in given.items():
             for one in value if isinstance(value, list) else [value]:

@@ -20,9 +20,9 @@ from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import on_front
 from tinybayes.search.lessons import make_lesson
+from tinybayes.search.prepare import make_views
 from tinybayes.search.study import Run, key_of
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 
 def table(rows=500, seed=0):

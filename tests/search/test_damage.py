@@ -11,9 +11,9 @@ from tinybayes.errors import TinybayesWarning
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import FAMILIES
 from tinybayes.search.families.family import Effort
+from tinybayes.search.prepare import make_views
 from tinybayes.search.study import Store
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 TREES = [{"family": "tree", "leaves": leaves} for leaves in (2, 4, 8)]
 

@@ -27,10 +27,10 @@ from tinybayes.search.families import FAMILIES, Sampled, describe
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose, closest, on_front, pareto, ranks, shortfall
 from tinybayes.search.measure import Measure
+from tinybayes.search.prepare import make_views
 from tinybayes.search.study import Run, Store
 from tinybayes.search.titles import TITLES
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 
 def iris():

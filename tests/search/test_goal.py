@@ -16,10 +16,10 @@ from tinybayes.search.families import FAMILIES, Sampled
 from tinybayes.search.families.family import Effort
 from tinybayes.search.goal import Goal, decide, of_mistakes
 from tinybayes.search.lessons import make_lesson, teach
+from tinybayes.search.prepare import make_views
 from tinybayes.search.roles import Roles
 from tinybayes.search.study import Run
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 TARGET = Variable("y", ("a", "b", "c"))
 COSTS = {"a": {"b": 1, "c": 3}, "b": {"a": 2, "c": 4}, "c": {"a": 10, "b": 0}}

@@ -1,5 +1,7 @@
 """Lessons of a teacher: rows keep within their part, codes fit every encoding, and students learn from them."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.datasets import load_iris
 from prices import made_up_price
 from tinybayes import TinybayesError
 from tinybayes.data.encode import encode_frame
+from tinybayes.errors import FileError
 from tinybayes.learn.training import teacher as teachers
 from tinybayes.learn.training.teacher import train_teacher
 from tinybayes.model import Categories, Cuts, Grid, Integers, Variable
@@ -18,10 +21,10 @@ from tinybayes.search.clock import grouped
 from tinybayes.search.families import FAMILIES
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import choose
-from tinybayes.search.lessons import disturbed, make_lesson, read_lesson, recoded, teach
+from tinybayes.search.lessons import check_lesson, disturbed, make_lesson, read_lesson, recoded, teach
+from tinybayes.search.prepare import make_views
 from tinybayes.search.study import Run, key_of
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 
 def table(rows=240, seed=0):
@@ -221,3 +224,68 @@ def test_the_mean_over_splits_decides():
 def test_groups_share_shape_and_rung():
     a, b, c = run(0.1, seed=1), run(0.2, family="tan"), run(0.3, seed=2)
     assert grouped([a, b, c]) == [[a, c], [b]]
+
+
+@pytest.fixture
+def lesson_file(views, tmp_path):
+    from safetensors.numpy import save_file
+
+    lesson = make_lesson(views, by_rule, seed=1)
+    parts = {"X": lesson.X, "soft": lesson.soft, "sources": lesson.sources}
+    path = tmp_path / "lesson.safetensors"
+    save_file(parts, path)
+    return path, parts
+
+
+def test_a_sound_lesson_is_read(views, lesson_file):
+    path, parts = lesson_file
+    check_lesson(str(path), views)
+    np.testing.assert_array_equal(read_lesson(str(path)).soft, parts["soft"])
+
+
+def changed(parts, **changes):
+    return {name: value for name, value in (parts | changes).items() if value is not None}
+
+
+DAMAGED = {
+    "no rows": lambda parts: {name: part[:0] for name, part in parts.items()},
+    "less": lambda parts: changed(parts, soft=None),
+    "more": lambda parts: changed(parts, other=parts["X"]),
+    "lengths": lambda parts: changed(parts, soft=parts["soft"][:-1]),
+    "axes": lambda parts: changed(parts, sources=parts["sources"][:, 0].copy()),
+    "types": lambda parts: changed(parts, X=parts["X"].astype(np.float32)),
+    "columns": lambda parts: changed(parts, X=parts["X"][:, :-1].copy()),
+    "codes": lambda parts: changed(parts, X=np.where(parts["X"] == parts["X"].max(), 120, parts["X"]) + 1),
+    "classes": lambda parts: changed(parts, soft=parts["soft"][:, :2].copy()),
+    "nan": lambda parts: changed(parts, soft=parts["soft"] * np.float16(np.nan)),
+    "sources": lambda parts: changed(parts, sources=parts["sources"] + 1000),
+    "before": lambda parts: changed(parts, sources=-1 - parts["sources"]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_lessons_of_wrong_parts_are_refused(views, lesson_file, damage):
+    from safetensors.numpy import save_file
+
+    path, parts = lesson_file
+    save_file(DAMAGED[damage](parts), path)
+    with pytest.raises(FileError, match="remove the file"):
+        check_lesson(str(path), views)
+
+
+@pytest.mark.parametrize("kind", ["empty", "garbage", "cut", "link", "pipe", "directory", "gone"])
+def test_what_is_no_lesson_is_refused_at_once(views, lesson_file, kind):
+    path, _ = lesson_file
+    content = path.read_bytes()
+    path.unlink()
+    if kind == "link":
+        path.with_name("other").write_bytes(content)
+        path.symlink_to(path.with_name("other"))
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind != "gone":
+        path.write_bytes({"empty": b"", "garbage": b"\xff" * 100, "cut": content[: len(content) // 2]}[kind])
+    with pytest.raises(FileError, match="the lesson of a teacher"):
+        check_lesson(str(path), views)

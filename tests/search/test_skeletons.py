@@ -7,8 +7,8 @@ from cases import exhaustive
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import FAMILIES
 from tinybayes.search.families.family import Effort
+from tinybayes.search.prepare import make_views
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 NET = {"share": 1.0, "learning_rate": 0.02, "label_smoothing": 0.0, "activation": "relu", "seed": 0}
 TABLES = {"integer": 3, "lam": 50.0, "gamma": 10.0, "learning_rate": 0.02, "view": "mdlp", "seed": 0}

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinybayes.errors import TinybayesError, TinybayesWarning
+from tinybayes.search.prepare import make_views
 from tinybayes.search.roles import Roles
 from tinybayes.search.splits import Order, order_of
-from tinybayes.search.views import make_views
 
 
 def table(rows=200, seed=0):

@@ -13,8 +13,8 @@ from tinybayes.deploy.price import program_cost
 from tinybayes.search.budget import Budget
 from tinybayes.search.families.family import Effort
 from tinybayes.search.families.trees import BOOSTED, FOREST, TREE
+from tinybayes.search.prepare import make_views
 from tinybayes.search.trials import carry_out
-from tinybayes.search.views import make_views
 
 
 @pytest.fixture(scope="module")

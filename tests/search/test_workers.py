@@ -16,7 +16,7 @@ from tinybayes import TinybayesError
 from tinybayes.search import clock, schedule
 from tinybayes.search import explore as explore_module
 from tinybayes.search.families.family import Effort
-from tinybayes.search.views import make_views
+from tinybayes.search.prepare import make_views
 from tinybayes.search.workers import Processes, Workers, gather
 
 SETTINGS = [{"family": "tree", "leaves": 8}, {"family": "tree", "leaves": 16}]
@@ -100,7 +100,7 @@ KILLED = """
 import os, signal, sys, time
 from sklearn.datasets import load_iris
 from tinybayes.search.families.family import Effort
-from tinybayes.search.views import make_views
+from tinybayes.search.prepare import make_views
 from tinybayes.search.workers import Processes
 
 if __name__ == "__main__":
@@ -141,3 +141,39 @@ def test_a_process_ends_whose_parent_was_gone_before_it_began():
     script = "import os, queue, time; from tinybayes.search import workers\n"
     script += "workers._begin(queue.Queue(), os.getppid() + 1)"  # waits for a table that nobody hands over
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 1
+
+
+ROOT = Path(__file__).parent.parent.parent
+HEAVY = ("pandas", "pyarrow", "sklearn", "optuna")  # what reads tables, and what draws settings
+ASKED = """
+from tinybayes.search.workers import Processes
+
+if __name__ == "__main__":
+    import sys
+    from sklearn.datasets import load_iris
+    from benchmarks.search_memory import drawn
+    from tinybayes.search.families.family import Effort
+    from tinybayes.search.prepare import make_views
+
+    views = make_views(load_iris(as_frame=True).frame, "target")
+    crew, asked = Processes(views, 1), "[m for m in HEAVY if m in __import__('sys').modules]"
+    said = [crew._pool.submit(eval, asked).result()]
+    for name in sys.argv[1].split(","):
+        setting = drawn(name, views)
+        assert crew.submit([setting], Effort(20, 1.0)).result()
+        said.append(crew._pool.submit(eval, asked).result())
+    crew.close()
+    print(said)
+"""
+OTHERS = "closed-form,tied,circuit,forest,boosted,naive,tan,dense"
+
+
+@pytest.mark.parametrize("families", ["tree,closed-form", *exhaustive(OTHERS)])
+def test_a_process_loads_nothing_that_reads_tables(tmp_path, families):
+    """Each of many processes would hold a hundred megabytes more."""
+    (tmp_path / "asked.py").write_text(ASKED.replace("HEAVY", str(HEAVY)))
+    command = [sys.executable, str(tmp_path / "asked.py"), families]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    told = os.environ | {"PYTHONPATH": path}
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=told)
+    assert said.stdout.strip() == str([[]] * (1 + len(families.split(","))))

@@ -5,9 +5,15 @@ import math
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -142,6 +148,109 @@ def test_nothing_can_be_written_or_read_beside(client, place):
     assert client.send("/model", id="gone").status == 400
     assert client.send("/model").status == 400
     assert sorted(place.parent.rglob("*")) == before
+
+
+PLACES = {"/": {}, "/state": {}, "/front": {}, "/model": {"id": "tan"}, "/ask": {"id": "tan"}, "/none": {}}
+
+
+def test_nothing_is_told_without_the_token(client, place):
+    stranger = Client(f"http://{client.place}/", None)
+    for path, parameters in PLACES.items():
+        for given in (None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "é"):
+            headers = {} if given is None else {"X-Tinybayes-Token": given, "Cookie": f"{cookie_of(client)}={given}"}
+            answer = stranger.send(path, headers=headers, **parameters)
+            assert answer.status == 403, (path, given)
+            assert "tinybayes serve printed" in answer.text
+            assert "set-cookie" not in answer.headers
+    assert stranger.send("/state", token=TOKEN).status == 403  # in the address only where the page is opened
+    assert stranger.send("/stop", "POST", {"Content-Length": "0"}).status == 403
+
+
+def cookie_of(client):
+    return f"tinybayes-{client.place.split(':')[1]}"
+
+
+def test_the_link_gives_a_cookie_that_opens_the_page(client):
+    stranger = Client(f"http://{client.place}/", None)
+    for wrong in ("", "wrong", TOKEN + "x", f"{TOKEN}&token={TOKEN}"):
+        assert stranger.send(f"/?token={wrong}").status == 403, wrong
+    opened = stranger.send(f"/?token={TOKEN}", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
+    assert (opened.status, opened.getheader("location")) == (303, "/")
+    cookie, *attributes = opened.getheader("set-cookie").split("; ")
+    assert cookie == f"{cookie_of(client)}={TOKEN}"
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(attributes)
+    with_cookie = {"Cookie": f"other=1; {cookie}; more=x"}
+    assert stranger.send("/", headers=with_cookie).status == 200
+    assert stranger.send("/state", headers=with_cookie).status == 200
+    assert stranger.send("/state", headers={**with_cookie, "Origin": "http://evil.example"}).status == 403
+    # The browser sends cookies for pages of others, too; what changes something needs the header of our own.
+    assert stranger.send("/stop", "POST", {**with_cookie, "Content-Length": "0"}).status == 403
+    assert stranger.send("/state", headers={"Cookie": cookie.replace("tinybayes-", "tinybayes-1")}).status == 403
+
+
+def test_half_a_request_is_dropped_after_seconds(place, monkeypatch):
+    monkeypatch.setattr("tinybayes.serve.connections.PATIENCE", 0.7)
+    with serving(place) as link, ExitStack() as stack:
+        client = Client(link)
+        host, port = client.place.split(":")
+        halves = (b"", b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        waiting = [stack.enter_context(socket.create_connection((host, int(port)), 20)) for _ in range(120)]
+        for number, connection in enumerate(waiting):
+            connection.sendall(halves[number % len(halves)])
+        assert client.send("/state").status == 200  # nobody else waits for them
+        for connection in waiting:
+            assert connection.recv(1) == b""
+        # After a whole request as well, and however slowly more bytes of the next one come.
+        again = stack.enter_context(socket.create_connection((host, int(port)), 20))
+        again.sendall(f"GET /state HTTP/1.1\r\nHost: {client.place}\r\nX-Tinybayes-Token: {TOKEN}\r\n\r\n".encode())
+        assert again.recv(100).startswith(b"HTTP/1.1 200")
+        received, start = b"x", time.monotonic()
+        with suppress(ConnectionError):
+            for letter in "GET /" + "x" * 1000:
+                again.sendall(letter.encode())
+                again.settimeout(0.1)
+                with suppress(TimeoutError):
+                    if not (received := again.recv(10_000)):
+                        break
+        assert received == b"" or time.monotonic() - start < 60
+
+
+def at_once(client, count):
+    """Send so many requests at the same time."""
+    gate = threading.Barrier(count)
+
+    def one(_):
+        gate.wait()
+        return client.send("/state")
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def test_many_requests_at_once_are_served(client):
+    assert [answer.status for answer in at_once(client, 200)] == [200] * 200
+
+
+def test_too_many_requests_are_told_to_try_again(place, monkeypatch):
+    monkeypatch.setattr("tinybayes.serve.guard.MAX_REQUESTS", 3)
+    monkeypatch.setattr(Source, "progress", lambda _: time.sleep(0.5))
+    with serving(place) as link:
+        answers = at_once(Client(link), 30)
+        assert {answer.status for answer in answers} == {200, 503}
+        for answer in answers:
+            assert (answer.getheader("retry-after") == "1") == (answer.status == 503)
+        assert Client(link).send("/state").status == 200  # all is forgotten
+
+
+def test_the_browser_gets_the_link_from_a_file_of_its_user(monkeypatch):
+    from tinybayes.cli.serve import _only_for_me
+
+    with _only_for_me("http://127.0.0.1:1/?token=secret") as address:
+        assert "secret" not in address
+        page = Path(urlsplit(address).path)
+        assert "url=http://127.0.0.1:1/?token=secret" in page.read_text()
+        assert page.stat().st_mode & 0o077 == 0
+    assert not page.exists()
 
 
 def test_stop_needs_the_token_and_a_search(tmp_path):
@@ -322,8 +431,9 @@ def test_the_command_serves_until_ctrl_c(place):
     command = [sys.executable, "-m", "tinybayes", "serve", str(place), "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     line = process.stdout.readline()
-    address = re.search(r"http://127\.0\.0\.1:[0-9]+/", line)[0]
-    assert Client(address).send("/").status == 200
+    link = re.search(r"http://127\.0\.0\.1:[0-9]+/\?token=([\w-]{40,})", line)
+    assert Client(link[0], link[1]).send("/").status == 200
+    assert Client(link[0], None).send("/").status == 403
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out.partition("\n")[0], err) == (0, "Ended.", "")

@@ -36,8 +36,8 @@ class Plan(NamedTuple):
     target: np.ndarray  # their homes
     home: np.ndarray  # (slots,)
     slots: np.ndarray  # (slots,) 0, 1, 2, ...: the homes of a pass that keeps all values
-    coefficient: np.ndarray  # (terms,)
-    log_coefficient: np.ndarray  # (terms,)
+    coefficient: np.ndarray  # (terms,) in linear space, where slots may be scaled
+    log_coefficient: np.ndarray  # (terms,) as they are
     first_entry: np.ndarray  # (terms + 1,) into entry
     entry: np.ndarray  # the parameters of each term
     first_state: np.ndarray  # (variables + 1,) the indicators of each variable
@@ -46,6 +46,8 @@ class Plan(NamedTuple):
     used: np.ndarray  # (variables,) whether the circuit depends on the variable
     most_children: int  # of a term
     n_homes: int
+    shift: float  # the logarithm of what the root is to be multiplied by in linear space
+    watched: bool  # whether a coefficient is too small for a double, so that values are always compared with bounds
 
 
 @jit

@@ -7,9 +7,10 @@ is not one but a power of two that makes up for its probability, so that long ro
 anyway have a root outside of LEAST..MOST.
 
 A value on the way to the root may be too small for a double and yet count, if it is multiplied by a large one.
-Lost values make a root too small. Where the processor reports an underflow, a second pass rounds all values that are
-smaller than FLOOR up to it, which makes the root too large; if both roots are not equal, the row is left to log space.
-A lost derivative shows in the derivatives of a variable's states, which add up to the root.
+Lost values make a root too small. Where the processor reports a result out of range, or the plan lost a coefficient,
+a second pass computes an upper bound (`circuit_bounds.py`); if both roots are not equal, the row is left to log space.
+So it is with derivatives where posteriors are wanted: each that is not below NOTHING is right, however small it is.
+Expected counts are only checked by the derivatives of a variable's states, which add up to the root.
 
 The passes for one row and for a block are written separately: they differ in every line that does arithmetic. The
 downward passes serve derivatives and expected counts; the counts need the flow through each term.
@@ -18,12 +19,13 @@ downward passes serve derivatives and expected counts; the counts need the flow 
 import numpy as np
 
 from tinybayes._kernels import jit, plain
-from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, at_least, set_product, set_row
-from tinybayes._kernels.underflow import clear_underflow, underflow
+from tinybayes._kernels.circuit_bounds import down_block_bounds, root_bound, slope_bounds, up_block_bounds
+from tinybayes._kernels.float_range import left_range, watch_range
+from tinybayes._kernels.lanes import ROWS, add_product, add_scaled, set_product, set_row
 
 LEAST, MOST = 1e-250, 1e250
-FLOOR = 1e-300  # more than sums of products below the smallest double, 1e-308, can lose
-SAME, WHOLE = 1e-12, 1e-9  # relative differences of the roots, and of the sum of derivatives, that are rounding
+SAME, WHOLE = 1e-12, 1e-9  # relative differences of roots, and of derivatives and their sums, that are rounding
+NOTHING = 1e-280  # posteriors below may be lost
 
 
 @plain
@@ -65,34 +67,13 @@ def _up_one(plan, value):
         value[v] = total
 
 
-@plain
-def _bound_one(plan, value):
-    """Do what `_up_one` does in the slots' homes, with values below FLOOR rounded up; return the root."""
-    first_term, first_child, target, coefficient = plan.first_term, plan.first_child, plan.target, plan.coefficient
-    home = plan.home
-    for v in range(plan.first_state[-1], len(home)):
-        total = 0.0
-        for t in range(first_term[v], first_term[v + 1]):
-            term = 1.0
-            for e in range(first_child[t], first_child[t + 1]):
-                term = max(term * value[target[e]], FLOOR)
-            total += max(coefficient[t], FLOOR) * term
-        value[home[v]] = max(total, FLOOR)
-    return value[home[-1]]
-
-
 @jit
 def _is_lost(plan, value):
-    """Tell whether the root, or a value that counts, left the range of doubles; underflows since `clear_underflow`."""
+    """Tell whether the root, or a value that counts, left the range of doubles since `watch_range`."""
     root = value[-1]
     if not LEAST < root < MOST:
         return True
-    if not underflow():
-        return False
-    states = plan.first_state[-1]
-    bound = np.empty(plan.n_homes)
-    bound[:states] = value[:states]
-    return not _bound_one(plan, bound) < root * (1.0 + SAME)
+    return (plan.watched or left_range()) and not root_bound(plan, value) < root * (1.0 + SAME)
 
 
 @plain
@@ -173,23 +154,6 @@ def _up_block(plan, child, home, value, kept):
 
 
 @plain
-def _bound_block(plan, value, kept):
-    """Do what `_bound_one` does for a block of rows."""
-    first_term, first_child, target, coefficient = plan.first_term, plan.first_child, plan.target, plan.coefficient
-    home = plan.home
-    for v in range(plan.first_state[-1], len(home)):
-        out = home[v]
-        set_row(value, out, 0.0)
-        for t in range(first_term[v], first_term[v + 1]):
-            set_row(kept, 0, 1.0)
-            for e in range(first_child[t], first_child[t + 1]):
-                set_product(kept, 0, kept, 0, value, target[e])
-                at_least(kept, 0, FLOOR)
-            add_scaled(value, out, kept, 0, max(coefficient[t], FLOOR))
-        at_least(value, out, FLOOR)
-
-
-@plain
 def _down_block(plan, value, slope, kept, share, flow):
     """Do what `_down_one` does for a block of rows; add to `flow`, unless it is None, each row's, times its share.
 
@@ -227,10 +191,14 @@ def _down_block(plan, value, slope, kept, share, flow):
 
 
 @plain
-def _posterior(plan, row, slope, root, out):
-    """Write the posterior of every variable of a row; tell whether each that the circuit has adds up to one."""
+def _posterior(plan, row, slope, upper, root, out):
+    """Write the posterior of every variable of a row; tell whether all are right.
+
+    They are when those of each variable that the circuit has add up to one and, where there are upper bounds of the
+    derivatives, each agrees with its bound.
+    """
     first_state, used = plan.first_state, plan.used
-    whole = True
+    right = True
     for v in range(len(row)):
         total = 0.0
         for i in range(first_state[v], first_state[v + 1]):
@@ -238,9 +206,14 @@ def _posterior(plan, row, slope, root, out):
             total += out[i]
         if row[v] >= 0:
             out[first_state[v] + row[v]] = 1.0
-        elif used[v] and not abs(total - 1.0) < WHOLE:  # also true for nan
-            whole = False
-    return whole
+            continue
+        if used[v] and not abs(total - 1.0) < WHOLE:  # also true for nan
+            right = False
+        for i in range(first_state[v], first_state[v + 1] if len(upper) else 0):
+            bound = upper[i] / root
+            if not (bound <= out[i] * (1.0 + WHOLE) or bound < NOTHING):
+                right = False
+    return right
 
 
 @plain
@@ -264,16 +237,19 @@ def one_row(plan, row, value, slope, posterior):
     `value` and `slope` are scratch for the slots and the homes; the slopes are zero.
     """
     log_scale = _fill_one(plan, row, value)
-    clear_underflow()
+    watch_range()
     _up_one(plan, value)
+    small = plan.watched or left_range()
     if _is_lost(plan, value):
         return np.nan
     root = value[-1]
     if len(posterior) > 0:
+        watch_range()
         _down_one(plan, 1.0, value, slope, np.empty(plan.most_children), None)
-        if not _posterior(plan, row, slope, root, posterior):
+        upper = slope_bounds(plan, value) if small or left_range() else value[:0]
+        if not _posterior(plan, row, slope, upper, root, posterior):
             return np.nan
-    return np.log(root) - log_scale
+    return np.log(root) - log_scale + plan.shift
 
 
 @jit
@@ -293,23 +269,27 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
     """
     down = len(posterior) > 0 or len(flow) > 0
     child, home = (plan.child, plan.slots) if down else (plan.target, plan.home)
-    value, slope = np.empty((len(home) if down else plan.n_homes, ROWS)), np.zeros((plan.n_homes if down else 0, ROWS))
-    upper, kept = np.empty((plan.n_homes, ROWS)), np.empty((plan.most_children + 2, ROWS))
+    rooms = len(home) if down else plan.n_homes
+    value, slope = np.empty((rooms, ROWS)), np.zeros((plan.n_homes if down else 0, ROWS))
+    # Bounds are seldom needed: this memory is not touched before.
+    upper, upper_slope = np.empty((rooms, ROWS)), np.zeros((plan.n_homes if len(posterior) else 0, ROWS))
+    kept, nothing = np.empty((plan.most_children + 2, ROWS)), np.zeros((0, ROWS))
     log_scale, share, own_flow = np.empty(ROWS), np.empty(ROWS), np.empty(len(flow))
     for start in range(0, len(X), ROWS):
         rows, logs = X[start : start + ROWS], log_evidence[start : start + ROWS]
         _fill_block(plan, rows, value, log_scale)
-        clear_underflow()
+        watch_range()
         _up_block(plan, child, home, value, kept)
         root = value[home[-1]]
         most = root
-        if underflow():
+        small = plan.watched or left_range()
+        if small:
             _fill_block(plan, rows, upper, log_scale)
-            _bound_block(plan, upper, kept)
-            most = upper[plan.home[-1]]
+            up_block_bounds(plan, child, home, upper, kept)
+            most = upper[home[-1]]
         for r in range(len(rows)):
             inside = LEAST < root[r] < MOST and most[r] < root[r] * (1.0 + SAME)
-            logs[r] = np.log(root[r]) - log_scale[r] if inside else np.nan
+            logs[r] = np.log(root[r]) - log_scale[r] + plan.shift if inside else np.nan
         if not down:
             continue
         share[:] = 0.0
@@ -317,11 +297,19 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
             if not np.isnan(logs[r]):
                 share[r] = weight[start + r] / root[r]
         own_flow[:] = 0.0
+        watch_range()
         if len(flow):
             _down_block(plan, value, slope, kept, share, own_flow)
         else:
             _down_block(plan, value, slope, kept, share, None)
-        lost = _finish_block(plan, rows, value, slope, logs, posterior[start : start + ROWS], share)
+        bounds = nothing
+        if len(posterior) and (small or left_range()):
+            if not small:
+                _fill_block(plan, rows, upper, log_scale)
+                up_block_bounds(plan, child, home, upper, kept)
+            down_block_bounds(plan, upper, upper_slope, kept)
+            bounds = upper_slope
+        lost = _finish_block(plan, rows, value, slope, bounds, logs, posterior[start : start + ROWS], share)
         if lost and len(flow):  # again, without those rows
             own_flow[:] = 0.0
             _down_block(plan, value, slope, kept, share, own_flow)
@@ -330,16 +318,16 @@ def many_rows(plan, X, log_evidence, posterior, weight, flow):
 
 
 @jit
-def _finish_block(plan, rows, value, slope, logs, posterior, share):
+def _finish_block(plan, rows, value, slope, upper, logs, posterior, share):
     """Write the posteriors of a block; tell whether rows lost a derivative, and give them nan and no share."""
     states, root = plan.first_state[-1], value[-1]
     lost = False
     for r in range(len(rows)):
         if np.isnan(logs[r]):
             continue
-        own_slope = slope[:states, r].copy()
+        own_slope, bound = slope[:states, r].copy(), upper[:states, r].copy()
         if len(posterior):
-            sound = _posterior(plan, rows[r], own_slope, root[r], posterior[r])
+            sound = _posterior(plan, rows[r], own_slope, bound, root[r], posterior[r])
         else:
             sound = _is_whole(plan, value[:states, r].copy(), own_slope, root[r])
         if not sound:
@@ -355,12 +343,14 @@ def partition_and_counts(plan, parameters, value, slope, flow, counts):
     and `flow` are scratch for the slots, the homes and the terms; the slopes are zero.
     """
     first_term, first_entry, entry, states = plan.first_term, plan.first_entry, plan.entry, plan.first_state[-1]
-    clear_underflow()
+    watch_range()
     for t in range(len(flow)):
         product = 1.0
         for k in range(first_entry[t], first_entry[t + 1]):
             product *= parameters[entry[k]]
         plan.coefficient[t] = product
+    if left_range():  # a parameter that is still to come could have made up for it
+        return np.nan
     value[:states] = 1.0
     _up_one(plan, value)
     if _is_lost(plan, value):

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit, plain
+from tinybayes._kernels.float_range import left_range, watch_range
 from tinybayes._kernels.join_layout import lay_out
 from tinybayes._kernels.join_tree import SUM, Room, down, up
-from tinybayes._kernels.underflow import clear_underflow, underflow
 
-DONE, IMPOSSIBLE, LARGE, TOO_SMALL = range(4)
-"""What became of a row: answered; without any assignment; beyond the limit; with products below those of a double."""
+DONE, IMPOSSIBLE, LARGE, OUT_OF_RANGE = range(4)
+"""What became of a row: answered; without any assignment; beyond the limit; with products that no double holds."""
 
 
 class Model(NamedTuple):
@@ -271,10 +271,10 @@ def _calibrate(layout, factors, cards, margins):
         np.empty(layout.axes, np.int64),
     )
     scale = np.zeros(operations)
-    clear_underflow()
+    watch_range()
     possible = up(plan, 0, operations, pool, scale, room, SUM)
-    if underflow():
-        return TOO_SMALL, 0.0
+    if left_range():
+        return OUT_OF_RANGE, 0.0
     if not possible:
         return IMPOSSIBLE, 0.0
     log_z, most = factors.log, 1

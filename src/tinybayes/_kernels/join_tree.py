@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinybayes._kernels import jit, plain
-from tinybayes._kernels.underflow import clear_underflow, underflow
+from tinybayes._kernels.float_range import left_range, watch_range
 
 SUM, LOG_SUM, LOG_MAX = range(3)
 """The arithmetic of a pass up: sums of products, the same in log space, and maxima of products in log space."""
@@ -250,18 +250,18 @@ def _tiles(plan, op):
 
 @jit
 def up_watched(plan, begin, end, pool, scale, room, arithmetic):
-    """Do operations on the way up; return whether something is possible, and whether a product was too small."""
-    clear_underflow()
+    """Do operations on the way up; return whether something is possible, and whether a result left the range."""
+    watch_range()
     possible = up(plan, begin, end, pool, scale, room, arithmetic)
-    return possible, underflow()
+    return possible, left_range()
 
 
 @jit
 def up_part_watched(plan, op, start, stop, pool, room, arithmetic):
-    """Do tiles of an operation; return the largest result, and whether a product was too small for a double."""
-    clear_underflow()
+    """Do tiles of an operation; return the largest result, and whether one left the range of doubles."""
+    watch_range()
     top = up_part(plan, op, start, stop, pool, room, arithmetic)
-    return top, underflow()
+    return top, left_range()
 
 
 @plain

@@ -68,11 +68,14 @@ def set_row(typing_context, out, at, number):
 
 
 @intrinsic
-def at_least(typing_context, out, at, number):
-    """Raise what is smaller than a number to it: ``out[at] = max(out[at], number)``."""
+def set_product_up(typing_context, out, at, left, i, right, j, least):
+    """Write a product of two rows, at least a number unless a factor is zero: ``0`` or ``max(product, least)``."""
 
     def larger(b, row, number):
-        value, least = row(0), number(2)
-        return b.select(b.fcmp_ordered("<", value, least), least, value)
+        one, other, bound = row(2), row(4), number(6)
+        product, nothing = b.fmul(one, other), ir.Constant(_LANES, [0.0] * ROWS)
+        raised = b.select(b.fcmp_ordered("<", product, bound), bound, product)
+        zero = b.or_(b.fcmp_ordered("==", one, nothing), b.fcmp_ordered("==", other, nothing))
+        return b.select(zero, nothing, raised)
 
-    return types.void(out, at, number), _write(larger)
+    return types.void(out, at, left, i, right, j, least), _write(larger)

@@ -1,5 +1,7 @@
 """The command that opens a search in a browser."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -25,18 +27,36 @@ def serve(
     from tinybayes.serve.app import serve as run
     from tinybayes.serve.guard import is_loopback
 
-    def started(address: str) -> None:
-        say(f"Open {address} in a browser. Ctrl-C ends this.")
-        if not directory.exists():
-            say(f"There is no {directory} yet; the page shows the search as soon as one begins there.")
-        if not is_loopback(host):
-            say(f"Anyone who reaches {host} can read these models and stop the search.", err=True)
-        if not no_browser:
-            import webbrowser
+    with ExitStack() as ended:
 
-            webbrowser.open(address)
+        def started(link: str) -> None:
+            say(f"Open {link} in a browser. Ctrl-C ends this.")
+            if not directory.exists():
+                say(f"There is no {directory} yet; the page shows the search as soon as one begins there.")
+            if not is_loopback(host):
+                said = f"Whoever reaches {host} and has this link, or reads the traffic, which is not encrypted,"
+                say(f"{said} can read these models and stop the search.", err=True)
+            if not no_browser:
+                import webbrowser
 
-    run(directory, host=host, port=port, started=started)
+                webbrowser.open(ended.enter_context(_only_for_me(link)))
+
+        run(directory, host=host, port=port, started=started)
     say("Ended.")
     if directory.exists():
         say(suggest("export", directory, "--to", "c", "-o", "firmware"))
+
+
+@contextmanager
+def _only_for_me(link: str) -> Iterator[str]:
+    """Give the address of a page that only this user can read and that leads to the link.
+
+    All users of a machine see the arguments of a browser that is started, and would see the token.
+    """
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", prefix="tinybayes-", suffix=".html") as page:  # readable by its owner only
+        page.write('<!doctype html><title>tinybayes</title><meta name="referrer" content="no-referrer">')
+        page.write(f'<meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Open the search</a>')
+        page.flush()
+        yield Path(page.name).as_uri()

@@ -8,18 +8,20 @@ Leaves of a forest hold a vector each, the shares of all classes. They share a f
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tinybayes._kernels.threads import for_blocks
 from tinybayes._kernels.tree_scores import find_leaves, round_leaves
 from tinybayes.compress.levels import optimal_levels
-from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.errors import error
 from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
 from tinybayes.model import Dataset, TreeEnsemble
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PASSES = 3
 BLOCK = 8  # trees a task
@@ -29,7 +31,7 @@ POINTS = 20_000  # distinct numbers that levels are fitted to, at most
 
 
 def tie_leaves(
-    model: TreeEnsemble, levels: int, data: Dataset | pd.DataFrame | np.ndarray, *, passes: int = PASSES
+    model: TreeEnsemble, levels: int, data: "Dataset | pd.DataFrame | np.ndarray", *, passes: int = PASSES
 ) -> TreeEnsemble:
     """Round the leaves of boosted trees or of a forest to so many levels, chosen for the rows of a table.
 
@@ -47,10 +49,13 @@ def tie_leaves(
     """
     if levels < 1:
         raise error("at least one level", levels, where="levels")
-    if isinstance(data, pd.DataFrame):
-        data = Dataset(model.variables, None, encode_frame(data, model.variables))
-    elif isinstance(data, np.ndarray):
-        data = Dataset(model.variables, None, encode_matrix(data, model.variables))
+    if not isinstance(data, Dataset):
+        from tinybayes.data.encode import encode_frame, encode_matrix  # which workers of a search do without
+
+        if isinstance(data, np.ndarray):
+            data = Dataset(model.variables, None, encode_matrix(data, model.variables))
+        else:
+            data = Dataset(model.variables, None, encode_frame(data, model.variables))
     trees, leaf = model.trees, model.trees.is_leaf
     leaves = _leaves(model, data.X)
     if model.values.shape[1] > 1:

@@ -1,6 +1,5 @@
 """Cut points for numeric columns: Fayyad-Irani by our own kernel, equal width and quantiles by scikit-learn."""
 
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -122,10 +121,8 @@ def cut_points(
             raise error("at least 2 bins", n_bins, where="n_bins")
         if discretizer == "histogram":
             return _for_columns(lambda i: histogram_cuts(columns[i], weight, int(n_bins)), columns)
-        options = {"n_bins": n_bins, "strategy": discretizer, "subsample": None}
-        if "quantile_method" in inspect.signature(KBinsDiscretizer).parameters:
-            options["quantile_method"] = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows
-        binner = KBinsDiscretizer(**options)
+        method = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows
+        binner = KBinsDiscretizer(n_bins=n_bins, strategy=discretizer, subsample=None, quantile_method=method)
     else:
         known = ", ".join(repr(m) for m in METHODS)
         raise error(f"{known}, None, an MDLPDiscretizer or a KBinsDiscretizer", repr(discretizer), where="discretizer")

@@ -116,13 +116,23 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
         return variable.encoding.codes(numbers)
     if _is_number(variable):
         index, numbers = pd.Index(np.array(variable.states, dtype=float)), as_numbers(column)
+        _check_distinct(index, variable)
         return np.asarray(index.get_indexer(pd.Index(single(numbers) if _is_rounded(variable) else numbers)))
     index = pd.Index([str(s).casefold() for s in variable.states], dtype=object)
     if not index.is_unique or not all(isinstance(s, bool) for s in variable.states):
         index = pd.Index([str(s) for s in variable.states], dtype=object)
+        _check_distinct(index, variable)
         return np.asarray(index.get_indexer(pd.Index(as_texts(column), dtype=object)))
     texts = [t if t is None else {"1": "true", "0": "false"}.get(t, t.casefold()) for t in as_texts(column)]
     return np.asarray(index.get_indexer(pd.Index(texts, dtype=object)))
+
+
+def _check_distinct(index: pd.Index, variable: Variable) -> None:
+    """Refuse states that no cell of a table tells apart: 1 and '1', or integers that are the same double."""
+    if not index.is_unique:
+        got = f"{index[index.duplicated()][0]} twice"
+        remedy = "rename one of these states"
+        raise error("states that differ in a table", got, where=f"variable {variable.name!r}", remedy=remedy)
 
 
 def as_numbers(column: pd.Series) -> np.ndarray:

@@ -19,6 +19,7 @@ from tinybayes.infer.join.solve import prepare, solve
 from tinybayes.infer.sampling.problem import ImpossibleError, as_log_linear, dense_entries, observed
 from tinybayes.model import BayesNet, Circuit, LogLinear, Variable
 from tinybayes.model.encoding import Intervals
+from tinybayes.model.variable import distinct_texts
 
 _WHERE = "query"
 
@@ -47,7 +48,7 @@ class Answer:
         if self.posterior is not None:
             parts = np.split(self.posterior, np.cumsum([node.cardinality for node in nodes])[:-1])
             values["marginals"] = {
-                node.name: dict(zip(map(str, node.states), part.tolist(), strict=True))
+                node.name: dict(zip(distinct_texts(node.states), part.tolist(), strict=True))
                 for node, part in zip(nodes, parts, strict=True)
             }
         return values
@@ -154,7 +155,7 @@ def _assignment(part: str, nodes: Sequence[Variable]) -> tuple[int, int]:
 
 def state_code(variable: Variable, text: str) -> int:
     """Return the code of a state by its text, or by a number that equals it or falls into its interval."""
-    texts = [str(state) for state in variable.states]
+    texts = distinct_texts(variable.states)
     if text in texts:
         return texts.index(text)
     number = _number(text)

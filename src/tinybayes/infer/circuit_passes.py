@@ -3,6 +3,10 @@
 The scales of a plan keep the probability of a row near one as long as its variables are about independent. Long rows
 of dependent variables drift away from it, most of them alike: a few of them are passed in log space, which says how
 far, and all with scales that make up for it. What still leaves the range is passed in log space.
+
+Coefficients are products of parameters, and may themselves be outside the range of doubles. Then every slot is scaled
+by a power of two that brings its value without evidence near one, and a coefficient becomes about the share that its
+term has of its slot.
 """
 
 import math
@@ -14,7 +18,7 @@ import numpy as np
 
 from tinybayes._kernels.circuit_plan import Plan, log_coefficients, make_homes, make_terms
 from tinybayes._kernels.circuits import each_row, many_rows, one_row, partition_and_counts
-from tinybayes._kernels.circuits_log import rows_log
+from tinybayes._kernels.circuits_log import fill_log, rows_log, up_log
 from tinybayes._kernels.lanes import ROWS
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.infer.circuit_properties import require
@@ -27,6 +31,9 @@ _ROUNDS, _SOME = 3, 8  # how often other scales are tried, and the rows that say
 _MANY, _PROBED = 64, 512  # rows for which other scales are worth it, and for which a look at some of them beforehand is
 _LOW = -580.0  # the exponent of two of a small root that is still in the range
 _STEP = 300.0  # the largest exponent of two by which a scale is moved
+_SAFE = 345.0  # nats, half of the range of doubles: larger coefficients, or smaller ones, are scaled
+_TINY = 1e-300  # the smallest coefficient, and parameter, that has all its bits for certain
+_BIT = math.log(2.0)
 _NO_ROWS, _NO_TERMS = np.empty((0, 0)), np.empty(0)
 
 # A pass over some rows: of evidence, log-probabilities, posteriors, weights and flows.
@@ -53,7 +60,7 @@ def _make_plan(circuit: Circuit) -> Plan:
         target=target,
         home=home,
         slots=np.arange(len(home), dtype=np.uint32),
-        coefficient=np.exp(logs),
+        coefficient=_NO_TERMS,
         log_coefficient=logs,
         first_state=first_state,
         state_variable=np.repeat(np.arange(len(cards)), cards),
@@ -61,7 +68,10 @@ def _make_plan(circuit: Circuit) -> Plan:
         used=np.ones(len(cards), dtype=bool),
         most_children=max(int(np.diff(terms.first_child).max(initial=1)), 1),
         n_homes=int(n_homes),
+        shift=0.0,
+        watched=False,
     )
+    plan = _with_coefficients(plan, logs)
     # Without evidence the posteriors are the probabilities of the states, which the scales make up for.
     nothing, prior = np.full((1, len(cards)), -1, dtype=np.int32), np.zeros((1, states))
     rows_log(plan, nothing, np.empty(1), prior, _NO_TERMS, _NO_TERMS)
@@ -70,6 +80,28 @@ def _make_plan(circuit: Circuit) -> Plan:
         scale = np.exp2(np.clip(np.rint(-np.log2(prior[0])), 0, 300))
     scale[~((prior[0] > 0) & np.isfinite(scale))] = 1.0
     return plan._replace(scale=scale, used=used)
+
+
+def _with_coefficients(plan: Plan, logs: np.ndarray) -> Plan:
+    """Return the plan with its coefficients in linear space, scaled where they are not in the middle of the range."""
+    possible = logs > -np.inf
+    if not (np.abs(logs[possible]) > _SAFE).any():
+        return plan._replace(coefficient=np.exp(logs))
+    value, nothing = np.empty(len(plan.home)), np.full(len(plan.first_state) - 1, -1, dtype=np.int32)
+    fill_log(plan, nothing, value)
+    up_log(plan, value)
+    bits = np.where(value > -np.inf, np.rint(value / _BIT), 0.0)
+    if np.abs(bits).sum() + np.abs(bits[plan.child]).sum() > 2.0**53:  # these integers are added up in doubles
+        with np.errstate(over="ignore"):
+            return plan._replace(coefficient=np.exp(logs), watched=True)
+    below = np.diff(np.concatenate([[0.0], np.cumsum(bits[plan.child])])[plan.first_child])
+    # A slot that is always zero has no scale; what multiplies it does not matter, but must not be infinite.
+    never = np.concatenate([[0], np.cumsum(np.isneginf(value[plan.child]))])[plan.first_child]
+    possible &= np.diff(never) == 0
+    scaled = logs + (below - np.repeat(bits, np.diff(plan.first_term))) * _BIT
+    coefficient = np.exp(np.where(possible, scaled, -np.inf))
+    watched = bool((coefficient[possible] < _TINY).any())
+    return plan._replace(coefficient=coefficient, shift=float(bits[-1]) * _BIT, watched=watched)
 
 
 def pass_rows(
@@ -110,15 +142,20 @@ class ExpectedCounts:
 
     def __init__(self, circuit: Circuit) -> None:
         plan = plan_of(circuit)
-        self._plan = plan._replace(coefficient=np.empty(len(plan.coefficient)))
+        # The plan of all circuits of this form, whatever their weights: no coefficient is known to be zero, or scaled.
+        own, no_zeros = np.empty(len(plan.coefficient)), np.zeros(len(plan.coefficient))
+        self._plan = plan._replace(coefficient=own, log_coefficient=no_zeros, shift=0.0, watched=False)
         self._entries = len(circuit.table)
         self._scratch = np.empty(len(plan.home)), np.zeros(plan.n_homes), np.empty(len(plan.coefficient))
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return ``log Z`` and the expected counts under these weights, logarithms of the parameters."""
         counts = np.empty(self._entries)
-        with np.errstate(over="ignore"):
-            root = partition_and_counts(self._plan, np.exp(weights), *self._scratch, counts)
+        with np.errstate(over="ignore", under="ignore"):
+            parameters = np.exp(weights)
+        if ((parameters < _TINY) & (weights > -np.inf)).any():
+            return self._in_logs(weights)
+        root = partition_and_counts(self._plan, parameters, *self._scratch, counts)
         return (math.log(root), counts) if not math.isnan(root) else self._in_logs(weights)
 
     def _in_logs(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -168,7 +205,7 @@ def _scales(plan: Plan, X: np.ndarray) -> Iterator[np.ndarray]:
         return
     counts = seen.sum(axis=1)[possible]
     for aim in (0.0, _LOW):
-        drift = np.median(((logs / np.log(2.0) + scaled)[possible] - aim) / counts)
+        drift = np.median((((logs - plan.shift) / _BIT + scaled)[possible] - aim) / counts)
         steps = np.diff(np.rint(-drift * np.arange(X.shape[1] + 1)))
         yield plan.scale * np.exp2(np.clip(steps, -_STEP, _STEP))[plan.state_variable]
 

@@ -56,6 +56,8 @@ def estimates(net: BayesNet, order: str | Sequence[int] = "search", most: int = 
     The order with the smallest bound on its edges comes first, since only one is tried for very large circuits.
     """
     cards = [node.cardinality for node in net.nodes]
+    if not cards:
+        raise error("a network with variables", "none", where="order")
     if isinstance(order, str):
         if order not in (*HEURISTICS, "search"):
             raise error(" or ".join([*HEURISTICS, "search"]), repr(order), where="order")

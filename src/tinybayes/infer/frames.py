@@ -10,6 +10,7 @@ from tinybayes.errors import error
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.model import Circuit, Classifier, Dataset, Variable
+from tinybayes.model.variable import distinct_texts
 
 
 def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row: int = 0) -> np.ndarray:
@@ -58,7 +59,7 @@ def query_frames(
         if (query >= 0).any():
             columns["probability"] = conditional(circuit, np.broadcast_to(query, rows.shape), rows)
         if posterior:
-            names = [f"{node.name}={state}" for node in circuit.nodes for state in node.states]
+            names = [f"{node.name}={text}" for node in circuit.nodes for text in distinct_texts(node.states)]
             columns |= dict(zip(names, posteriors(circuit, rows).T, strict=True))
         yield pd.DataFrame(columns)
         first += len(frame)
@@ -68,7 +69,9 @@ def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool =
     """Yield a frame with the predicted class for each batch, named like the target; `proba` adds ``p(STATE)``."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="predict", remedy="name a target")
-    states = np.array(net.target.states)
+    mixed = len(set(map(type, net.target.states))) > 1  # NumPy would make text of numbers beside text
+    states = np.array(net.target.states, dtype=object if mixed else None)
+    texts = distinct_texts(net.target.states)
     for batch in data:
         if not proba:
             yield pd.DataFrame({net.target.name: states[predict_codes(net, batch.X)]})
@@ -76,4 +79,4 @@ def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool =
         scores = class_scores(net, batch.X)
         posterior = np.exp(normalize_scores(scores))
         labels = {net.target.name: states[scores.argmax(axis=1)]}
-        yield pd.DataFrame(labels | {f"p({s})": posterior[:, k] for k, s in enumerate(net.target.states)})
+        yield pd.DataFrame(labels | {f"p({text})": posterior[:, k] for k, text in enumerate(texts)})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinybayes.data.variables import Discretization
 from tinybayes.errors import error
 from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
 from tinybayes.learn.closed_form.counts import Data
@@ -20,6 +19,7 @@ from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Struc
 from tinybayes.options import documented, option, options_of, same_option
 
 if TYPE_CHECKING:
+    from tinybayes.data.variables import Discretization
     from tinybayes.learn.training.candidates import Candidates
     from tinybayes.learn.training.tables import Progress, TableConfiguration, Trained
 
@@ -85,7 +85,7 @@ class HybridOptions(TableOptions):
             raise error("1 to 16 bits", self.bits, where="bits")
 
 
-def encodings_tried(discretization: Discretization, rows: int) -> list[Discretization]:
+def encodings_tried(discretization: "Discretization", rows: int) -> "list[Discretization]":
     """Return the ways to cut numbers among which held-out rows choose, the usual one first.
 
     Noise makes up for the few rows of each of many bins. So ``"auto"`` tries bins of equal counts beside MDLP's.

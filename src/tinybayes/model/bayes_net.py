@@ -12,7 +12,7 @@ import numpy as np
 
 from tinybayes.errors import error, near
 from tinybayes.model.number_format import NumberFormat
-from tinybayes.model.record import Nodes, Record, integers
+from tinybayes.model.record import Nodes, Record, indices, whole_numbers
 from tinybayes.model.structure import Structure
 from tinybayes.model.variable import Variable
 
@@ -33,10 +33,7 @@ class DecisionTree(Record):
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            values = np.asarray(getattr(self, name))
-            if values.dtype.kind == "f" and (np.abs(values) < 2**53).all() and (values == np.trunc(values)).all():
-                values = values.astype(np.int64)
-            object.__setattr__(self, name, integers(values, np.int32, f"decision tree, {name}"))
+            object.__setattr__(self, name, whole_numbers(getattr(self, name), np.int32, f"decision tree, {name}"))
         if self.split.min(initial=-1) < -1:  # nobody later asks whether it is -1 or another one below 0
             raise error("tests of parents, or -1 for leaves", int(self.split.min()), where="decision tree, split")
         if not len(self.split) == len(self.first) == len(self.row) > 0:
@@ -89,7 +86,7 @@ class CPD(Record):
     tree: DecisionTree | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parents", tuple(int(p) for p in self.parents))
+        object.__setattr__(self, "parents", indices(self.parents, "CPD, parents"))
         table = np.asarray(self.table)
         if table.ndim != 2 or table.size == 0:
             raise error("a table with rows and columns", f"shape {table.shape}", where="CPD")

@@ -11,7 +11,7 @@ from tinybayes.errors import error
 from tinybayes.model.bayes_net import BayesNet, DecisionTree
 from tinybayes.model.layout import cells, check_codes
 from tinybayes.model.number_format import Codebook
-from tinybayes.model.record import Record
+from tinybayes.model.record import Record, indices, integers
 from tinybayes.model.variable import Variable
 
 NONE = -1
@@ -38,11 +38,11 @@ class Factor(Record):
     tree: DecisionTree | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scope", tuple(int(v) for v in self.scope))
-        feature = np.asarray(self.feature)
-        if feature.ndim != 1 or not feature.size or feature.dtype.kind not in "iu" or feature.min() < NONE:
-            raise error("numbers of features from -1, on one axis", f"{feature.dtype} {feature.shape}", where="factor")
-        object.__setattr__(self, "feature", np.ascontiguousarray(feature, dtype=np.int32))
+        object.__setattr__(self, "scope", indices(self.scope, "factor, scope"))
+        feature = integers(self.feature, np.int32, "factor, feature")
+        if not feature.size or feature.min() < NONE:
+            raise error("numbers of features from -1, on one axis", f"shape {feature.shape}", where="factor")
+        object.__setattr__(self, "feature", feature)
 
     def find(self, X: np.ndarray, cards: Sequence[int]) -> np.ndarray:
         """Return the feature that is true in each complete row, -1 for none."""
@@ -137,6 +137,8 @@ class LogLinear(Record):
         Features are numbered through the tables, one after the other, row by row; the class variable is the last.
         Entries stored in a `Codebook` are tied: those of equal codebooks with the same level are one class.
         """
+        if not net.nodes:
+            raise error("a network with variables", "none", where="log-linear model")
         values = np.concatenate([cpd.log_parameters.reshape(-1) for cpd in net.cpds])
         keys = np.arange(len(values))  # entries with the same key are tied
         first_key, next_key = dict[Codebook, int](), len(values)

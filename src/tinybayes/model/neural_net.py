@@ -7,6 +7,7 @@ per unit.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.model.record import whole_numbers
 from tinybayes.model.variable import Variable
 
 LARGEST = 2**31 - 1  # of a sum
@@ -42,8 +44,8 @@ class Inputs:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            value = np.ascontiguousarray(getattr(self, name), dtype=np.int32)
-            if value.ndim != 1 or len(value) != len(self.feature):
+            value = whole_numbers(getattr(self, name), np.int32, f"inputs, {name}")
+            if len(value) != len(self.feature):
                 raise error(f"one entry for each of {len(self.feature)} columns", value.shape, where=f"inputs, {name}")
             object.__setattr__(self, name, value)
 
@@ -98,8 +100,9 @@ class Layer:
             raise error("multipliers with 'relu' and only there", self.activation, where="layer, multiplier")
         if self.multiplier is not None:
             object.__setattr__(self, "multiplier", self._units("multiplier", 2**16 - 1, 0))
-        if not (0 <= self.before <= 31 and 0 <= self.after <= 31):
-            raise error("shifts from 0 to 31", (self.before, self.after), where="layer")
+        for shift in (self.before, self.after):
+            if not (isinstance(shift, int | np.integer) and 0 <= shift <= 31):
+                raise error("shifts from 0 to 31", (self.before, self.after), where="layer")
 
     def _units(self, name: str, high: int, low: int | None = None) -> np.ndarray:
         value = np.asarray(getattr(self, name))
@@ -157,7 +160,10 @@ class NeuralNet:
         object.__setattr__(self, "layers", tuple(self.layers))
         if not isinstance(self.target, Variable):
             raise error("a class variable", repr(self.target), where="NeuralNet")
-        if not (math.isfinite(self.scale) and self.scale > 0):
+        names = [variable.name for variable in (*self.variables, self.target)]
+        if len(set(names)) != len(names):
+            raise error("distinct names", f"{names[:10]}", where="NeuralNet")
+        if not (isinstance(self.scale, int | float | np.number) and 0 < self.scale <= sys.float_info.max):
             raise error("a finite scale above zero", self.scale, where="NeuralNet, scale")
         self._check_inputs()
         self._check_layers()
@@ -192,7 +198,10 @@ class NeuralNet:
         if convolutions != sorted(convolutions, reverse=True):
             raise error("convolutions before all other layers", "one after them", where="NeuralNet")
         image = self.image_shape
-        if self.layers[0].convolution and (image is None or image[0] * image[1] != len(self.inputs)):
+        sides = () if image is None else tuple(image)
+        if image is not None and (len(sides) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in sides)):
+            raise error("rows and columns", repr(image), where="NeuralNet, image_shape")
+        if self.layers[0].convolution and math.prod(sides, start=int(image is not None)) != len(self.inputs):
             raise error(f"an image of {len(self.inputs)} pixels", image, where="NeuralNet, image_shape")
         for number, (layer, shape) in enumerate(zip(self.layers, self.shapes, strict=True)):
             fan_in = shape[-1] if layer.convolution else math.prod(shape)

@@ -1,5 +1,6 @@
 """Common to many types: equality of records that hold arrays, and the nodes of a model."""
 
+import operator
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -35,12 +36,35 @@ class Nodes:
         return self.variables if self.target is None else (*self.variables, self.target)
 
 
+def indices(values: Any, where: str) -> tuple[int, ...]:
+    """Return numbers of variables; raise where they are no integers."""
+    try:
+        return tuple(operator.index(v) for v in values)
+    except TypeError as problem:
+        raise error("numbers of variables", repr(values)[:60], where=where) from problem
+
+
 def integers(values: Any, dtype: type[np.integer], where: str) -> np.ndarray:
     """Return an array of integers on one axis in a narrow type; raise where they do not fit."""
-    array = np.asarray(values)
+    array = _array(values, where)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise error("integers with one axis", f"{array.dtype} of shape {array.shape}", where=where)
     info = np.iinfo(dtype)
     if array.size and not info.min <= int(array.min()) <= int(array.max()) <= info.max:
         raise error(f"integers within {info.dtype}", f"{array.min()} to {array.max()}", where=where)
     return np.ascontiguousarray(array, dtype=dtype)
+
+
+def whole_numbers(values: Any, dtype: type[np.integer], where: str) -> np.ndarray:
+    """Do what `integers` does, for floats that are whole numbers, too."""
+    array = _array(values, where)
+    if array.dtype.kind == "f" and (np.abs(array) < 2**53).all() and (array == np.trunc(array)).all():
+        array = array.astype(np.int64)
+    return integers(array, dtype, where)
+
+
+def _array(values: Any, where: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (ValueError, OverflowError, TypeError) as problem:  # lists of unequal lengths
+        raise error("integers with one axis", type(values).__name__, where=where) from problem

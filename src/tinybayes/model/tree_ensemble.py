@@ -5,7 +5,7 @@ the value of a leaf counts in units of `TreeEnsemble.scale`, and a score is a su
 Several leaves may share a value: few values are a codebook, whose entries the leaves point to.
 """
 
-import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -139,7 +139,10 @@ class TreeEnsemble:
         object.__setattr__(self, "variables", tuple(self.variables))
         if not isinstance(self.target, Variable):
             raise error("a class variable", repr(self.target), where="TreeEnsemble")
-        if not (math.isfinite(self.scale) and self.scale > 0):
+        names = [variable.name for variable in (*self.variables, self.target)]
+        if len(set(names)) != len(names):
+            raise error("distinct names", f"{names[:10]}", where="TreeEnsemble")
+        if not (isinstance(self.scale, int | float | np.number) and 0 < self.scale <= sys.float_info.max):
             raise error("a finite scale above zero", self.scale, where="TreeEnsemble, scale")
         for name, ndim in (("values", 2), ("start", 1)):
             numbers = np.asarray(getattr(self, name))

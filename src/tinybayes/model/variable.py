@@ -1,5 +1,7 @@
 """A discrete variable: its name, its states, and how raw values are encoded."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,3 +91,10 @@ def _natural(states: tuple[Any, ...]) -> Encoding:
     low, high = states[0], states[-1]
     consecutive = high - low == len(states) - 1 and states == tuple(range(low, high + 1))
     return Integers(low, high) if consecutive and low >= LOWEST and high <= HIGHEST else Categories()
+
+
+def distinct_texts(states: Sequence[State]) -> list[str]:
+    """Return the states as text, those in quotes that would read like another one: 1 and '1'."""
+    texts = list(map(str, states))
+    counts = Counter(texts)
+    return [repr(state) if counts[text] > 1 else text for state, text in zip(states, texts, strict=True)]

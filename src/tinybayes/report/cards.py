@@ -159,6 +159,8 @@ def _network_facts(net: BayesNet) -> list[list[str]]:
         facts.insert(1, ["classes", f"{net.target.cardinality:,}"])
         facts.append(["features apart from the class", f"{apart:,}"])
     formats = sorted({str(cpd.format) for cpd in net.cpds})
+    if not net.nodes:
+        return facts
     node, cpd = max(zip(net.nodes, net.cpds, strict=True), key=lambda pair: pair[1].table.size)
     largest = f"{node.name}, {bytes_text(cpd.table.size * cpd.format.bits)}"
     return [*facts, ["number format", ", ".join(formats)], ["largest table", largest]]

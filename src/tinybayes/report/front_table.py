@@ -30,7 +30,7 @@ def front_table(result: "Exploration", *, whole: bool = False) -> Table:
     table.title = (
         f"The front: no other model is better in {measure.metric.title}, {'feature cost, ' * costs}flash and work"
     )
-    table.caption = "\n".join(_key(result, models))
+    table.caption = Text(visible("\n".join(_key(result, models))), style="table.caption")
     table.add_column("", no_wrap=True)
     table.add_column("model")  # the only one that gives way: its names are cut, not wrapped
     names = ["validation", "test", *(["error"] * (not plain)), *(["cost"] * costs), "flash B", "instr."]

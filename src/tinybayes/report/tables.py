@@ -75,6 +75,8 @@ def row_names(tree: DecisionTree, rows: int, nodes: Sequence[Variable]) -> list[
 def level_use(model: BayesNet) -> dict[str, Any] | None:
     """Count how often each level of a quantised network is used; None for floats, and where formats differ."""
     formats = {cpd.format for cpd in model.cpds}
+    if not formats:
+        return None
     only = formats.pop()
     if formats or not isinstance(only, Fixed | Codebook) or only.bits > 8:
         return None

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import platform
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 
 from tinybayes import __version__
 from tinybayes.cost import model_cost
-from tinybayes.errors import error
+from tinybayes.errors import FileError, TinybayesError, error, warn
 from tinybayes.files import atomic_path, made_directory
 from tinybayes.infer.calibration import calibration_metadata
 from tinybayes.infer.evaluate import page_figures
@@ -24,7 +25,7 @@ from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, uncertainty
 from tinybayes.search.columns import like
 from tinybayes.search.families import describe, family_of
-from tinybayes.search.families.family import posteriors_of, view_of
+from tinybayes.search.families.family import Model, posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
 from tinybayes.search.measure import ERROR, Measure, quality
 from tinybayes.search.price import ENOUGH, Price, price_of
@@ -148,14 +149,27 @@ def heading(views: Views, budget: Budget, seed: int, command: str) -> dict[str, 
 
 def _finished(run: Run, outcome: Outcome | None, views: Views, directory: Path) -> Outcome | None:
     """Return the retrained model; where there was no time for it, the model of the search, tested now."""
-    from tinybayes.deploy import read_classifier
-
-    if outcome is not None or not run.saved:
+    if outcome is not None or (model := _kept(run, directory)) is None:
         return outcome
-    model = read_classifier(directory / "trials" / f"{run.key}.tb")
     tested = quality(posteriors_of(model), like(views.by_name[view_of(run.setting)].test, model), views.measure)
     price = price_of(model, model_cost(model), run.price.core, rows=ENOUGH)  # a search counts fewer rows
     return Outcome(run.setting, model, run.error, run.loss, replace(price, features=run.price.features), tested=tested)
+
+
+def _kept(run: Run, directory: Path) -> Model | None:
+    """Return the model that the search kept of a run; a file that was damaged does not keep others from their end."""
+    from tinybayes.deploy import read_classifier
+
+    path = directory / "trials" / f"{run.key}.tb"
+    if not run.saved:
+        return None
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise error("a regular file", "a link, a pipe or a device", where=str(path), kind=FileError)
+        return read_classifier(path)
+    except (OSError, TinybayesError) as problem:
+        warn(f"the model of a run is lost: {problem}")
+        return None
 
 
 def _entry(
@@ -190,11 +204,8 @@ def _explained(run: Run, outcome: Outcome, views: Views) -> dict[str, Any]:
 
 def _calibration(run: Run, views: Views, directory: Path) -> dict[str, Any]:
     """Calibrate with the model of the search, which has not seen the validation rows."""
-    from tinybayes.deploy import read_classifier
-
-    if not run.saved:
+    if (model := _kept(run, directory)) is None:
         return {}
-    model = read_classifier(directory / "trials" / f"{run.key}.tb")
     return {"calibration": calibration_metadata(model, like(views.validation(view_of(run.setting)), model))}
 
 

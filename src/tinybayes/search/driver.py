@@ -6,13 +6,15 @@ leave it the time.
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinybayes.errors import TinybayesError
+from tinybayes.errors import FileError, TinybayesError, warn
 from tinybayes.files import made_directory
 from tinybayes.search.budget import Budget
 from tinybayes.search.checks import Score, doubtful
@@ -20,7 +22,7 @@ from tinybayes.search.clock import CHECKED, ENDING, LATE, LONGEST, STEPS, Clock,
 from tinybayes.search.families import Family, Trained, describe, family_of
 from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate
-from tinybayes.search.lessons import Teaching
+from tinybayes.search.lessons import Teaching, check_lesson
 from tinybayes.search.live import Live, State
 from tinybayes.search.schedule import Batch, Schedule
 from tinybayes.search.study import Run, Store, key_of
@@ -166,9 +168,16 @@ class Search:
         path = self.directory / "lesson.safetensors"
         if self.checks or self.trials is not None or not any(isinstance(f, Trained) for f in self.families):
             return  # a teacher learns for a time
-        if path.exists():
-            self.schedule.lesson = str(path)
-        elif self.seconds >= LEAST_TO_TEACH:
+        if os.path.lexists(path):
+            try:
+                check_lesson(str(path), self.views)
+                self.schedule.lesson = str(path)
+                return
+            except FileError as problem:
+                warn(str(problem))
+                with suppress(OSError):  # if it cannot be removed, the new one is renamed to it
+                    path.unlink()
+        if self.seconds >= LEAST_TO_TEACH:
             self.teacher = self.crew.teach(path, TEACHING * self.seconds, self.seed)
 
     def _end_teaching(self) -> None:

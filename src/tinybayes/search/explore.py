@@ -25,10 +25,11 @@ from tinybayes.search.driver import Search
 from tinybayes.search.families import Family, Sampled, parse_families
 from tinybayes.search.goal import Goal
 from tinybayes.search.live import Live, State
+from tinybayes.search.prepare import make_views
 from tinybayes.search.repeat import check, retrain
 from tinybayes.search.roles import Roles
 from tinybayes.search.study import FEATURES, Store
-from tinybayes.search.views import Views, make_views
+from tinybayes.search.views import Views
 from tinybayes.search.workers import Cluster, Processes, Workers, take_one_core
 
 __all__ = ["Budget", "Execution", "Exploration", "Goal", "State", "explore"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.model import Variable
+from tinybayes.model.variable import distinct_texts
 from tinybayes.search.measure import ERROR, METRICS, Measure
 from tinybayes.search.named_numbers import check_names, matrix_of, numbers_of
 
@@ -102,7 +103,7 @@ def decide(goal: Goal | str | None, target: Variable) -> Decision:
     """Find out what a goal means for the classes of a table; a text is the name of a metric."""
     if not isinstance(goal, Goal):
         goal = Goal(metric=goal)
-    names = [str(state) for state in target.states]
+    names = distinct_texts(target.states)
     costs = None if goal.costs is None else matrix_of(goal.costs, names, "costs")
     if costs is not None and not of_mistakes(costs).any():
         raise error("a mistake that costs more than the right label", "none", where="costs")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes.files import atomic_path
+from tinybayes.errors import FileError, error
+from tinybayes.files import atomic_path, read_regular
 from tinybayes.learn.training.net_inputs import has_order
 from tinybayes.model import Cuts, Dataset, Grid, Integers, Variable
 from tinybayes.model.encoding import Intervals
@@ -24,6 +25,8 @@ ROWS, NUMBERS = 200_000, 40_000_000  # of a lesson, at most
 COPIES = 4, 30  # of each row, at least and at most
 NOISE, IMAGE_NOISE = 0.2, 0.5  # standard deviations of features that are added to rows, at most
 OWN_NOISE, OWN_IMAGE_NOISE, OWN_MIXUP = 0.15, 0.4, 0.2  # with which the teacher itself learns
+LARGEST = 2**30  # bytes of a lesson, several times what NUMBERS take
+REMEDY = "remove the file, and the search makes another one"
 Posteriors = Callable[[np.ndarray], np.ndarray]  # from fine codes to logarithms of posteriors
 
 
@@ -77,10 +80,38 @@ def teach(views: Views, path: Path, seconds: float, seed: int) -> Teaching:
 
 @lru_cache(maxsize=1)
 def read_lesson(path: str) -> Lesson:
-    """Read a lesson."""
-    from safetensors.numpy import load_file
+    """Read a lesson; a `FileError` for what is none."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
 
-    return Lesson(**load_file(path))
+    try:
+        found = load(read_regular(path, LARGEST))
+    except (OSError, SafetensorError, ValueError, TypeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error("the lesson of a teacher", reason, where=path, remedy=REMEDY, kind=FileError) from problem
+    sizes = {name: (array.dtype.kind, array.ndim, len(array) if array.ndim else 0) for name, array in found.items()}
+    rows = sizes.get("X", ("", 0, 0))[2]
+    if sizes != {"X": ("i", 2, rows), "soft": ("f", 2, rows), "sources": ("i", 2, rows)} or not rows:
+        got = ", ".join(f"{name} of shape {array.shape}" for name, array in found.items())
+        raise error("the lesson of a teacher", got or "nothing", where=path, remedy=REMEDY, kind=FileError)
+    return Lesson(**found)
+
+
+def check_lesson(path: str, views: Views) -> None:
+    """Raise a `FileError` unless a file is a lesson about these rows."""
+    lesson, seen = read_lesson(path), views.by_name["fine"].seen
+    read_lesson.cache_clear()  # workers read it, and this process has no more use for it
+    assert seen.target is not None
+    states = np.array([variable.cardinality for variable in seen.variables])
+    shapes = lesson.X.shape[1], lesson.soft.shape[1], lesson.sources.shape[1]
+    if (
+        shapes != (len(states), seen.target.cardinality, 2)
+        or not 0 <= lesson.sources.min() <= lesson.sources.max() < len(seen)
+        or lesson.X.min(initial=0) < -1
+        or (lesson.X.max(axis=0) >= states).any()
+        or not (np.isfinite(lesson.soft) & (lesson.soft >= 0)).all()
+    ):
+        raise error("a lesson about this table", "another one", where=path, remedy=REMEDY, kind=FileError)
 
 
 def _teacher(views: Views, seconds: float, seed: int) -> tuple[Posteriors, float, float] | None:

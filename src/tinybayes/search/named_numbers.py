@@ -3,12 +3,12 @@
 import csv
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
-import pandas as pd
 
 from tinybayes.errors import error, near
 
@@ -22,7 +22,7 @@ def numbers_of(source: object, where: str) -> dict[str, float]:
         found = _json(path) if path.suffix.lower() == ".json" else _pairs(_lines(path), str(path))
         where = str(path)
     else:
-        found = source.to_dict() if isinstance(source, pd.Series) else source
+        found = source.to_dict() if _is_pandas(source, "Series") else source
     if not isinstance(found, Mapping) or not found:
         raise error("a number for each name", f"{type(found).__name__}", where=where, remedy='such as {"name": 1.5}')
     return {str(name): _number(value, f"{where}, {name}") for name, value in found.items()}
@@ -37,7 +37,7 @@ def matrix_of(source: object, names: Sequence[str], where: str) -> np.ndarray:
     if isinstance(source, str | Path):
         path = Path(source)
         source, where = _json(path) if path.suffix.lower() == ".json" else _table(_lines(path), str(path)), str(path)
-    if isinstance(source, pd.DataFrame):
+    if _is_pandas(source, "DataFrame"):
         source = {row: source.loc[row].to_dict() for row in source.index}
     if not isinstance(source, Mapping):
         return _array(source, len(names), where)
@@ -51,6 +51,12 @@ def matrix_of(source: object, names: Sequence[str], where: str) -> np.ndarray:
         check_names(values, names, f"{where}, {row}", missing=True, but=row)
         matrix[i] = [_number(values.get(name, 0.0), f"{where}, {row}, {name}") for name in names]
     return matrix
+
+
+def _is_pandas(source: Any, kind: str) -> TypeGuard[Any]:
+    """Return whether this is a frame or a column; whoever has one has loaded pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, getattr(pandas, kind))
 
 
 def check_names(

@@ -5,11 +5,14 @@ with groups no group is in two parts. Where a model is for the future, it is tes
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tinybayes.errors import error
+
+if TYPE_CHECKING:
+    import pandas as pd  # what reads columns loads it; workers get parts of rows, and do without
 
 FOLDS = 3, 20  # parts that groups are put into, at least and at most
 
@@ -49,8 +52,10 @@ class Order:
 NO_ORDER = Order()
 
 
-def order_of(frame: pd.DataFrame, groups: str | None, time_order: str | None) -> Order:
+def order_of(frame: "pd.DataFrame", groups: str | None, time_order: str | None) -> Order:
     """Read the column of the groups, or that of the times."""
+    import pandas as pd
+
     if groups is not None:
         column = _known(frame[groups], "group")
         return Order(groups=pd.factorize(column.astype(str) if column.dtype == object else column)[0])
@@ -60,7 +65,7 @@ def order_of(frame: pd.DataFrame, groups: str | None, time_order: str | None) ->
     return Order()
 
 
-def _known(column: pd.Series, what: str) -> pd.Series:
+def _known(column: "pd.Series", what: str) -> "pd.Series":
     gaps = int(column.isna().sum())
     if gaps:
         remedy = "fill them in, or leave these rows out"
@@ -68,8 +73,10 @@ def _known(column: pd.Series, what: str) -> pd.Series:
     return column
 
 
-def _times(column: pd.Series) -> pd.Series:
+def _times(column: "pd.Series") -> "pd.Series":
     """Return a column that can be ordered: numbers as they are, texts as dates of ISO 8601."""
+    import pandas as pd
+
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if numeric or pd.api.types.is_datetime64_any_dtype(column):
         return column

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tinybayes import __version__
-from tinybayes.data.dask import connect
 from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
 from tinybayes.search.families.family import Effort
@@ -110,6 +109,8 @@ class Cluster(Workers):
     """The workers of a Dask cluster, named by the address of its scheduler or the path of its scheduler file."""
 
     def __init__(self, views: Views, address: str) -> None:
+        from tinybayes.data.dask import connect
+
         super().__init__(views)
         self._client = connect(address)
         self._check(address)

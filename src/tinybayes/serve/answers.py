@@ -11,6 +11,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import ask_codes, class_scores, explain, normalize_scores
 from tinybayes.infer.explain import brief
 from tinybayes.model import BayesNet, Circuit, Classifier, NeuralNet, TreeEnsemble, Variable
+from tinybayes.model.variable import distinct_texts
 from tinybayes.report.cards import nodes_of
 from tinybayes.report.finite import finite
 
@@ -40,7 +41,7 @@ def questions(model: Classifier) -> dict[str, Any]:
     return {
         "kind": kinds[type(model)],
         "variables": [
-            {"name": v.name, "states": [str(s) for s in v.states], "encoding": _encoding(v)} for v in nodes_of(model)
+            {"name": v.name, "states": distinct_texts(v.states), "encoding": _encoding(v)} for v in nodes_of(model)
         ],
         "target": None if model.target is None else len(model.variables),
         "explains": isinstance(model, BayesNet | TreeEnsemble) and model.target is not None,

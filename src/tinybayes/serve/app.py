@@ -15,14 +15,14 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.report.finite import finite
 from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
-from tinybayes.serve.guard import App, Guard, address_in
+from tinybayes.serve.connections import patient_protocol
+from tinybayes.serve.guard import HEADER, App, Guard, address_in
 from tinybayes.serve.source import Source, page_front
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-HEADER = "x-tinybayes-token"
 NEEDED = "pip install 'tinybayes[serve]'"
 
 
@@ -30,11 +30,12 @@ def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | Non
     """Return the app over the directory of a search, as an ASGI callable.
 
     The host at which it listens decides which Host headers are believed. The token, random by default, is required in
-    requests that change something.
+    every request.
     """
+    token = token or secrets.token_urlsafe(32)
     starlette = _needed("starlette.applications")
     routing = _needed("starlette.routing")
-    pages = Pages(Source(Path(directory)), token or secrets.token_urlsafe(32))
+    pages = Pages(Source(Path(directory)), token)
     routes = [
         routing.Route("/", pages.page, methods=["GET"]),
         routing.Route("/state", _safely(pages.state), methods=["GET"]),
@@ -43,7 +44,7 @@ def make_app(directory: Path | str, *, host: str = "127.0.0.1", token: str | Non
         routing.Route("/ask", _safely(pages.ask), methods=["GET"]),
         routing.Route("/stop", _safely(pages.stop), methods=["POST"]),
     ]
-    return Guard(starlette.Starlette(routes=routes), host)
+    return Guard(starlette.Starlette(routes=routes), host, token)
 
 
 class Pages:
@@ -87,7 +88,7 @@ class Pages:
         return answer(model, self.source.circuit(key), known, _class(request, model))
 
     def stop(self, request: "Request") -> Any:
-        """Ask the running search to end."""
+        """Ask the running search to end; only the page can set the header, where other pages may send a cookie."""
         if not hmac.compare_digest(request.headers.get(HEADER, "").encode(), self.token.encode()):
             raise RefusedError(403, "the token of this page is missing or old: reload it")
         said = self.source.progress()
@@ -139,14 +140,14 @@ def serve(
 ) -> None:
     """Serve the directory of a search until Ctrl-C; port 0 takes a free one.
 
-    When the page can be opened, `started` is called with its address.
+    When the page can be opened, `started` is called with its link, which holds the token.
     """
-    uvicorn = _needed("uvicorn")
-    app = make_app(directory, host=host)
+    uvicorn, token = _needed("uvicorn"), secrets.token_urlsafe(32)
+    app = make_app(directory, host=host, token=token)
     with listening(host, port) as listener:
         server = make_server(uvicorn, app)
         if started is not None:
-            started(address_of(listener, host))
+            started(link_of(listener, host, token))
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:
@@ -157,14 +158,13 @@ def make_server(uvicorn: Any, app: App) -> Any:
     """Return an HTTP-only server with short time-outs and no log output."""
     settings = uvicorn.Config(
         app,
-        http="h11",
+        http=patient_protocol(),
         ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=64,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=2,
     )
@@ -178,7 +178,7 @@ def listening(host: str, port: int) -> socket.socket:
         listener = socket.socket(kind, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(64)
+        listener.listen(1024)
     except (OSError, OverflowError, UnicodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         remedy = "choose another port; 0 takes a free one"
@@ -193,6 +193,11 @@ def address_of(listener: socket.socket, host: str) -> str:
     if address is not None and address.is_unspecified:  # it listens on all interfaces; the page is opened locally
         host = "::1" if address.version == 6 else "127.0.0.1"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def link_of(listener: socket.socket, host: str, token: str) -> str:
+    """Return the link that opens the page; whoever has it may look and stop."""
+    return f"{address_of(listener, host)}?token={token}"
 
 
 def _needed(module: str) -> Any:

@@ -17,6 +17,7 @@ from tinybayes.deploy.files.uai import read_uai_factors
 from tinybayes.deploy.files.uai_marginals import read_marginals
 from tinybayes.deploy.programs.c import to_c
 from tinybayes.errors import FileError, TinybayesError
+from tinybayes.infer import compile_circuit
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Variable
 
 
@@ -162,3 +163,40 @@ def test_decimals_of_small_probabilities_have_12_digits_if_these_will_do():
     texts = [f"{digits}e-311" for digits in random.integers(10**11, 10**12, 3000)]
     written = network_text.decimals(np.log(np.array(texts, dtype=np.float64)))
     assert max(len(text.split("e")[0].replace(".", "")) for text in written) <= 12
+
+
+TINY = ["1e-400", "5e-324", "0.3e-308", "-2E-310", "0." + "0" * 330 + "7"]
+
+
+@pytest.mark.parametrize("word", TINY)
+def test_numbers_that_doubles_do_not_hold_are_refused_where_they_stand(tmp_path, word):
+    """They would be read as zero, which is impossible, or with few of their digits."""
+    uai_file = put(tmp_path / "a.uai", f"MARKOV\n1\n2\n1\n1 0\n\n2\n0.0\n{word}\n")
+    with pytest.raises(FileError, match=r"a\.uai:9: expected zero, or a number from 2\.23e-308 to 1\.8e\+308"):
+        read_uai_factors(uai_file)
+    if not word.startswith("-"):
+        with pytest.raises(FileError, match=r"a\.ac:3: expected zero, or a number"):
+            read_ac(put(tmp_path / "a.ac", f"(2)\nv 0 0\nn {word}\n* 0 1\nEOF\n"))
+
+
+def test_zeros_and_the_smallest_number_of_all_digits_are_read(tmp_path):
+    zeros = ["0", "0.0", "-0.0", "0e-999", "00.00e5", "2.2250738585072014e-308"]
+    text = f"MARKOV\n1\n{len(zeros)}\n1\n1 0\n\n{len(zeros)}\n{' '.join(zeros)}\n"
+    found = read_uai_factors(put(tmp_path / "a.uai", text)).weights
+    assert np.isneginf(found[:5]).all()
+    assert found[5] == np.log(2.2250738585072014e-308)
+
+
+@pytest.mark.parametrize("suffix", ["uai", "bif", "xmlbif", "ac"])
+@pytest.mark.parametrize("low", [-745.2, -708.5, -5000.0])
+def test_parameters_that_doubles_do_not_hold_are_not_written_as_zero(tmp_path, suffix, low):
+    table = np.array([[0.0, low]])
+    net = BayesNet((Variable("a", (0, 1)),), None, (CPD((), table, Float(64)),))
+    model = compile_circuit(net) if suffix == "ac" else net
+    with pytest.raises(TinybayesError, match=r"doubles hold, got exp\(-.*package's own format"):
+        save(model, tmp_path / f"a.{suffix}")
+    assert not list(tmp_path.iterdir())
+    save(model, tmp_path / "a.tb")
+    kept = load(tmp_path / "a.tb")
+    logs = kept.log_parameters if suffix == "ac" else kept.cpds[0].log_parameters[0]
+    assert low in logs.tolist()

@@ -84,6 +84,8 @@ class _Nodes:
             value = -1.0
         if not 0 <= value < np.inf:
             raise self.source.error(at, "a constant that is not negative", common.shorten(" ".join(words)))
+        if not common.is_held(words[0]):
+            raise self.source.error(at, common.HELD, common.shorten(words[0]))
         return value
 
     def _integers(self, words: list[str], at: int, count: int | None) -> list[int]:
@@ -114,7 +116,7 @@ def _format(circuit: Circuit) -> Iterator[str]:
     cards = np.diff(circuit.first_state)
     variable = np.repeat(np.arange(len(cards)), cards)
     yield f"({' '.join(map(str, cards))})\n"
-    values = np.exp(circuit.log_parameters)
+    values = np.exp(common.check_held(circuit.log_parameters))
     spans = pairwise(circuit.offsets.tolist())
     for kind, leaf, (start, stop) in zip(circuit.kind.tolist(), circuit.leaf.tolist(), spans, strict=True):
         if kind == 0:

@@ -10,6 +10,7 @@ import gzip
 import math
 import os
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ MAX_BYTES = 2**26  # of text that is read, after decompression: a few hundred by
 MANY_ENTRIES = 2**20  # of which the user is told before
 MAX_ENTRIES = 2**24  # probabilities of a network, read or written: a line of text can ask for a table of any size
 TOLERANCE = 1e-3 + 1e-9  # of the sum of a row, since files round; the 1e-9 lets 1.001 pass in any order of summation
+UNITS = 4  # in the last place, that NumPy's exponentials and logarithms are off together, at most
+LEAST = sys.float_info.min  # the smallest number of which a double has all digits
+HELD = f"zero, or a number from {LEAST:.3g} to {sys.float_info.max:.3g}, which doubles hold"
 Where = Callable[[int], str]
 Fail = Callable[[int, str, object], TinybayesError]
 
@@ -208,14 +212,37 @@ def split_words(text: str, count: int, fail: Callable[[str, str], TinybayesError
 
 def parse_numbers(words: Sequence[str], where: Where) -> np.ndarray:
     """Convert words to numbers; `where` gives the ``path:line`` of the i-th."""
+    # Python's float also takes digits of other scripts and underscores; the formats do not.
+    bad = None if (together := "".join(words)).isascii() and "_" not in together else _bad(words)
     try:
-        # Python's float also takes digits of other scripts and underscores; the formats do not.
-        if (together := "".join(words)).isascii() and "_" not in together:
-            return np.array([float(word) for word in words], dtype=np.float64)
+        values = np.array([float(word) for word in words], dtype=np.float64)
     except ValueError:
-        pass
-    bad = next(index for index, word in enumerate(words) if not _is_number(word))
-    raise error("a number", shorten(words[bad]), where=where(bad), kind=FileError)
+        bad = _bad(words)
+    if bad is not None:
+        raise error("a number", shorten(words[bad]), where=where(bad), kind=FileError)
+    lost = next((i for i in np.flatnonzero(np.abs(values) < LEAST).tolist() if not is_held(words[i])), None)
+    if lost is not None:
+        raise error(HELD, shorten(words[lost]), where=where(lost), kind=FileError)
+    return values
+
+
+def _bad(words: Sequence[str]) -> int:
+    return next(index for index, word in enumerate(words) if not _is_number(word))
+
+
+def is_held(word: str) -> bool:
+    """Return whether a double has all digits of a number: a smaller one than `LEAST` loses some of them, or all."""
+    return abs(float(word)) >= LEAST or not word.lower().partition("e")[0].strip("+-.0")
+
+
+def check_held(logs: np.ndarray) -> np.ndarray:
+    """Return the logarithms of numbers that are to be written, unless doubles do not hold one of them."""
+    possible = logs[logs > -np.inf]
+    if possible.size and not math.log(LEAST) <= possible.min() <= possible.max() <= math.log(sys.float_info.max):
+        worst = possible[np.abs(possible).argmax()]
+        remedy = "this format has no logarithms: save the model in the package's own format"
+        raise error(HELD, f"exp({worst:.6g})", remedy=remedy)
+    return logs
 
 
 def _is_number(word: str) -> bool:
@@ -306,10 +333,12 @@ def decimals(logs: np.ndarray) -> np.ndarray:
     """
     distinct, inverse = np.unique(logs, return_inverse=True)
     values = np.exp(distinct)
-    for bound in (0.0, 2.0):  # the exponential may be off by one unit in the last place, either way
-        near = np.nextafter(values, bound)
-        better = (log_probabilities(values) != distinct) & (log_probabilities(near) == distinct)
-        values = np.where(better, near, values)
+    for bound in (0.0, 2.0):  # the exponential and the logarithm are off by some units in the last place, either way
+        near, wrong = values, log_probabilities(values) != distinct
+        for _ in range(UNITS if wrong.any() else 0):
+            near = np.nextafter(near, bound)
+            values = np.where(wrong & (log_probabilities(near) == distinct), near, values)
+            wrong = log_probabilities(values) != distinct
     texts = np.array([repr(value) for value in values.tolist()], dtype=object)
     left = np.arange(len(values))
     for digits in range(12, 18):  # all doubles of one logarithm agree to 12 digits, and 17 tell any two apart
@@ -337,7 +366,7 @@ def network_decimals(net: BayesNet, normalize: bool) -> list[np.ndarray]:
     for node, cpd, family in zip(net.nodes, net.cpds, families, strict=True):
         logs = _distributions(cpd.log_parameters, node.name, normalize)
         tables.append(logs if cpd.tree is None else logs[tree_rows(cpd.tree, cpd.parents, family)])
-    flat = decimals(np.concatenate([table.ravel() for table in tables]))
+    flat = decimals(check_held(np.concatenate([table.ravel() for table in tables])))
     pieces = np.split(flat, np.cumsum(sizes)[:-1])
     return [piece.reshape(table.shape) for piece, table in zip(pieces, tables, strict=True)]
 

@@ -73,6 +73,8 @@ class ClassifierPlan:
 
 def check_states(variables: tuple[Variable, ...]) -> None:
     """Refuse variables with more states than programs can count."""
+    if not variables:
+        raise error("a model with variables", "none", where="export")
     largest = max(v.cardinality for v in variables)
     if largest > MAX_STATES:
         remedy = "merge states, or leave the column out"

@@ -1,7 +1,7 @@
 """The passes of a join tree: up for the evidence, down for all posteriors, back for the best assignment.
 
-Linear arithmetic comes first. When the processor reports a product too small for a double, which could matter once
-other tables rule out everything larger, the passes are repeated in log space.
+Linear arithmetic comes first. When the processor reports a product too large for a double, or too small for it, which
+could matter once other tables rule out everything larger, the passes are repeated in log space.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,8 @@ class Tables(NamedTuple):
     cards: np.ndarray
 
 
-class _UnderflowError(Exception):
-    """A product was too small for a double."""
+class _RangeError(Exception):
+    """A product was too small or too large for a double."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def _summed(join: JoinPlan, tables: Tables, step: Step | None) -> Messages:
     if spread < RANGE:
         try:
             return _up(join, tables, SUM, step)
-        except _UnderflowError:
+        except _RangeError:
             pass
     return _up(join, tables, LOG_SUM, step)
 
@@ -136,11 +136,11 @@ def _up(join: JoinPlan, tables: Tables, arithmetic: int, step: Step | None) -> M
     done, total = 0.0, float(sum(join.sizes))
     for begin, end in _runs(join):
         if end - begin == 1 and join.sizes[begin] >= LARGE:
-            possible, small = _up_large(join, begin, pool, scale, arithmetic)
+            possible, left = _up_large(join, begin, pool, scale, arithmetic)
         else:
-            possible, small = up_watched(plan, begin, end, pool, scale, room, arithmetic)
-        if small and arithmetic == SUM:
-            raise _UnderflowError
+            possible, left = up_watched(plan, begin, end, pool, scale, room, arithmetic)
+        if left and arithmetic == SUM:
+            raise _RangeError
         if not possible:
             return nothing
         done += sum(join.sizes[begin:end])
@@ -203,9 +203,9 @@ def _up_large(join: JoinPlan, op: int, pool: np.ndarray, scale: np.ndarray, arit
     flags: list[bool] = []
 
     def work(start: int, stop: int) -> None:
-        top, small = up_part_watched(join.plan, op, start, stop, pool, _room(join), arithmetic)
+        top, left = up_part_watched(join.plan, op, start, stop, pool, _room(join), arithmetic)
         tops.append(top)
-        flags.append(small)
+        flags.append(left)
 
     tiles = _tiles(join, op)
     for_blocks(work, tiles, max(1, -(-tiles // _PARTS)))

@@ -46,7 +46,7 @@ def barren(problem: Problem) -> list[int]:
         number = next(iter(uses[v]))
         scope = problem.scopes[number]
         shape = [int(problem.states[u]) for u in scope]
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore", over="ignore"):
             sums = np.exp(problem.logs[number]).reshape(shape).sum(axis=scope.index(v))
         if not 0 < sums.max() < np.inf or sums.max() - sums.min() > _NEARLY * sums.max():
             continue

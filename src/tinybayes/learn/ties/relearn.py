@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
@@ -217,6 +216,8 @@ class Ascent:
         Some classes are used far more often than others. Scaled by the spread of its count, each weight has about the
         same curvature.
         """
+        from scipy.optimize import minimize  # here, since whatever learns would load it
+
         start, spread = self.start[self.free], self.spread
         if not len(start):
             self.left, self.converged = 0.0, True

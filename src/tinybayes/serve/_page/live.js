@@ -2,12 +2,19 @@
 // A page that is served: it follows the search that runs in the directory, and asks for the inside of a model when it is wanted.
 (function (T) {
   const PAUSE = 1000, LONG_PAUSE = 4000;  // milliseconds between two looks, and when nobody looks or answers
+  const TRIES = 4;  // of a request for which the app had no time
   const TITLES = new Map([["starting", "Starting"], ["retraining the front", "Retraining the front"]]);  // by phase of the search
   const cards = new Map();
   let own = null, version = "", wasRunning = false;
 
   T.get = async function (path, parameters) {
-    const answer = await fetch(path + (parameters ? "?" + new URLSearchParams(parameters) : ""), {cache: "no-store"});
+    const address = path + (parameters ? "?" + new URLSearchParams(parameters) : "");
+    let answer = await fetch(address, {cache: "no-store"});
+    for (let k = 0; answer.status === 503 && k < TRIES; k++) {  // too many at once: told to try again
+      await new Promise((go) => setTimeout(go, PAUSE * (1 + k)));
+      answer = await fetch(address, {cache: "no-store"});
+    }
+    if (answer.status === 403) throw new Error("open the link that tinybayes serve printed");
     const content = await answer.json();
     if (!answer.ok) throw new Error(content.error || answer.statusText);
     return content;
@@ -114,7 +121,7 @@
       box.hidden = false;
       stop.hidden = bar.hidden = true;
       title.textContent = "No connection";
-      text.textContent = "The app has ended, or this page is old. Start tinybayes serve again and reload.";
+      text.textContent = "The app has ended, or this page is old. Start tinybayes serve again and open the link that it prints.";
     }
     setTimeout(follow, pause);
   }

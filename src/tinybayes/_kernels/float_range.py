@@ -1,4 +1,4 @@
-"""The processor's underflow flag: set by any operation whose result is too small for a double, until it is cleared."""
+"""The processor's flags of results too small or too large for a double: set by any operation until they are cleared."""
 
 import ctypes
 import platform
@@ -7,8 +7,8 @@ from numba import types
 
 from tinybayes._kernels import jit
 
-# FE_UNDERFLOW of <fenv.h>, which depends on the processor.
-_FLAGS = {"x86_64": 16, "amd64": 16, "i686": 16, "aarch64": 8, "arm64": 8, "armv7l": 8}
+# FE_UNDERFLOW | FE_OVERFLOW of <fenv.h>, which depend on the processor.
+_FLAGS = {"x86_64": 24, "amd64": 24, "i686": 24, "aarch64": 12, "arm64": 12, "armv7l": 12}
 
 
 def _known() -> bool:
@@ -24,13 +24,13 @@ _test = types.ExternalFunction("fetestexcept", types.int32(types.int32))
 
 
 @jit
-def clear_underflow():
-    """Clear the flag, if the processor is known."""
+def watch_range():
+    """Clear the flags, if the processor is known."""
     if FLAG:
         _clear(FLAG)
 
 
 @jit
-def underflow():
-    """Tell whether there was an underflow since `clear_underflow`; always true where the processor is not known."""
+def left_range():
+    """Tell whether a result since `watch_range` was too small or too large; always true on an unknown processor."""
     return _test(FLAG) != 0 if FLAG else True
