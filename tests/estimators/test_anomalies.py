@@ -92,7 +92,7 @@ def test_levels_tie_the_parameters_before_the_threshold_is_chosen():
     for method, more in (("latent", {"hidden_states": 3, "epochs": 5}), ("quick", {"edge_price": 0.01})):
         detector = AnomalyDetector(0.1, method=method, levels=8, **more).fit(X)
         assert 4 <= len(np.unique(detector.circuit_.log_parameters)) <= 8
-    assert 0.05 < (detector.predict(usual(1000, 6)) == -1).mean() < 0.16
+    assert 0.02 < (detector.predict(usual(1000, 6)) == -1).mean() < 0.16  # few levels make rows with equal scores
     assert detector.model_ is detector.circuit_
     same = AnomalyDetector(hidden_states=1, epochs=2, levels=4000).fit(X)  # fewer parameters than levels
     assert len(np.unique(same.circuit_.log_parameters)) <= 4000
