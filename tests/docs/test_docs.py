@@ -67,8 +67,10 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
             elif language == "sh":
                 for line in code.splitlines():
                     shell.run(line.split("#")[0].strip())
+            elif language == "js" and shutil.which("node"):
+                subprocess.run(["node", "-"], cwd=tmp_path, input=code, text=True, capture_output=True, check=True)
             else:
-                assert language in ("text", "json", "c"), f"{page.name}: a block of the language {language!r}"
+                assert language in ("text", "json", "c", "js"), f"{page.name}: a block of the language {language!r}"
 
 
 def with_root(*folders):

@@ -77,6 +77,21 @@ def test_the_same_trials_give_the_same_files(table, tmp_path, monkeypatch):
     assert {model["family"] for model in document["models"]} > {"boosted"}
 
 
+@pytest.mark.exhaustive
+def test_training_by_gradient_does_not_depend_on_the_speed(table, tmp_path, monkeypatch):
+    """Neither models nor learning curves, though calls of the compiled program are longer on a quick machine."""
+    found = []
+    for seconds in (1e-6, 10.0):
+        monkeypatch.setattr("tinybayes.learn.training.engine.SECONDS_A_CALL", seconds)
+        (tmp_path / f"{seconds}").mkdir()
+        monkeypatch.chdir(tmp_path / f"{seconds}")
+        explore(table, "kind", output="search", trials=3, families="naive", seed=1)
+        write_report("search")
+        found.append(files_of(tmp_path / f"{seconds}" / "search"))
+    assert found[0] == found[1]
+    assert json.loads(found[0]["front.json"])["models"][0]["history"]
+
+
 def test_another_seed_finds_something_else(table, tmp_path):
     keys = []
     for seed in (0, 1):

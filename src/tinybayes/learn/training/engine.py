@@ -206,9 +206,10 @@ class Run(ABC, Generic[Result]):
     def run(self, done: int, end: int, tell: Tell, interrupted: Event) -> int:
         """Run epochs up to `end`; return how many are done, which are fewer after an interrupt."""
         epochs, every = self.options.epochs, self.options.every
+        exact = self.keep_best or every > 1  # measured when it is due, whatever the machine's speed
         while done < end and not (done and (interrupted.is_set() or time.time() > self.options.deadline)):
             last = min(done + self._stride, end)
-            if self.keep_best:
+            if exact:
                 last = min(last, done - done % every + every)
             began = time.perf_counter()
             self.states = run_epochs(
@@ -225,8 +226,7 @@ class Run(ABC, Generic[Result]):
             if done > 0:  # the first call also compiles
                 self._stride = int(np.clip(SECONDS_A_CALL / max(seconds, 1e-9), 1, max(1, epochs // 10)))
             done = last
-            # Exactly `every` epochs apart when it matters, so that the result does not depend on the machine's speed.
-            due = done % every == 0 if self.keep_best else done - self._measured >= every
+            due = done % every == 0 if exact else done - self._measured >= every
             if due or done == epochs:
                 self.measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
