@@ -202,7 +202,7 @@ class Store:
                 run = Run.stored(trial.user_attrs.get("run"))
                 if run is not None:  # it ended between the two writes of `tell`
                     end = {"values": run.objectives}
-                with suppress(optuna.exceptions.UpdateFinishedTrialError):  # another search was faster
+                with suppress(RuntimeError):  # another search was faster; Optuna has a name for it in later versions
                     self.study.tell(trial.number, **end, skip_if_finished=True)
 
     def ask(self, family: str, space: dict[str, BaseDistribution], fixed: dict[str, Any]) -> tuple[int, Setting]:

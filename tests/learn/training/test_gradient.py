@@ -2,6 +2,7 @@ import os
 import signal
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def rows_of(data):
 @pytest.mark.parametrize("seed", [0, *exhaustive(1, 2)])
 def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
     """The hand-written gradient equals automatic differentiation of the loss through the normalisation."""
-    with jax.enable_x64(True):
+    with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
         data = random_data(seed, rows=12)
         found = candidates.subset(4, 3, seed=seed)
         space = table_space(found, states_of(data), 3)

@@ -1,6 +1,7 @@
 import math
 
 import jax
+import jax.experimental
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from tinybayes.learn.training.losses import conditional_loss, hybrid, large_marg
 
 @pytest.fixture(autouse=True)
 def _double_precision():
-    with jax.enable_x64(True):
+    with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
         yield
 
 

@@ -1,6 +1,7 @@
 """Tables whose contexts have a part in common, against the model written out with both parts."""
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def written_out(start, rows, space, choices, h, rate, sharing):
 @pytest.mark.parametrize("k", [3, *exhaustive(0)])
 @pytest.mark.parametrize("seed", [1, *exhaustive(0)])
 def test_steps_equal_those_of_the_two_parts_written_out(seed, k):
-    with jax.enable_x64(True):
+    with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
         data = random_data(seed, rows=12)
         found = candidates.subset(4, k, seed=seed) if k else candidates.fixed(chow_liu(data))
         space = table_space(found, states_of(data), 3)
