@@ -149,7 +149,7 @@ def test_the_table_names_the_metric_and_the_cost_of_features(folder):
     (folder / "prices.json").write_text('{"x": 3, "*": 1}')
     told = run(*SEARCH, "decided", "--cost-matrix", "costs.csv", "--feature-cost", "prices.json", cwd=folder).stdout
     text = " ".join(told.replace("│", " ").split())
-    assert "better in mean cost, flash, feature cost and instructions" in text
+    assert "better in mean cost, feature cost, flash and work" in text
     chosen = next(line for line in told.splitlines() if line.startswith("Chosen"))
     assert "mean cost" in chosen
     assert "% error on 24 test rows" in chosen

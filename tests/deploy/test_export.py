@@ -7,7 +7,8 @@ from tinybayes.deploy.export import TARGETS
 from zoo import naive_bayes
 
 OWN = {"checks": ("verilog", "verilog-pipelined")}
-OWN |= dict.fromkeys(("query", "arithmetic", "calibration", "extras"), ("c", "cpp", "arduino"))
+OWN |= dict.fromkeys(("arithmetic", "calibration", "extras"), ("c", "cpp", "arduino"))
+OWN |= {"query": ("c", "cpp", "arduino", "javascript")}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -10,6 +10,7 @@ import pytest
 
 from prices import made_up_price
 from tinybayes.cli._console import process_age
+from tinybayes.search import driver
 from tinybayes.search.budget import Budget
 from tinybayes.search.clock import BATCH, CHECKED, COMPILING, ENDING, LATE, LONGEST, STEPS, Clock
 from tinybayes.search.driver import SURE, Search
@@ -195,7 +196,8 @@ def test_the_first_results_of_training_are_waited_for():
 
 
 @pytest.mark.parametrize(("rows", "taught"), [(999, False), (1000, True)])
-def test_there_is_no_teacher_where_models_are_checked_on_rows_that_it_has_seen(tmp_path, rows, taught):
+def test_there_is_no_teacher_where_models_are_checked_on_rows_that_it_has_seen(tmp_path, monkeypatch, rows, taught):
+    monkeypatch.setattr(driver, "check_lesson", lambda path, views: None)
     one = search(rows)
     one.families, one.directory, one.seed = [FAMILIES["dense"]], tmp_path, 0
     one.teacher, one.schedule = None, SimpleNamespace(lesson=None)
