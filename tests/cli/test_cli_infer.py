@@ -85,7 +85,7 @@ def test_other_models_and_files(folder):
             "small.MAR: expected 3 variables with 6 states, as in net.uai, got 1 with 2",
         ),
         (["net.uai", "--truth", "net.uai"], "'MAR'"),
-        (["net.uai", "--evidence", "two.evid", "-o", "both.MAR"], "expected a directory that exists"),
+        (["net.uai", "--evidence", "two.evid", "-o", "both.MAR"], "expected a directory"),
         (["net.uai", "--evidence", "two.evid", "--truth", "wet.MAR"], "--truth: expected one evidence file"),
         (["net.uai", "--evidence", "wet.evid", "--evidence", "wet.evid"], "evidence files with different names"),
         (["net.uai", "--task", "MMAP"], "--task: expected MAR or PR or MPE"),
@@ -110,8 +110,8 @@ def test_several_evidence_files_in_one_call(folder):
     assert len(blocks) == 3
     assert blocks[0] == blocks[1] != blocks[2]
     assert "two.2: Exact" in shown.stderr
-    (folder / "answers").mkdir()
-    run("infer", "net.uai", *files, "-o", "answers", cwd=folder)
+    for _ in range(2):  # the directory is made, or is there
+        run("infer", "net.uai", *files, "-o", "answers", cwd=folder)
     assert sorted(path.name for path in (folder / "answers").iterdir()) == ["two.1.MAR", "two.2.MAR", "wet.MAR"]
     assert read_marginals(folder / "answers" / "two.2.MAR")[2].tolist() == [1.0, 0.0]
     cases = json.loads(run("infer", "net.uai", *files, "--json", cwd=folder).stdout)["cases"]

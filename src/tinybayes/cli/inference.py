@@ -11,6 +11,7 @@ import typer
 from tinybayes.cli._console import check_output, print_json, remark, suggest, watched_live
 from tinybayes.cli._options import Json
 from tinybayes.errors import error
+from tinybayes.files import made_directory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,8 +200,12 @@ def _row(model: Any, known: dict[int, int]) -> "np.ndarray":
 def _check_place(output: Path, several: bool) -> None:
     if not several:
         check_output(output)
-    elif not output.is_dir():
-        raise error("a directory that exists", str(output), where="--output", remedy="several answers need a directory")
+    elif output.suffix or (output.exists() and not output.is_dir()):
+        raise error(
+            "a directory", str(output), where="--output", remedy="several answers need one; it is made if need be"
+        )
+    else:
+        made_directory(output)
 
 
 def read_any(path: Path) -> "Model":

@@ -167,7 +167,8 @@ def _exact(
     if isinstance(way, Question):
         found = solve(way, progress)
         errors = tuple(np.zeros(part.shape) for part in found.states)
-        notes = (f"conditioned on {len(way.cut)} variables: {way.size.cases:,.0f} cases",) if way.cut else ()
+        variables = "a variable" if len(way.cut) == 1 else f"{len(way.cut)} variables"
+        notes = (f"conditioned on {variables}: {way.size.cases:,.0f} cases",) if way.cut else ()
         facts = (np.inf, found.log_z, 0.0, 0, budget.spent, 0.0)
         name = "join-tree" if method == "auto" else method
         return Marginals(model.variables, found.states, errors, *facts, name, True, notes)
