@@ -200,11 +200,9 @@ def _row(model: Any, known: dict[int, int]) -> "np.ndarray":
 def _check_place(output: Path, several: bool) -> None:
     if not several:
         check_output(output)
-    elif output.suffix or (output.exists() and not output.is_dir()):
-        raise error(
-            "a directory", str(output), where="--output", remedy="several answers need one; it is made if need be"
-        )
-    else:
+    elif not output.is_dir():
+        if output.suffix or output.exists():
+            raise error("a directory", str(output), where="--output", remedy="several answers need one; it may be new")
         made_directory(output)
 
 
