@@ -142,6 +142,22 @@ def test_guesses_that_a_search_began_with_are_not_repeated():
     assert one._unknown([same, other], "naive") == [same, other]
 
 
+def test_slow_settings_of_lists_wait_for_the_first_turn_of_all_others_and_for_each_other():
+    """A new installation compiles the learner of circuits for long: both workers of a short search were busy with it."""
+    one = with_families({"boosted": 0.1, "dense": 0.2}, {"boosted": 0.0, "dense": 0.0}, gone=30.0)
+    circuits = [{"family": "circuit", "price": price} for price in (0.1, 1.0)]
+    one.listed = list(circuits)
+    one.turn["dense"] = 0
+    assert one._from_list() is None
+    one.turn["dense"] = 1
+    batch = one._from_list()
+    assert batch.settings == circuits[:1]
+    one.running = [batch]
+    assert one._from_list() is None
+    assert one._from_list(at_last=True).settings == circuits[1:]
+    assert one._from_list(at_last=True) is None
+
+
 def search(rows=2000, gone=0.0, workers=1, runs=(), budget=None):
     """A search of 100 seconds with so many validation rows and finished runs."""
     one = object.__new__(Search)

@@ -138,12 +138,17 @@ class Schedule:
         counted = self.clock.in_flight is not None
         if not (counted and self.turns % 2) and (batch := self._from_list()) is not None:
             return batch
-        return self._from_families() or (self._from_list() if counted else None)
+        return self._from_families() or self._from_list(at_last=True)
 
-    def _from_list(self) -> Batch | None:
-        """Take settings of the lists that are carried out together; slow ones later, and alone."""
+    def _from_list(self, *, at_last: bool = False) -> Batch | None:
+        """Take settings of the lists that are carried out together; slow ones later, alone, and one at a time.
+
+        The first one is compiled for long: in a new installation, nothing else would be found in a short search.
+        """
         slow = [s for s in self.listed if family_of(s).slow]
-        if not self.listed or (len(slow) == len(self.listed) and self.clock.elapsed <= 0.2 and self.sampled):
+        others_first = self.clock.elapsed <= 0.2 or min(self.turn.values(), default=1) == 0
+        busy = any(family_of(batch.settings[0]).slow for batch in self.running)
+        if not self.listed or (len(slow) == len(self.listed) and (others_first or busy) and not at_last):
             return None
         first = next((s for s in self.listed if s not in slow), self.listed[0])
         few = [s for s in self.listed if s["family"] == first["family"]][: 1 if first in slow else BATCH]
