@@ -143,7 +143,7 @@ def test_guesses_that_a_search_began_with_are_not_repeated():
 
 
 def test_slow_settings_of_lists_wait_for_the_first_turn_of_all_others_and_for_each_other():
-    """A new installation compiles the learner of circuits for long: both workers of a short search were busy with it."""
+    """A new installation compiles the learner of circuits for long: both workers of a short search had one."""
     one = with_families({"boosted": 0.1, "dense": 0.2}, {"boosted": 0.0, "dense": 0.0}, gone=30.0)
     circuits = [{"family": "circuit", "price": price} for price in (0.1, 1.0)]
     one.listed = list(circuits)
