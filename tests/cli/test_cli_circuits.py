@@ -246,6 +246,18 @@ def test_a_rate_of_false_alarms_makes_a_detector_that_is_exported(place, frame):
     circuit = load(place / "m.tb")
     below = circuit.log_likelihood(read_dataset(place / "t.csv", like=circuit).X) < alarm.threshold
     assert 0.04 < below.mean() < 0.16
+    assert "tinybayes predict m.tb TABLE -o alarms.csv" in shown
+    odd = pd.read_csv(place / "t.csv", dtype=str)
+    odd.iloc[0, 0], odd.iloc[1, 0] = "never seen", None
+    odd.to_csv(place / "odd.csv", index=False)
+    run("predict", "m.tb", "odd.csv", "-o", "alarms.csv", cwd=place)
+    told = pd.read_csv(place / "alarms.csv")
+    assert told["alarm"][2:].tolist() == below[2:].tolist()
+    assert told["alarm"][0]
+    assert told["log_likelihood"][1] == pytest.approx(
+        circuit.log_likelihood(read_dataset(place / "odd.csv", like=circuit).X[1:2])[0]
+    )
+    fails("predict", "m.tb", "odd.csv", "--proba", "-o", "x.csv", cwd=place, message="--proba: expected a model with a")
     run("export", "m.tb", "-o", "out", cwd=place)
     assert (place / "out" / "m.c").read_text() == export(circuit, name="m", alarm=alarm)["m.c"]
     hint = run("export", "m.tb", "--to", "cpp", "-o", "out", cwd=place).stdout

@@ -217,7 +217,7 @@ def greedy_orders(first, neighbour, cards, depth, kinds, noise, slack, most_work
         kind = kinds[t]
         which = min(kind, WEIGHTED_MIN_FILL)
         size, factor, trifle = np.empty(n), np.empty(n), np.empty(n)
-        for v in range(n):
+        for v in range(n):  # Numba draws from NumPy's older generator, which the caller seeds
             graph.degree[v] = first[v + 1] - first[v]
             graph.near[v, : graph.degree[v]] = neighbour[first[v] : first[v + 1]]
             size[v] = logs[v]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tinybayes.data.variables import Discretization
     from tinybayes.learn.circuits.learn_ac import Grown
     from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
-    from tinybayes.model import Circuit, Dataset
+    from tinybayes.model import Circuit, Dataset, Variable
 
     Choose = Callable[[Circuit], dict[str, Any]]
 
@@ -173,11 +173,17 @@ def _learn_latent(
         )
         say(f"Learned {what}, a circuit of {cost.edges:,} edges, from {len(rows):,} rows: {likelihood}; {cost}.")
         _say_alarm(alarm)
-        node = learned.circuit.nodes[0]
-        say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")
+        say(f"Saved to {output}. {_next(learned.circuit.nodes[0], alarm, output)}")
     if not learned.complete and time.monotonic() - began < options.seconds:
         say("An interrupt ended the training: saved the circuit so far.", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _next(node: "Variable", alarm: dict[str, Any], output: Path) -> str:
+    """Say what to try next: a detector is for rows, a density for questions."""
+    if alarm:
+        return suggest("predict", output, "TABLE", "-o", "alarms.csv")
+    return suggest("query", output, f"{node.name}={node.states[0]}")
 
 
 def _say_alarm(alarm: dict[str, Any]) -> None:
@@ -217,5 +223,4 @@ def _tell(grown: "Grown", trained: dict[str, Any], alarm: dict[str, Any], output
     if not trained["complete"]:
         say("The growth ended before a best circuit was reached; more splits would have paid.")
     _say_alarm(alarm)
-    node = grown.net.nodes[0]
-    say(f"Saved to {output}. {suggest('query', output, f'{node.name}={node.states[0]}')}")
+    say(f"Saved to {output}. {_next(grown.net.nodes[0], alarm, output)}")

@@ -12,7 +12,8 @@ from tinybayes.cli._options import Clock, Core, Json, ModelFile, TableFile
 from tinybayes.errors import error
 
 if TYPE_CHECKING:
-    from tinybayes.model import Classifier
+    from tinybayes.infer.alarm import Alarm
+    from tinybayes.model import Circuit, Classifier
 
 
 def evaluate(model: ModelFile, table: TableFile, as_json: Json = False) -> None:
@@ -50,20 +51,25 @@ def predict(
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the predicted class of every row of a table."""
+    """Write the predicted class of every row of a table; of a detector of anomalies, log-likelihoods and alarms."""
     from tinybayes.data.readers import as_table
     from tinybayes.data.tables import EncodedTable
     from tinybayes.data.writers import write_frames
-    from tinybayes.infer.frames import prediction_frames
+    from tinybayes.infer.frames import alarm_frames, prediction_frames
     from tinybayes.model import BayesNet, TreeEnsemble
 
     if as_json and str(output) == "-":
         raise error("a file with --json", "-", where="--output", remedy="the predictions would mix with the JSON")
-    net = read_with_class(model)
+    detector = _detector(model)
+    if detector is not None and proba:
+        raise error("a model with a class variable", "a detector of anomalies", where="--proba", remedy="leave it out")
+    net = read_with_class(model) if detector is None else detector[0]
     with watched(as_table(table), "predicting") as source:
-        # Classes in the table are not looked at: rows to predict may have them or not.
-        data = EncodedTable(source, net.variables)
-        rows = write_frames(prediction_frames(net, data, proba=proba), output)
+        if detector is not None:
+            frames = alarm_frames(*detector, source.batches())
+        else:  # classes in the table are not looked at: rows to predict may have them or not
+            frames = prediction_frames(net, EncodedTable(source, net.variables), proba=proba)
+        rows = write_frames(frames, output)
     if as_json:
         print_json({"rows": rows}, output)
     elif str(output) != "-":
@@ -158,6 +164,19 @@ def convert(
         print_json({"variables": variables}, output)
     else:
         say(f"Wrote {variables:,} variables to {output}. {suggest('info', output)}")
+
+
+def _detector(path: Path) -> "tuple[Circuit, Alarm] | None":
+    """Read a density with an alarm; None if the file holds something else."""
+    from tinybayes.deploy import read_classifier
+    from tinybayes.deploy.files.native import load_metadata
+    from tinybayes.infer.alarm import from_metadata
+    from tinybayes.model import Circuit
+
+    if path.suffix != ".tb" or (alarm := from_metadata(load_metadata(path))) is None:
+        return None
+    model = read_classifier(path)
+    return (model, alarm) if isinstance(model, Circuit) and model.target is None else None
 
 
 def read_with_class(path: Path) -> "Classifier":

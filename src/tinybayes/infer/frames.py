@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from tinybayes.data.encode import encode_column
+from tinybayes.data.encode import encode_column, encode_frame
 from tinybayes.errors import error
+from tinybayes.infer.alarm import Alarm
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
+from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.model import Circuit, Classifier, Dataset, Variable
 from tinybayes.model.variable import distinct_texts
@@ -63,6 +65,16 @@ def query_frames(
             columns |= dict(zip(names, posteriors(circuit, rows).T, strict=True))
         yield pd.DataFrame(columns)
         first += len(frame)
+
+
+def alarm_frames(circuit: Circuit, alarm: Alarm, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield the columns ``log_likelihood`` and ``alarm`` for batches of rows, as a detector has them."""
+    names = [variable.name for variable in circuit.variables]
+    for frame in frames:
+        codes = encode_frame(frame, circuit.variables)
+        unseen = (codes < 0) & frame[names].notna().to_numpy()
+        scores = alarm.scores(log_likelihood(circuit, codes), unseen.sum(axis=1))
+        yield pd.DataFrame({"log_likelihood": scores, "alarm": scores < alarm.threshold})
 
 
 def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:

@@ -1,5 +1,7 @@
 """Circuits as C++11: one header in a namespace, with std::array and a type for the memory of a call."""
 
+from collections.abc import Mapping
+
 from tinybayes.deploy.programs.circuit_plan import CircuitPlan
 from tinybayes.deploy.programs.program import Dialect, Program, comment
 
@@ -50,27 +52,30 @@ inline int selftest(Memory &memory)
 
 def circuit_header(program: Program, plan: CircuitPlan, dialect: Dialect) -> str:
     """Write the header; its functions are those of C, so that both give the same bits."""
+    docs = {function.name: function.doc for function in program.public}
+    texts = FUNCTIONS + (FROM_RAW if plan.features.value else "") + (TEST if program.optional else "")
+    types = {"State": plan.features.state, "Label": plan.label, "Posterior": plan.numbers.score}
+    return framed(program, dialect, {**types, "Value": plan.features.value}, texts.format(**docs))
+
+
+def framed(program: Program, dialect: Dialect, types: Mapping[str, str | None], public: str) -> str:
+    """Return a header of the code of a program, with the types that it has, and public functions."""
     guard = dialect.macro("hpp")
     out = comment(*program.facts, CLOSING) + f"#ifndef {guard}\n#define {guard}\n\n#include <array>\n"
     out += "#include <cmath>\n" if program.infinities else ""
     out += f"#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\nnamespace {dialect.name} {{\n\n"
-    out += _types(program, plan) + "".join(enumeration.text() for enumeration in program.enumerations)
+    out += _types(program, types) + "".join(enumeration.text() for enumeration in program.enumerations)
     out += f"{program.public_types}\nnamespace detail {{\n\n{program.types}\n"
     functions = (*program.functions, *program.optional)
-    out += "".join(f"{function.text(dialect)}\n" for function in functions) + "}\n\n"
-    docs = {function.name: function.doc for function in program.public}
-    texts = FUNCTIONS + (FROM_RAW if plan.features.value else "") + (TEST if program.optional else "")
-    out += texts.format(**docs)
+    out += "".join(f"{function.text(dialect)}\n" for function in functions) + f"}}\n\n{public}"
     return f"{out}}}\n\n#endif\n"
 
 
-def _types(program: Program, plan: CircuitPlan) -> str:
+def _types(program: Program, types: Mapping[str, str | None]) -> str:
     widths = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32")
     out = "// The types of the interface, and the fixed-width ones that the code uses.\n"
     out += "".join(f"using std::{kind}_t;\n" for kind in widths)
-    out += f"using State = {plan.features.state};\nusing Label = {plan.label};\n"
-    out += f"using Posterior = {plan.numbers.score};\n"
-    out += f"using Value = {plan.features.value};\n\n" if plan.features.value else "\n"
+    out += "".join(f"using {name} = {kind};\n" for name, kind in types.items() if kind) + "\n"
     for constant in program.constants:
         doc = f"// {constant.doc}\n" if constant.doc else ""
         out += f"{doc}constexpr {constant.kind} {constant.name} = {constant.value};\n"
