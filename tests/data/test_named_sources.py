@@ -329,6 +329,7 @@ def mnist(offline, monkeypatch):
     X = np.zeros((200, 28, 28))
     X[:, 6:22, 6:22] = np.kron(small.images[:200], np.ones((2, 2)))
     X[:, 7, 7] += 3
+    X[:, 0, 0] = X[:, 27, 11] = 5  # at the border, which is repeated
     y = small.target[:200]
     asked = []
 
@@ -345,9 +346,11 @@ def test_mnist_from_openml_is_scaled_and_cached(mnist, offline):
     X, y = named.load_raw("mnist")
     np.testing.assert_array_equal(y, mnist.y)
     assert X.shape == (200, 196)
-    for row, column in ((0, 0), (3, 3), (6, 8)):
-        mean = mnist.X[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2].mean(axis=(1, 2))
-        np.testing.assert_array_equal(X[f"pixel_{row}_{column}"], mean)
+    weights = np.outer([1, 3, 3, 1], [1, 3, 3, 1]) / 64  # the linear kernel, twice as wide, over 4x4 pixels
+    padded = np.pad(mnist.X, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    for row, column in ((0, 0), (3, 3), (6, 8), (13, 5)):
+        seen = padded[:, 2 * row : 2 * row + 4, 2 * column : 2 * column + 4]
+        np.testing.assert_array_equal(X[f"pixel_{row}_{column}"], (seen * weights).sum(axis=(1, 2)))
     split = named.load("mnist")
     assert (len(split.train), len(split.test), split.image_shape) == (133, 67, (14, 14))
     assert "OpenML data set 554, scaled to 14x14" in split.source
