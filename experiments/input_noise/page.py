@@ -14,14 +14,14 @@ Beyond the papers: in training, codes of ordered features move to a neighbouring
 (`input_noise`; see [training by gradient](gradient.md)). Sweeps of `experiments/input_noise/tables.toml`, with
 structure noise 0.1 and sharing 1 on letter. *Noise* is that of the setting chosen on validation rows. The last column
 is the best of our sweeps for Table 1 with the same structure, without input noise, but with structure noise and sharing
-where they helped; it was chosen on test rows.
+where they helped; it was chosen on test rows. On mnist it is empty: those sweeps had images that were scaled otherwise.
 
 | data | structure | epochs | runs | noise | chosen on validation rows | chosen on test rows | without noise |
 |---|---|---:|---:|---:|---:|---:|---:|
 """
 TAIL = """
-On letter, a Chow-Liu tree with input noise makes fewer errors than every structure of the paper (best: 8.73). Errors
-hardly depend on lambda and gamma any more, but fall with the number of epochs. Naive Bayes gains little: its tables
+On letter, a Chow-Liu tree with input noise makes fewer errors than every structure of the paper (best: 8.73), and so it
+does on mnist (best: 3.29), though on other bins than the paper's. On letter, errors hardly depend on lambda and gamma any more, but fall with the number of epochs. Naive Bayes gains little: its tables
 have enough rows.
 """
 KERNELS = """
@@ -114,6 +114,7 @@ thirds of the rows are training rows.
 | data | hidden | batch norm | mixup | noise 0 | 0.1 | 0.2 | 0.3 | 0.4 |
 |---|---|---|---:|---:|---:|---:|---:|---:|
 """
+OTHER_IMAGES = ("mnist",)  # Table 1 has them scaled by means of 2x2 pixels
 
 
 def section(experiments: Path) -> str:
@@ -131,6 +132,7 @@ def section(experiments: Path) -> str:
             for other in table1["results"]
             if (other["data"], other["structure"]) == (result["data"], result["structure"])
         ]
+        comparable = before and not chosen["setting"]["bits"] and result["data"] not in OTHER_IMAGES
         lines.append(
             line(
                 result["data"],
@@ -140,7 +142,7 @@ def section(experiments: Path) -> str:
                 f"{chosen['setting']['input_noise']:g}",
                 f"{100 * chosen['error']:.2f}",
                 f"{100 * result['best_on_test']['error']:.2f}",
-                f"{100 * min(before):.2f}" if before and not chosen["setting"]["bits"] else "",
+                f"{100 * min(before):.2f}" if comparable else "",
             )
         )
     return (

@@ -163,7 +163,8 @@ def most_probable(circuit: Circuit, X: np.ndarray, *, approximate: bool = False)
     Returns
     -------
     rows, log_probability
-        The complete rows, and the log-probability of each. Ties are broken arbitrarily.
+        The complete rows, and the log-probability of each. Ties are broken arbitrarily. In a circuit that is not
+        normalised, such as a tied one, it is the logarithm of the weight: subtract `log_partition`.
 
     Raises
     ------
