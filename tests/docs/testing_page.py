@@ -52,8 +52,8 @@ results are compared with oracles like all others. Processes that tests start ar
 
 ## Mutation
 
-Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/`,
-`deploy/`, and parts of `infer/`, `learn/` and `data/`: a changed comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a
+Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/` and
+`deploy/`: a changed comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a
 slice without its end, a missing return value, a removed statement or `raise`. It then runs the tests that reach the
 line and checks whether one of them fails. Strings, default values and code outside functions stay unchanged. A fixed
 seed draws a share of the mutants of every file.
