@@ -35,7 +35,8 @@ def models(true: BayesNet, plan: Record, levels: list[int]) -> list[Named]:
     X = forward(true, plan["train"], plan["seed"])
     counts = LogLinear.from_bayes_net(true).counts(X)
     first, data = learned(true, counts, "smoothed"), Dataset(true.variables, None, X)
-    circuit, made = circuit_of(first), [("untied", None, first)]
+    circuit = circuit_of(first)
+    made: list[Named] = [("untied", None, first)]
     for k in levels:
         again = relearn(tie(first, k).model, data, circuit=circuit, max_edges=MAX_RELEARN_EDGES if circuit else 1)
         made.append((f"relearned, {again.method}", k, again.model))
