@@ -36,7 +36,7 @@ whole: $(VENV)/.dev
 coverage: $(VENV)/.dev
 	$(TESTS) -m "" --cov --cov-report=term --cov-report=json --cov-fail-under=95
 
-# Small faults planted in model/, cost/ and deploy/, and whether the tests notice them; about half an hour.
+# Small faults planted in the parts that tests/mutation/run.py lists, and whether the tests notice; an hour or more.
 mutation: $(VENV)/.dev
 	$(BIN)/python tests/mutation/run.py
 

@@ -12,10 +12,12 @@ import argparse
 import os
 import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from experiments.parameter_tying.friends import friends_and_smokers
 from experiments.provenance import provenance
 from experiments.store import Record, append_line, pack, read_lines, write_report
 from tinybayes import TinybayesError, relearn, tie
@@ -26,6 +28,9 @@ from tinybayes.learn.ties.relearn import MAX_RELEARN_EDGES
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Float, LogLinear
 
 HERE = Path(__file__).parent
+ZEROS = ("smoothed", "tuned", "known")
+EXACT = "smoothed, exact"  # smoothed, on fewer sets, since its circuit is large
+LARGE = 1_000_000  # edges of a circuit for which exact relearning takes minutes
 METHODS = ("quantised", "quantised rows", "relearned", "relearned rows")
 
 
@@ -151,30 +156,75 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a network; may be repeated")
     parser.add_argument("--quick", action="store_true", help="two sets and few levels, results not kept")
-    parser.add_argument("--sum-up", action="store_true")
+    parser.add_argument("--zeros", action="append", choices=ZEROS, help="a way to deal with zeros; may be repeated")
+    parser.add_argument(
+        "--exact", action="store_true", help="relearn with smoothed zeros by circuits of millions of edges"
+    )
+    parser.add_argument("--sum-up", action="store_true", help="write the report of what is done")
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "learning.toml").read_text())
     folder = Path(os.environ["TINYBAYES_DATA"]) / "networks"
     store = HERE / "results" / ("learning-quick.jsonl" if options.quick else "learning.jsonl")
     done = read_lines(store)
-    known = {(r["network"], r["zeros"], r["set"]) for r in done}
-    for name in [] if options.sum_up else options.only or plan["networks"]:
-        true = read_uai(folder / plan["networks"][name]["file"])
-        for zeros in ("known", "smoothed", "tuned"):
-            todo = [s for s in range(2 if options.quick else plan["sets"]) if (name, zeros, s) not in known]
-            circuit = circuit_of(learned(true, np.zeros(flat(true).size), zeros)) if todo and zeros != "tuned" else None
-            for number in todo:
-                levels, used = plan["networks"][name]["levels"], circuit
-                if zeros == "smoothed" and circuit is not None and circuit.n_edges > 1_000_000:
-                    if number < plan["exact"]["smoothed_sets"]:
-                        extra = one_set(true, zeros, number, plan["exact"]["smoothed_levels"], plan, circuit)
-                        append(store, done, {"network": name, "zeros": "smoothed, exact", "set": number, **extra})
-                    used = None
-                levels = [] if zeros == "tuned" else levels[::4] if options.quick else levels
-                record = one_set(true, zeros, number, levels, plan, used)
-                append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
+    if not options.sum_up:
+        names = options.only or list(plan["networks"])
+        if options.exact:
+            relearn_smoothed(plan, folder, names, done, store)
+        else:
+            draw_sets(plan, folder, names, done, store, options.zeros or ZEROS, quick=options.quick)
     if not options.quick:
         sum_up(plan, folder, done)
+
+
+def network(plan: Record, name: str, folder: Path) -> BayesNet:
+    """Return a network of the plan: read from its file, or generated."""
+    own = plan["networks"][name]
+    return friends_and_smokers(own["people"]) if "people" in own else read_uai(folder / own["file"])
+
+
+def draw_sets(
+    plan: Record, folder: Path, names: list[str], done: list[Record], store: Path, kinds: Sequence[str], *, quick: bool
+) -> None:
+    """Do the sets that the store lacks; circuits of millions of edges are left to `relearn_smoothed`."""
+    known = {(r["network"], r["zeros"], r["set"]) for r in done}
+    for name in names:
+        true = network(plan, name, folder)
+        for zeros in kinds:
+            todo = [s for s in range(2 if quick else plan["sets"]) if (name, zeros, s) not in known]
+            circuit = circuit_of(learned(true, np.zeros(flat(true).size), zeros)) if todo and zeros != "tuned" else None
+            if zeros == "smoothed" and circuit is not None and circuit.n_edges > LARGE:
+                circuit = None
+            levels = plan["networks"][name]["levels"]
+            levels = [] if zeros == "tuned" else levels[::4] if quick else levels
+            for number in todo:
+                record = one_set(true, zeros, number, levels, plan, circuit)
+                append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
+
+
+def relearn_smoothed(plan: Record, folder: Path, names: list[str], done: list[Record], store: Path) -> None:
+    """Relearn exactly with smoothed zeros by large circuits, one level after the other on the first sets."""
+    for name in names:
+        true = network(plan, name, folder)
+        circuit = circuit_of(learned(true, np.zeros(flat(true).size), "smoothed"))
+        if circuit is None or circuit.n_edges <= LARGE:
+            continue
+        for number in range(plan["exact"]["smoothed_sets"]):
+            own = [r for r in done if (r["network"], r["zeros"], r["set"]) == (name, EXACT, number)]
+            known = {t["levels"] for r in own for t in r["ties"]}
+            for k in plan["networks"][name]["levels"]:
+                if k not in known:
+                    record = one_set(true, "smoothed", number, [k], plan, circuit)
+                    append(store, done, {"network": name, "zeros": EXACT, "set": number, **record})
+
+
+def merged(records: list[Record]) -> list[Record]:
+    """Put together what was learned of one set level by level."""
+    sets: dict[int, Record] = {}
+    for r in records:
+        first = sets.setdefault(r["set"], {**r, "ties": [], "seconds": 0.0})
+        first["ties"] = sorted([*first["ties"], *r["ties"]], key=lambda t: t["levels"])
+        first["seconds"] += r["seconds"]
+    return list(sets.values())
 
 
 def append(store: Path, done: list[Record], record: Record) -> None:
@@ -187,8 +237,8 @@ def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
     """Write means over the sets, and for each method the levels that the validation rows choose."""
     results = []
     for name, zeros in dict.fromkeys((r["network"], r["zeros"]) for r in done):
-        runs = [r for r in done if (r["network"], r["zeros"]) == (name, zeros)]
-        true = read_uai(folder / plan["networks"][name]["file"])
+        runs = merged([r for r in done if (r["network"], r["zeros"]) == (name, zeros)])
+        true = network(plan, name, folder)
         values = np.exp(flat(true))
         table = {
             "network": name,

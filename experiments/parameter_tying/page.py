@@ -25,7 +25,7 @@ from experiments.drawing import (
 )
 from experiments.markdown import line, made
 from experiments.parameter_tying.claims import CLAIMS
-from experiments.parameter_tying.samplers_page import samplers
+from experiments.parameter_tying.samplers_page import long_runs, samplers
 from experiments.records import LABELS, Experiment
 from experiments.store import Record, read_report
 
@@ -324,6 +324,9 @@ def page(folder: Path, docs: Path) -> str:
     sampled = read_report(results / "figure2.json")
     if sampled:
         text += samplers(sampled, docs) + made(sampled, COMMAND.format("figure2"))
+    minute = read_report(results / "figure2_long.json")
+    if minute:
+        text += long_runs(minute) + made(minute, COMMAND.format("figure2_long"))
     report = read_report(results / "classifiers.json")
     missing = f"\nNot run yet: `{COMMAND.format('classifiers')}`\n"
     return text + (classifiers(report, folder.parent, docs) if report else missing)

@@ -109,7 +109,8 @@ def test_metadata_are_json_and_read_back():
     stored = json.loads(json.dumps(calibration_metadata(model, labelled(model)), allow_nan=False))
     assert from_metadata({"calibration": stored}) == calibrate(model, labelled(model))
     assert from_metadata({}) is None
-    for broken in ([], {"temperature": 1}, stored | {"temperature": "warm"}, stored | {"temperature": -1.0}):
+    values = (stored | {"temperature": value} for value in ("warm", -1.0, 10**400))
+    for broken in ([], {"temperature": 1}, *values, stored | {"rows": float("inf")}):
         with pytest.raises(TinybayesError, match=r"metadata\.calibration: expected"):
             from_metadata({"calibration": broken})
 

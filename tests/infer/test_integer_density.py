@@ -203,7 +203,17 @@ def test_an_alarm_never_exceeds_that_of_floats():
     assert Alarm(-1e9, 1e9, 0.1, 3).units(integer_density(circuit), 500) == (ZERO, 2**29 // 500)
 
 
-@pytest.mark.parametrize("stored", [{"threshold": 1}, 3, {"threshold": "x", "unseen": 1, "rate": 0.1, "rows": 3}])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"threshold": 1},
+        3,
+        {"threshold": "x", "unseen": 1, "rate": 0.1, "rows": 3},
+        {"threshold": -(10**400), "unseen": 1, "rate": 0.1, "rows": 3},
+        {"threshold": -1, "unseen": 1, "rate": 0.1, "rows": float("inf")},
+    ],
+    ids=["lacking", "number", "text", "huge", "endless"],
+)
 def test_damaged_metadata_are_refused(stored):
     with pytest.raises(TinybayesError, match=r"metadata\.alarm: expected an alarm"):
         from_metadata({"alarm": stored})

@@ -1,4 +1,4 @@
-"""Plant small faults in model/, cost/ and deploy/, run the tests that reach them, and count the faults that are found.
+"""Plant small faults in the parts listed below, run the tests that reach them, and count the faults that are found.
 
     python tests/mutation/run.py --processes 2
 
@@ -38,6 +38,9 @@ from mutants import Mutant, mutants, sample  # noqa: E402
 BOARDS = ("deploy/_boards/", "deploy/measure.py")
 CODE = ("deploy/programs/", "deploy/export.py")
 PRICE = ("deploy/_price/", "deploy/price.py")
+EXACT = tuple(f"infer/{name}" for name in ("join/", "choose", "circuit", "compile_circuit", "elimination", "orders"))
+WHOLE_NUMBERS = tuple(f"infer/{name}" for name in ("alarm", "density_layout", "integer", "tree_shares", "trees"))
+QUICK = ["-m", "not exhaustive"]
 TRAINS = "tests/deploy/programs/test_verilog_net.py::test_a_network_that_learned_digits"
 
 
@@ -81,6 +84,27 @@ PARTS = {
         ],
         BOARDS,
     ),
+    "infer: exact": Part(
+        1 / 12,
+        [
+            *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "elimination", "small_numbers")),
+            *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
+            *QUICK,
+        ],
+        EXACT,
+    ),
+    "infer: integers": Part(
+        1 / 6,
+        [
+            *(f"tests/infer/test_{name}.py" for name in ("integer_density", "integers", "tree_shares", "scores")),
+            "tests/infer/test_circuit_classes.py",
+            "tests/deploy/programs/test_density_c.py",
+            *QUICK,
+        ],
+        WHOLE_NUMBERS,
+    ),
+    "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py"], ("learn/trees/",)),
+    "data": Part(1 / 19, ["tests/data", "--ignore", "tests/data/test_dask.py", *QUICK], ("data/",), ("data/dask.py",)),
 }
 KILLED = ("killed", "timeout")
 

@@ -105,7 +105,7 @@ def from_metadata(metadata: Mapping[str, Any]) -> Alarm | None:
         return None
     try:
         values = float(stored["threshold"]), float(stored["unseen"]), float(stored["rate"]), int(stored["rows"])
-    except (TypeError, ValueError, KeyError) as problem:
+    except (TypeError, ValueError, KeyError, OverflowError) as problem:
         raise error("an alarm", repr(stored)[:80], where="metadata.alarm") from problem
     return Alarm(*values)
 

@@ -129,7 +129,7 @@ def from_metadata(metadata: Mapping[str, Any]) -> Calibration | None:
     try:
         margins = tuple(Margin(*map(float, margin)) for margin in stored["margins"])
         found = Calibration(float(stored["temperature"]), int(stored["rows"]), margins, float(stored["best"]))
-    except (TypeError, ValueError, KeyError) as problem:
+    except (TypeError, ValueError, KeyError, OverflowError) as problem:
         raise error("a calibration", repr(stored)[:80], where="metadata.calibration") from problem
     if not (math.isfinite(found.temperature) and found.temperature > 0):
         raise error("a positive temperature", found.temperature, where="metadata.calibration")
