@@ -212,9 +212,8 @@ def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int,
 def _halved(images: np.ndarray) -> np.ndarray:
     """Return images of half the width and height, scaled linearly with antialiasing, as the papers have them.
 
-    A pixel is a weighted mean of 4x4 pixels, with weights 1, 3, 3, 1 in both directions: the linear kernel, stretched by
-    the factor of the scale. The border is repeated outside of the image. All results are multiples of 1/64, so float32
-    holds them exactly.
+    A pixel is a weighted mean of 4x4 pixels, with weights 1, 3, 3, 1 in both directions: the linear kernel, twice as
+    wide. The border is repeated outside of the image. Results are multiples of 1/64, which float32 holds exactly.
     """
     for axis in (1, 2):
         images = np.moveaxis(images, axis, 0).astype(np.float32)
