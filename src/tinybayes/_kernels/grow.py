@@ -11,8 +11,8 @@ last looked at. The one on top is looked at again; if it is still on top with th
 is the best.
 
 Two rules say when a number of edges must be counted anew. *Quick*: when the candidate comes to the top, supposing that
-costs never fall. *Greedy*: when a node changed that lies above the distribution and not above the variable, or the
-other way round; such a candidate goes back to its bound without edges, so that the best split is found for certain.
+costs never fall. *Greedy*: when a node changed that the count walks over (`forget_costs`); such a candidate goes back
+to its bound without edges, so that the best split is found for certain.
 """
 
 import math
@@ -22,7 +22,7 @@ import numpy as np
 
 from tinybayes._kernels import jit, plain
 from tinybayes._kernels.bit_counts import count_bits_by_column
-from tinybayes._kernels.circuit_graph import PARAMETER, SUM
+from tinybayes._kernels.circuit_graph import PARAMETER, PRODUCT, SUM
 from tinybayes._kernels.growing_circuit import (
     LIVE,
     N_EDGES,
@@ -32,6 +32,7 @@ from tinybayes._kernels.growing_circuit import (
     STAMP,
     WORD,
     add_node,
+    count_bits,
     edge_cost,
     link,
     list_nodes,
@@ -111,6 +112,8 @@ class Greedy(NamedTuple):
     """Working memory of the greedy rule; a single row each where it is not used."""
 
     sets: np.ndarray  # the distributions below every node, as bits
+    beside: np.ndarray  # those below a sibling of the node or of a node above it, under a common product
+    taken: np.ndarray  # of a node: the last stamp under which its scope was taken
     inside: np.ndarray
     outside: np.ndarray
 
@@ -273,28 +276,48 @@ def current_key(table, parts, part, v, rules):
 
 
 @plain
-def below(g, s, sets):
-    """Find the distributions below every node, as bits in `sets`."""
-    for i in range(list_nodes(g, s)):  # children first
+def find_neighbours(g, s, sets, beside):
+    """Find the distributions below every node and those beside it, as bits."""
+    count, words = list_nodes(g, s), sets.shape[1]
+    for i in range(count):  # children first
         n = s.side_d[i]
         sets[n] = 0
+        beside[n] = 0
         if g.kind[n] == PARAMETER:
             sets[n, g.leaf[n] // WORD] = np.int64(1) << (g.leaf[n] % WORD)
         for e in range(g.start[n], g.start[n] + g.degree[n]):
-            for w in range(sets.shape[1]):
+            for w in range(words):
                 sets[n, w] |= sets[g.child[e], w]
+    for i in range(count - 1, -1, -1):  # parents first
+        n = s.side_d[i]
+        for e in range(g.start[n], g.start[n] + g.degree[n]):
+            c = g.child[e]
+            if g.kind[c] < SUM:
+                continue
+            for w in range(words):
+                siblings = sets[n, w] & ~sets[c, w] if g.kind[n] == PRODUCT else 0
+                beside[c, w] |= beside[n, w] | siblings
 
 
 @plain
 def forget_costs(g, s, trees, greedy, heap, rules):
     """Greedy: send back to their bounds all candidates whose cost the split just looked at may change.
 
-    A changed node that is above the distribution but not above the variable, or the other way round, may do so.
-    ``inside`` is, for each distribution, the scope common to all changed nodes above it; ``outside`` the union of the
-    scopes of all others.
+    The cost of (D, V) is counted from three sets of nodes: those above D without V in their scope, their parents (the
+    mutual ancestors), and the nodes with V in their scope below a mutual ancestor, but not above D; of the last also
+    the number of parents counts. So it can change in two ways only:
+
+    - a changed node is above D and does not have V in its scope: ``inside`` is, for each distribution, the scope common
+      to all changed nodes above it;
+    - a node has V in its scope and D beside it, that is, D is below a sibling of the node or of one above it under a
+      common product, and the node or a parent of it changed. A changed mutual ancestor is such a parent. ``outside``
+      is, for each distribution, the union of the scopes of these nodes.
+
+    The rule of the paper takes the second way for all nodes above V but not above D. Most of these are in contexts
+    where D does not occur, so that they do not matter; and it leaves out changed mutual ancestors, which do.
     """
     table, parts, count = trees.table, trees.parts, trees.numbers[N_PARTS]
-    _changed_scopes(g, s, parts, count, greedy.sets, greedy.inside, greedy.outside)
+    _changed_scopes(g, s, count, greedy)
     for part in range(count):
         if parts.tested[part] >= 0:
             continue
@@ -310,25 +333,49 @@ def forget_costs(g, s, trees, greedy, heap, rules):
 
 
 @plain
-def _changed_scopes(g, s, parts, count, sets, inside, outside):
-    words = g.scope.shape[1]
+def _changed_scopes(g, s, count, greedy):
     stamp = g.numbers[STAMP]
-    inside[:count] = -1
-    outside[:count] = 0
+    greedy.inside[:count] = -1
+    greedy.outside[:count] = 0
     for group in range(3):
         for i in range(s.numbers[group]):
             n = s.side_d[i] if group == 0 else s.side_v[i] if group == 1 else s.ancestors[i, 0]
             if group == 1 and s.asked[n] != stamp:
                 continue
-            for part in range(count):
-                if parts.tested[part] >= 0:
-                    continue
-                if (sets[n, part // WORD] >> (part % WORD)) & 1:
-                    for w in range(words):
-                        inside[part, w] &= g.scope[n, w]
-                else:
-                    for w in range(words):
-                        outside[part, w] |= g.scope[n, w]
+            _take_inside(g, n, greedy)
+            _take_outside(g, n, stamp, greedy)
+            if group == 2 and g.degree[n] > 3:
+                continue  # it stays, with fewer children: other children keep their parents, and as a mutual ancestor
+                # of other candidates it counts by having two children or more
+            for e in range(g.start[n], g.start[n] + g.degree[n]):
+                _take_outside(g, g.child[e], stamp, greedy)
+
+
+@plain
+def _take_inside(g, n, greedy):
+    for word in range(greedy.sets.shape[1]):
+        left = greedy.sets[n, word]
+        while left:
+            bit = left & -left
+            left ^= bit
+            part = word * WORD + count_bits(bit - 1)
+            for w in range(g.scope.shape[1]):
+                greedy.inside[part, w] &= g.scope[n, w]
+
+
+@plain
+def _take_outside(g, n, stamp, greedy):
+    if g.kind[n] < SUM or greedy.taken[n] == stamp:
+        return
+    greedy.taken[n] = stamp
+    for word in range(greedy.sets.shape[1]):
+        left = greedy.beside[n, word] & ~greedy.sets[n, word]
+        while left:
+            bit = left & -left
+            left ^= bit
+            part = word * WORD + count_bits(bit - 1)
+            for w in range(g.scope.shape[1]):
+                greedy.outside[part, w] |= g.scope[n, w]
 
 
 @jit
@@ -377,7 +424,9 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
                 numbers[LIMITED] = 1
                 continue
             if rules.greedy:
-                below(g, s, greedy.sets)  # before the region is found, which uses the same scratch
+                find_neighbours(
+                    g, s, greedy.sets, greedy.beside
+                )  # before the region is found, which uses the same scratch
             _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
         if not _room(g, trees, written, nodes + values * states, values, rules.with_circuit):
             push(heap, key, candidate)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
-from tinybayes._kernels.grow import N_PARTS, leaf_score
+from tinybayes._kernels.grow import N_PARTS, N_SPLITS, leaf_score
 from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
@@ -166,6 +166,28 @@ def test_greedy_takes_the_best_split_every_time(seed):
     assert len(splits) > 2
     assert found.splits.tolist() == [list(s) for s in splits]
     assert found.complete
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_forgets_every_cost_that_a_split_changes(seed):
+    """Costs that are marked as right equal a fresh count, between any two splits; above the gain both are bounds."""
+    price = 0.02
+    table = pools.distinct_rows(dependent(seed, rows=400, features=8, binary=seed % 2 == 0))
+    state = State(table, CircuitOptions(edge_price=price, method="greedy"))
+    checked, ended = 0, False
+    while not ended and state.numbers[N_SPLITS] < 100:
+        ended = state.run(15)
+        parts = state.parts
+        for part, v in np.argwhere(parts.looked[: int(state.numbers[N_PARTS])] == 1).tolist():
+            i = parts.variable[part]
+            if parts.tested[part] >= 0 or state.descendant[i, v] or not np.isfinite(parts.gain[part, v]):
+                continue
+            place = parts.parameter[part], state.cardinality[i], v, table.first_state[v]
+            cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
+            most = parts.gain[part, v] / price
+            assert cost == parts.cost[part, v] or min(cost, parts.cost[part, v]) > most
+            checked += 1
+    assert checked > 100
 
 
 def test_the_score_is_what_it_says():

@@ -194,9 +194,12 @@ class State:
 
     def run(self, looks: int) -> bool:
         """Look at up to so many candidates; tell whether no candidate is left."""
+        counter = N_LOOKS if self.with_circuit else N_SPLITS
+        end = int(self.numbers[counter]) + looks
         while True:
+            left = max(1, end - int(self.numbers[counter]))  # the pools may have been enlarged in between
             status = kernel.grow(
-                self.graph, self.scratch, self.trees, self.work, self.greedy_work, self.heap, self.rules, looks
+                self.graph, self.scratch, self.trees, self.work, self.greedy_work, self.heap, self.rules, left
             )
             if status != kernel.FULL:
                 return bool(status == kernel.DONE)

@@ -127,8 +127,10 @@ def work(table: Table) -> Work:
 
 def greedy_work(room: int, nodes: int, words: int) -> Greedy:
     """Make the working memory of the greedy rule, for so many parts and nodes and words of a scope."""
-    sets = np.zeros((nodes, -(-room // WORD)), np.int64)
-    return Greedy(sets, np.zeros((room, words), np.int64), np.zeros((room, words), np.int64))
+    sets, beside = (np.zeros((nodes, -(-room // WORD)), np.int64) for _ in range(2))
+    return Greedy(
+        sets, beside, np.zeros(nodes, np.int64), np.zeros((room, words), np.int64), np.zeros((room, words), np.int64)
+    )
 
 
 def independent(first: np.ndarray, trees: Parts) -> Graph:
