@@ -7,6 +7,7 @@ DOCS = Path(__file__).parent
 SOURCE = DOCS.parent / "src" / "tinybayes"
 PACKAGES = (  # each imports only from those before it
     "errors",
+    "extras",
     "files",
     "options",
     "_kernels",

@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tinybayes"
 THIN = {("model/circuit.py", "tinybayes.infer.Marginals")}  # queries on the circuit: a type for completion, no code
 ROOMS = [
     "errors",
+    "extras",
     "files",
     "options",
     "_kernels",

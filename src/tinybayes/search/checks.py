@@ -14,7 +14,7 @@ import numpy as np
 from tinybayes.search.budget import Budget
 from tinybayes.search.families import Sampled, family_of
 from tinybayes.search.front import fits
-from tinybayes.search.study import Run
+from tinybayes.search.runs import Run
 
 MOST, OF_A_SHAPE = 16, 2  # runs that are repeated, in all and of one shape
 CLOSE = 1.5  # standard errors above the best, up to which a run may be better than it

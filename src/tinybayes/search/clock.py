@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tinybayes.search.families import Sampled, Setting, Trained, family_of
-from tinybayes.search.study import Run
+from tinybayes.search.runs import Run
 
 BATCH = 8  # settings trained at once, of slow ones 4, 2 or 1: few numbers, so that few shapes are compiled
 STEPS = (500, 2000, 8000, 32000)  # mini-batches of the rungs

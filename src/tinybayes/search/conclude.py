@@ -29,7 +29,7 @@ from tinybayes.search.families.family import Model, posteriors_of, view_of
 from tinybayes.search.front import choose, closest, on_front, shortfall
 from tinybayes.search.measure import ERROR, Measure, quality
 from tinybayes.search.price import ENOUGH, Price, price_of
-from tinybayes.search.study import Run
+from tinybayes.search.runs import Run
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinybayes.errors import FileError, TinybayesError, warn
 from tinybayes.files import made_directory
@@ -24,11 +24,14 @@ from tinybayes.search.families.family import Effort
 from tinybayes.search.front import finalists, fits, most_accurate
 from tinybayes.search.lessons import Teaching, check_lesson
 from tinybayes.search.live import Live, State
+from tinybayes.search.runs import Run, key_of
 from tinybayes.search.schedule import Batch, Schedule
-from tinybayes.search.study import Run, Store, key_of
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
 from tinybayes.search.workers import PAUSE, Work, Workers, gather
+
+if TYPE_CHECKING:
+    from tinybayes.search.study import Store
 
 LOST = (OSError, RuntimeError, MemoryError, TinybayesError)  # a worker ended, or cannot do this: the rest goes on
 TEACHING, LEAST_TO_TEACH = 0.12, 45.0  # the share of the time that a teacher learns, and seconds below which none does
@@ -43,7 +46,7 @@ class Search:
     """A running search, which tells `report` and `live` about its progress."""
 
     views: Views
-    store: Store
+    store: "Store"
     crew: Workers
     budget: Budget
     families: Sequence[Family]

@@ -15,6 +15,7 @@ import pandas as pd
 
 from tinybayes.data.readers import read_frame
 from tinybayes.errors import LimitError, error, near
+from tinybayes.extras import require
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.options import check_options, check_seed, documented, option
@@ -28,7 +29,7 @@ from tinybayes.search.live import Live, State
 from tinybayes.search.prepare import make_views
 from tinybayes.search.repeat import check, retrain
 from tinybayes.search.roles import Roles
-from tinybayes.search.study import FEATURES, Store
+from tinybayes.search.runs import FEATURES
 from tinybayes.search.views import Views
 from tinybayes.search.workers import Cluster, Processes, Workers, take_one_core
 
@@ -124,6 +125,9 @@ def explore(
         Called now and then. An interrupt (Ctrl-C), or a file ``stop`` in `output`, ends the search early; the front of
         the finished runs is made.
     """
+    require("jax", "optuna", extra="search")
+    from tinybayes.search.study import Store  # here, since it needs Optuna
+
     began, execution = time.monotonic(), execution or Execution()
     check_seed(seed)
     if trials is not None and trials < 1:

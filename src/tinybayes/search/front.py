@@ -9,7 +9,7 @@ from tinybayes.search.budget import Budget
 from tinybayes.search.measure import ERROR, Measure
 
 if TYPE_CHECKING:
-    from tinybayes.search.study import Run
+    from tinybayes.search.runs import Run
 
 MOST_FINALS = 24  # models of the front that are retrained and tested
 # Losses count as equal up to these: a share and a number of nats.

@@ -23,7 +23,7 @@ from tinybayes.search.conclude import described, prices_of
 from tinybayes.search.families import describe
 from tinybayes.search.front import choose, on_front
 from tinybayes.search.measure import ERROR, Measure
-from tinybayes.search.study import Run
+from tinybayes.search.runs import Run
 
 EVERY = 1.0  # seconds between two writes of progress.json, at least
 FRONT_EVERY = 2.0  # and of live.json

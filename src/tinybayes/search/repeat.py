@@ -7,7 +7,7 @@ from tinybayes.search.checks import checked, compared, doubtful
 from tinybayes.search.clock import CHECKED, LONGEST, grouped
 from tinybayes.search.driver import LOST, Search
 from tinybayes.search.front import finalists
-from tinybayes.search.study import Run, key_of
+from tinybayes.search.runs import Run, key_of
 from tinybayes.search.trials import Outcome
 from tinybayes.search.workers import Work
 

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from tinybayes.search.columns import subset
 from tinybayes.search.families import Family, Listed, Sampled, Setting, Trained, family_of
 from tinybayes.search.families.family import PRICED
 from tinybayes.search.front import fits, ranks
-from tinybayes.search.study import Run, Store, key_of
+from tinybayes.search.runs import Run, key_of
 from tinybayes.search.trials import Outcome
 from tinybayes.search.views import Views
+
+if TYPE_CHECKING:
+    from tinybayes.search.study import Store
 
 AT_ONCE = (BATCH, BATCH, BATCH, 2)  # settings of a batch on each rung
 CLIMBING = (0.25, 0.4, 0.5)  # of the time, after which settings leave each rung
@@ -57,7 +61,7 @@ class Schedule:
     """The order of a search. It is told which batches begin, and how they end."""
 
     views: Views
-    store: Store
+    store: "Store"
     budget: Budget
     families: Sequence[Family]
     clock: Clock

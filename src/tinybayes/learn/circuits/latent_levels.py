@@ -13,8 +13,6 @@ counts as the sum of its emissions.
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes._kernels.kmeans import best_splits
@@ -23,6 +21,7 @@ from tinybayes.learn.circuits.latent_steps import TINY, Fixed, LatentSteps, Para
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.latent_training import LatentRun, TrainedTables, on_device
 from tinybayes.learn.training import engine
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset
 

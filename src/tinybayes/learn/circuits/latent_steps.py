@@ -19,13 +19,11 @@ pseudocount: they stay zero.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
 
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.engine import Rows
 
 Array = jax.Array
@@ -103,7 +101,7 @@ class LatentSteps:
 
     def log_likelihood(self, parameters: Parameters, X: Array) -> Array:
         """Return the log-likelihood of rows; missing values are summed out."""
-        return logsumexp(self._up(parameters, self._indicators(X))[0], axis=0)
+        return jax.scipy.special.logsumexp(self._up(parameters, self._indicators(X))[0], axis=0)
 
     def expected_counts(self, parameters: Parameters, rows: Rows) -> Parameters:
         """Return the expected use of every parameter: the derivative of the log-likelihood in its logarithm."""

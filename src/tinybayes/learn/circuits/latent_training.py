@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.infer.likelihood import dataset_rows
@@ -13,6 +11,7 @@ from tinybayes.learn.circuits.latent_steps import Fixed, LatentSteps, Parameters
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.options import FIRST_STEP, LatentOptions
 from tinybayes.learn.training import engine
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset

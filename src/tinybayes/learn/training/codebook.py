@@ -10,12 +10,11 @@ Fixed point is a codebook whose levels do not move, so this loop trains through 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.training import engine
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.losses import conditional_loss, hybrid, large_margin
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 from tinybayes.learn.training.options import CodebookOptions, LossOptions, TrainingOptions

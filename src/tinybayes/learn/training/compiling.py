@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import jax
+from tinybayes.learn.training._jax import jax
 
 QUICK = {"xla_backend_optimization_level": 2}
 

@@ -19,12 +19,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.interrupts import interruptible
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Dataset

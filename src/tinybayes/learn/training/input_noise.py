@@ -11,10 +11,9 @@ the loss of the expected scores, by an amount that grows with the variance of th
 neighbouring entries differ pay for it.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.net_inputs import has_order
 from tinybayes.model import Dataset, Variable
 from tinybayes.model.encoding import Intervals

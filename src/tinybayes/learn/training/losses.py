@@ -4,8 +4,7 @@ Numbers in brackets are equations of differentiable_tan. Every function returns 
 each row times its weight.
 """
 
-import jax
-import jax.numpy as jnp
+from tinybayes.learn.training._jax import jax, jnp
 
 Array = jax.Array
 

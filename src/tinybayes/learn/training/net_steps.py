@@ -11,9 +11,7 @@ Numbers in brackets are equations of resource_efficient_bn_classifiers.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import ClassSteps, Rows
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.infer.scores import predict_codes
 from tinybayes.learn.training import engine
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.engine import Progress
 from tinybayes.learn.training.net_inputs import columns
 from tinybayes.learn.training.net_integers import integer_layers, trained_layers

@@ -5,8 +5,7 @@ Our own because optax's costs 4 to 28 % more time per epoch on a CPU (``benchmar
 
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
+from tinybayes.learn.training._jax import jax, jnp
 
 Array = jax.Array
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7

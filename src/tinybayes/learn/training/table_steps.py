@@ -20,9 +20,7 @@ Numbers in brackets are equations of differentiable_tan; numbers with R of resou
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import ClassSteps, Rows
 from tinybayes.learn.training.input_noise import jitter

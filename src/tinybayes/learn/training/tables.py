@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.training import engine
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.learn.training.engine import Progress, Tell

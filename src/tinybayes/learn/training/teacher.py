@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import find_device, keep_compiled_code
 from tinybayes.learn.training.net_inputs import Columns
