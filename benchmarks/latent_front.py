@@ -31,7 +31,10 @@ from tinybayes.learn.circuits.options import LatentOptions
 OUTPUT = Path(__file__).parent / "results" / "latent_front.json"
 LIMIT = 150_000  # edges
 SHARES = {1.0: (16,), 0.4: (4, 8, 16, 32), 0.15: (16,)}  # edges that are left, and levels of the parameters
-TRIED = ("hidden_states", "components", "smoothing", "epochs", "batch_size", "last_step", "seed")
+TRIED = (
+    *("hidden_states", "components", "smoothing", "epochs", "batch_size", "last_step", "seed"),
+    *("restarts", "average"),
+)
 PRICES, SECONDS = (0.1, 1.0), 20.0  # of LearnAC
 Record = dict[str, Any]
 
@@ -139,6 +142,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--last-step", type=float, default=0.01)
+    parser.add_argument("--restarts", type=int, default=1, help="their average is taken")
     given = parser.parse_args()
     for name in given.only:
         if given.what == "tune":
@@ -147,6 +151,7 @@ def main() -> None:
                     for smoothing in given.smoothing:
                         settings = {"hidden_states": states, "components": components, "smoothing": smoothing}
                         more = {"epochs": given.epochs, "batch_size": given.batch_size, "last_step": given.last_step}
+                        more |= {"restarts": given.restarts, "average": given.restarts > 1}
                         tune(name, given.models, LatentOptions(**settings, **more))
         elif given.what == "best":
             best(name, given.models)

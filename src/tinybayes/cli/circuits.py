@@ -66,7 +66,7 @@ def learn_circuit(
     from tinybayes.model import Dataset
 
     check_output(output)
-    _check_options(context, options, trees_only)
+    _check_options(context, options, trees_only, target)
     _check_rate(false_alarm_rate, target, trees_only)
     if trees_only and not given(context, "parameter_price"):
         options = replace(options, parameter_price=1.0)
@@ -98,18 +98,20 @@ def learn_circuit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_options(context: typer.Context, options: "CircuitOptions", trees_only: bool) -> None:
-    """Refuse options of another method."""
+def _check_options(context: typer.Context, options: "CircuitOptions", trees_only: bool, target: str | None) -> None:
+    """Refuse options of another method, or of a class where there is none."""
     unused = given(context, "edge_price", "method", "max_edges", "checkpoint")
     if trees_only and unused:
         raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
-    latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "validation_fraction"
-    latent += "last_step", "levels", "seed", "device"
+    latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "average"
+    latent += "discriminative", "validation_fraction", "last_step", "levels", "seed", "device"
     growing = "parameter_price", "checkpoint"
     by_em = options.method == "latent"
     if unused := given(context, *(growing if by_em else latent)):
         remedy = "leave it out" if by_em else "add --method latent"
         raise error(f"no such option with --method {options.method}", unused[0], where=unused[0], remedy=remedy)
+    if target is None and (unused := given(context, "discriminative")):
+        raise error("a class to predict", "none", where=unused[0], remedy="name it: --target COLUMN")
 
 
 def _check_rate(rate: float | None, target: str | None, trees_only: bool) -> None:
@@ -158,7 +160,7 @@ def _learn_latent(
     trained |= {"complete": learned.complete, "log_likelihood": fit}
     if isinstance(learned, LatentClassifier):
         trained["class_trees"] = learned.class_trees
-    elif learned.history:
+    elif not np.isnan(learned.validation_log_likelihood):
         trained["validation_log_likelihood"] = learned.validation_log_likelihood
     alarm = choose(learned.circuit)
     save(learned.circuit, output, metadata={"trained": trained, "tinybayes": __version__, **alarm})

@@ -59,6 +59,7 @@ class _CircuitEstimator(TableEstimator):
         epochs: int | None = None,
         batch_size: int = 64,
         restarts: int = 1,
+        average: bool = False,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = 0,
         device: str | None = None,
@@ -153,6 +154,8 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         Of "latent": rows of a mini-batch.
     restarts : int, default=1
         Of "latent": trainings from different starts, of which the best on held-out rows is taken.
+    average : bool, default=False
+        Of "latent": the mixture of the trees of all restarts instead, which has the higher likelihood and more edges.
     validation_fraction : float, default=0.1
         Of "latent": share of the rows held out to choose the epoch and the start, if these are 50 rows or more.
     random_state : int, RandomState or None, default=0
@@ -291,8 +294,11 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     Parameters
     ----------
     edge_price, parameter_price, method, smoothing, max_edges, levels, seconds, hidden_states, components, epochs, \
-batch_size, restarts, validation_fraction, random_state, device, n_bins, max_states, verbose
+batch_size, restarts, average, validation_fraction, random_state, device, n_bins, max_states, verbose
         As for `CircuitDensity`.
+    discriminative : bool, default=True
+        Of "latent": after EM, the trees are trained by gradient to predict the class. Otherwise they remain those of
+        EM, for the joint density of features and class.
     discretizer : {"auto", "mdlp", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts numbers, except integers with at most `n_bins` distinct values in a column: "auto" is "mdlp".
 
@@ -310,6 +316,33 @@ batch_size, restarts, validation_fraction, random_state, device, n_bins, max_sta
     >>> float(CircuitClassifier().fit(X, y).score(X, y)) > 0.9
     True
     """
+
+    def __init__(
+        self,
+        edge_price: float | None = None,
+        parameter_price: float = 0.0,
+        *,
+        method: str = "quick",
+        smoothing: float = 1.0,
+        max_edges: int | None = None,
+        levels: int | None = None,
+        seconds: float = float("inf"),
+        hidden_states: int = 16,
+        components: int = 1,
+        epochs: int | None = None,
+        batch_size: int = 64,
+        restarts: int = 1,
+        average: bool = False,
+        discriminative: bool = True,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str | None = None,
+        discretizer: Discretizer = "auto",
+        n_bins: int = 8,
+        max_states: int = 62,
+        verbose: bool = False,
+    ) -> None:
+        store_parameters(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CircuitClassifier":
         """Learn from a table; rows with missing values are left out, with a warning, unless the method is "latent".

@@ -10,7 +10,7 @@ import pytest
 
 from tinybayes.infer import is_decomposable, is_smooth, log_partition
 from tinybayes.learn.circuits.latent_circuit import latent_circuit
-from tinybayes.learn.circuits.latent_mixture import clusters, find_structure
+from tinybayes.learn.circuits.latent_mixture import Structure, average_of, clusters, find_structure
 from tinybayes.learn.circuits.latent_pruning import count_edges, cut, strongest
 from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
 from tinybayes.learn.circuits.latent_steps import Fixed, LatentSteps, Parameters, State
@@ -158,3 +158,31 @@ def test_a_mixture_beats_a_tree_of_as_many_states_where_kinds_of_rows_differ():
     half = learn_latent_tree(train, components=2, max_edges=two.circuit.n_edges // 2, **options)
     assert half.circuit.n_edges <= two.circuit.n_edges // 2
     assert log_partition(half.circuit) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_average_of_trees_is_the_mean_of_their_probabilities():
+    data, prior, _ = model(2)
+    tables = [draw_start(prior, seed, BOTH.roots) for seed in range(3)]
+    structure, joined = average_of(Structure(BOTH, VARIABLES, None), tables)
+    assert structure.tree.roots == 3 * BOTH.roots
+    circuits = [
+        latent_circuit(data.variables, None, tree, own.transition, own.emission)
+        for tree, own in [(structure.tree, joined), *((BOTH, one) for one in tables)]
+    ]
+    whole, *parts = (circuit.log_likelihood(data.X) for circuit in circuits)
+    np.testing.assert_allclose(whole, np.logaddexp.reduce(parts, axis=0) - np.log(3), rtol=1e-10)
+
+
+def test_restarts_are_averaged_under_a_price_too():
+    generator = np.random.default_rng(1)
+    cause = generator.integers(0, 3, (700, 1))
+    X = ((cause == generator.integers(0, 3, 8)) ^ (generator.random((700, 8)) < 0.1)).astype(np.int8)
+    rows = {"data": data_of(X[:500]), "validation": data_of(X[500:])}
+    options = {"hidden_states": 3, "epochs": 6, "restarts": 3}
+    best, average = (learn_latent_tree(**rows, **options, average=average) for average in (False, True))
+    assert average.circuit.log_likelihood(X[500:]).mean() == pytest.approx(average.validation_log_likelihood, rel=1e-5)
+    assert len(average.homes) == 3 * len(best.homes)
+    small = learn_latent_tree(**rows, **options, average=True, max_edges=best.circuit.n_edges)
+    assert small.circuit.n_edges <= best.circuit.n_edges
+    with pytest.raises(ValueError, match="several restarts"):
+        learn_latent_tree(**rows, average=True)

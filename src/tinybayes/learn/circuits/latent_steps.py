@@ -101,7 +101,11 @@ class LatentSteps:
 
     def log_likelihood(self, parameters: Parameters, X: Array) -> Array:
         """Return the log-likelihood of rows; missing values are summed out."""
-        return jax.scipy.special.logsumexp(self._up(parameters, self._indicators(X))[0], axis=0)
+        return jax.scipy.special.logsumexp(self.by_tree(parameters, X), axis=0)
+
+    def by_tree(self, parameters: Parameters, X: Array) -> Array:
+        """Return the logarithm of each tree's part in the likelihood of rows, shape (trees, rows)."""
+        return self._up(parameters, self._indicators(X))[0]
 
     def expected_counts(self, parameters: Parameters, rows: Rows) -> Parameters:
         """Return the expected use of every parameter: the derivative of the log-likelihood in its logarithm."""

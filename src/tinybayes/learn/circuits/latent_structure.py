@@ -72,11 +72,17 @@ def latent_structure(data: Dataset) -> tuple[Tree, list[int]]:
 
 def side_by_side(trees: Sequence[tuple[Tree, list[int]]]) -> tuple[Tree, list[int]]:
     """Return several trees, with the variables of their nodes, as one structure."""
-    order = sorted((int(d), t, node) for t, (tree, _) in enumerate(trees) for node, d in enumerate(tree.depth))
-    number = {(t, node): i for i, (_, t, node) in enumerate(order)} | {(t, -1): -1 for t in range(len(trees))}
-    parent = tuple(number[t, trees[t][0].parent[node]] for _, t, node in order)
+    order = node_order([tree for tree, _ in trees])
+    number = {of_tree: i for i, of_tree in enumerate(order)} | {(t, -1): -1 for t in range(len(trees))}
+    parent = tuple(number[t, trees[t][0].parent[node]] for t, node in order)
     home = tuple(number[t, node] for t, (tree, _) in enumerate(trees) for node in tree.home)
-    return Tree(parent, home), [trees[t][1][node] for _, t, node in order]
+    return Tree(parent, home), [trees[t][1][node] for t, node in order]
+
+
+def node_order(trees: Sequence[Tree]) -> list[tuple[int, int]]:
+    """Return the tree and the node in it of each node, as they stand side by side: by their depth."""
+    order = sorted((int(d), t, node) for t, tree in enumerate(trees) for node, d in enumerate(tree.depth))
+    return [(t, node) for _, t, node in order]
 
 
 def rooted_at_centre(parents: list[int]) -> tuple[Tree, list[int]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinybayes.errors import error
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, used_states, with_codebook
-from tinybayes.learn.circuits.latent_mixture import find_structure
+from tinybayes.learn.circuits.latent_mixture import average_of, find_structure
 from tinybayes.learn.circuits.latent_rounds import Rounds
 from tinybayes.learn.circuits.latent_rows import learning_rows
 from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
@@ -49,7 +49,7 @@ class LatentTree:
     log_likelihood, validation_log_likelihood
         Of a row on average, in nats: of the training rows, and of the held-out ones (NaN without them).
     history
-        Epochs, and the log-likelihood of the held-out rows after each.
+        Epochs, and the log-likelihood of the held-out rows after each; empty for an average of several starts.
     complete
         False when an interrupt or a limit of time ended the training early.
     """
@@ -75,6 +75,7 @@ def learn_latent_tree(
     last_step: float = LatentOptions.last_step,
     smoothing: float = LatentOptions.smoothing,
     restarts: int = LatentOptions.restarts,
+    average: bool = LatentOptions.average,
     validation: Dataset | None = None,
     validation_fraction: float = LatentOptions.validation_fraction,
     edge_price: float = LatentOptions.edge_price,
@@ -90,10 +91,11 @@ def learn_latent_tree(
     The tree is the Chow-Liu tree of the observed variables, rooted at its centre. A hidden variable stands beside every
     variable that is not a leaf. With several `components`, the rows are clustered, every cluster has its own tree, and
     the result is their mixture. Parameters are learned by EM on mini-batches: average expected counts move towards
-    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. With `max_edges` or
-    `edge_price`, transitions are then cut by the expected counts that flow through them, and EM goes on with the
-    others: until few enough are left, and as long as ``log-likelihood - edge_price * edges`` rises. With `levels`, EM
-    then goes on through a quantiser, and the parameters of the circuit are in a codebook.
+    those of each batch, by a step that falls. The epoch that was best on held-out rows is returned. Of several
+    `restarts`, the best one is returned, or with `average` the mixture of all. With `max_edges` or `edge_price`,
+    transitions are then cut by the expected counts that flow through them, and EM goes on with the others: until few
+    enough are left, and as long as ``log-likelihood - edge_price * edges`` rises. With `levels`, EM then goes on
+    through a quantiser, and the parameters of the circuit are in a codebook.
 
     Parameters
     ----------
@@ -102,8 +104,8 @@ def learn_latent_tree(
     hidden_states
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
-    components, epochs, batch_size, last_step, smoothing, restarts, validation_fraction, edge_price, max_edges, \
-levels, seconds, seed, device
+    components, epochs, batch_size, last_step, smoothing, restarts, average, validation_fraction, edge_price, \
+max_edges, levels, seconds, seed, device
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -129,6 +131,7 @@ levels, seconds, seed, device
         last_step=last_step,
         smoothing=smoothing,
         restarts=restarts,
+        average=average,
         validation_fraction=validation_fraction,
         edge_price=edge_price,
         max_edges=max_edges,
@@ -149,6 +152,19 @@ def learn_latent_tree_with(
     states: np.ndarray | None = None,
 ) -> LatentTree:
     """Do what `learn_latent_tree` does, with the options in one record."""
+    rounds, trained = learn_tables(data, options, validation, report, states=states)
+    return finish(data, rounds, trained, levels=options.levels)
+
+
+def learn_tables(
+    data: Dataset,
+    options: LatentOptions,
+    validation: Dataset | None = None,
+    report: "Callable[[Progress], None] | None" = None,
+    *,
+    states: np.ndarray | None = None,
+) -> "tuple[Rounds, TrainedTables]":
+    """Learn the parameters under the price, without building the circuit."""
     with interruptible() as interrupted:  # also between two trainings
         rounds, trained = begin(data, options, validation, report, states=states, interrupted=interrupted)
         if options.max_edges is not None:
@@ -157,7 +173,7 @@ def learn_latent_tree_with(
             trained = rounds.priced(trained, options.edge_price)
         if options.levels is not None:
             trained = rounds.quantized(trained, options.levels)
-        return finish(data, rounds, trained, levels=options.levels)
+    return rounds, trained
 
 
 def begin(
@@ -169,7 +185,7 @@ def begin(
     states: np.ndarray | None = None,
     interrupted: Event | None = None,
 ) -> "tuple[Rounds, TrainedTables]":
-    """Find the structure and learn the parameters; return what further rounds need, and the best start's result."""
+    """Find the structure and learn the parameters; return what further rounds need, and the result to begin with."""
     deadline = time.time() + options.seconds
     if states is None:
         states = _states_of(options.hidden_states, data)
@@ -186,17 +202,23 @@ def begin(
         device=options.device,
         deadline=deadline,
     )
-    from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood, train_latent
+    from tinybayes.learn.circuits.latent_training import TrainedTables, counts_and_log_likelihood, train_latent
 
     def stopped() -> bool:
         return time.time() > deadline or (interrupted is not None and interrupted.is_set())
 
     rates = FIRST_STEP, options.last_step
     trained = train_latent(rows, tree, starts, prior, training, rates=rates, validation=held_out, report=report)
-    fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
-    scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
-    rounds = Rounds(rows, held_out, structure, prior, training, options.last_step, stopped)
-    return rounds, trained[int(np.argmax(scores))]
+    if options.average and len(trained) > 1:
+        structure, tables = average_of(structure, [one.tables for one in trained])
+        prior = pseudocounts(rows, structure.tree, states[structure.variables], options.smoothing)
+        value = np.nan if held_out is None else counts_and_log_likelihood(held_out, structure.tree, tables)[1]
+        chosen = TrainedTables(tables, value, (), all(one.complete for one in trained))
+    else:
+        fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
+        scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
+        chosen = trained[int(np.argmax(scores))]
+    return Rounds(rows, held_out, structure, prior, training, options.last_step, stopped), chosen
 
 
 def finish(data: Dataset, rounds: Rounds, trained: "TrainedTables", levels: int | None = None) -> LatentTree:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from tinybayes.errors import error
 from tinybayes.options import check_options, documented, option, same_option
 
 FIRST_STEP = 0.5  # of EM, towards the expected counts of a mini-batch
@@ -44,6 +45,7 @@ class LatentOptions:
     last_step: float = option(0.01, f"Step of EM at the end; it falls from {FIRST_STEP}.", above=0, high=FIRST_STEP)
     smoothing: float = same_option(CircuitOptions, "smoothing")
     restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
+    average: bool = option(False, "Keep the trees of all restarts, as a mixture, instead of the best one.")
     validation_fraction: float = option(
         0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
     )
@@ -52,9 +54,14 @@ class LatentOptions:
     levels: int | None = option(
         None, "Distinct parameters of the circuit, at most: EM goes on through the quantiser.", low=2, high=256
     )
+    discriminative: bool = option(
+        True, "With a class: trained further, by gradient, to predict it; otherwise EM alone, for the joint density."
+    )
     seconds: float = same_option(CircuitOptions, "seconds")
     seed: int = option(0, "Of the start and of the order of the rows.", low=0)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.average and self.restarts == 1:
+            raise error("several restarts to average", 1, where="restarts", remedy="restarts=4")
