@@ -68,11 +68,7 @@ class Table:
 def load(name: str) -> Table:
     """Load a table by name."""
     if name in MIXED:
-        folder = Path(os.environ.get("TINYBAYES_DATA", "nowhere")) / "tables"
-        if not folder.is_dir():
-            raise SystemExit(f"{name} is a file of the directory tables in TINYBAYES_DATA")
-        train, test = (pd.read_csv(folder / f"{name}.{part}.csv.gz") for part in ("train", "test"))
-        return Table(train, test, f"$TINYBAYES_DATA/tables/{name}, its own split")
+        return load_files(name)
     frame, y = datasets.load_raw(name)
     frame = frame.assign(**{LABEL: y})
     if datasets.n_folds(name) == 1:
@@ -84,6 +80,15 @@ def load(name: str) -> Table:
         words = f"stratified fold 1 of {datasets.n_folds(name)}, seed 0"
     parts = [frame.iloc[np.sort(rows)].reset_index(drop=True) for rows in (train, test)]
     return Table(*(_whole(part) for part in parts), f"`tinybayes.datasets.load_raw`; {words}")
+
+
+def load_files(name: str) -> Table:
+    """Load a table of the directory `tables`."""
+    folder = Path(os.environ.get("TINYBAYES_DATA", "nowhere")) / "tables"
+    if not folder.is_dir():
+        raise SystemExit(f"{name} is a file of the directory tables in TINYBAYES_DATA")
+    train, test = (pd.read_csv(folder / f"{name}.{part}.csv.gz") for part in ("train", "test"))
+    return Table(train, test, f"$TINYBAYES_DATA/tables/{name}, its own split")
 
 
 def _whole(frame: pd.DataFrame) -> pd.DataFrame:

@@ -157,7 +157,9 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Return the commit, marked where files differ from it."""
+    """Return the commit, marked where files differ from it; a copy of a checkout names it in TINYBAYES_COMMIT."""
+    if known := os.environ.get("TINYBAYES_COMMIT"):
+        return known
     here = Path(__file__).parent
     git = ["git", "-C", str(here)]
     try:

@@ -55,16 +55,20 @@ class Store:
 
     def read(self, part: str) -> list[Record]:
         """Return the records of a part."""
-        return json.loads(self.path.read_text()).get(part, []) if self.path.exists() else []
+        return self.all().get(part, [])
 
     def write(self, part: str, keep: Callable[[Record], bool], new: list[Record]) -> None:
         """Replace the records of a part that `keep` refuses by new ones."""
-        found = json.loads(self.path.read_text()) if self.path.exists() else {}
+        found = self.all()
         found[part] = [one for one in found.get(part, []) if keep(one)] + new
         found |= provenance(["jax", "numpy"]) | {"command": "python benchmarks/latent_front.py"}
         self.path.write_text(json.dumps(found, indent=1) + "\n")
         for one in new:
             print(one, flush=True)
+
+    def all(self) -> Record:
+        """Return everything in the file."""
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
 
 
 def tune(store: Store, name: str, models: Path) -> None:
@@ -120,6 +124,8 @@ def best(store: Store, name: str, models: Path) -> None:
 
 def merge(store: Store, other: Store) -> None:
     """Take over circuits that were learned elsewhere, and the best of both."""
+    made = {key: value for key, value in other.all().items() if not isinstance(value, list)}
+    store.write("merged", lambda old: old["date"] != made["date"], [made])
     new = other.read("tuned")
     files = {one["file"] for one in new}
     store.write("tuned", lambda old: old["file"] not in files, new)
