@@ -310,7 +310,7 @@ class TableSweep(Sweep):
         data = rows.train
         assert data.target is not None
         spaces: dict[tuple[int, int], Candidates] = {}  # many settings share a search space
-        configurations = [self._configuration(data, run, spaces) for run in runs]
+        configurations = [self.configuration(data, run, spaces) for run in runs]
         results = train_tables(
             data,
             configurations,
@@ -327,7 +327,8 @@ class TableSweep(Sweep):
             # Every feature has the class as a parent.
             yield result, {"parameters": int(entries.sum()) + classes, "operations": len(states) * classes}
 
-    def _configuration(self, data: Dataset, run: int, spaces: dict[tuple[int, int], Candidates]) -> TableConfiguration:
+    def configuration(self, data: Dataset, run: int, spaces: dict[tuple[int, int], Candidates]) -> TableConfiguration:
+        """Return the training of a run; `spaces` keeps search spaces that settings share."""
         chosen = self.setting(run // self.seeds)
         drawn = (0, 0) if self.structure in ("naive", "chow-liu") else (chosen["ordering"], chosen["subset"])
         if drawn not in spaces:

@@ -219,6 +219,7 @@ class Run(ABC, Generic[Result]):
                 jax.random.key(self.options.shuffle_seed),
                 steps=self.steps,
                 batch=min(self.options.batch_size, self.rows.y.shape[0]),
+                deterministic=self.options.deterministic,
             )
             jax.block_until_ready(self.states)
             seconds = (time.perf_counter() - began) / (last - done)
@@ -236,7 +237,7 @@ class Run(ABC, Generic[Result]):
         if self.validation is None or (self._measured == epoch and not again):
             return
         parameters = self.states.parameters
-        errors = error_rates(parameters, self.fixed, self.validation, steps=self.steps)
+        errors = self._errors(parameters, self.validation)
         self._measured = epoch
         self.history.append((epoch, np.asarray(errors)))
         if self.keep_best:
@@ -252,9 +253,12 @@ class Run(ABC, Generic[Result]):
         elif self.history:
             errors[:, 0] = self.history[-1][1]
         if self.test is not None:
-            rows = to_blocks(self.to_rows(self.test))
-            errors[:, 1] = error_rates(parameters, self.fixed, rows, steps=self.steps)
+            errors[:, 1] = self._errors(parameters, to_blocks(self.to_rows(self.test)))
         return parameters, errors
+
+    def _errors(self, parameters: Any, blocks: Rows) -> Array:
+        same = self.options.deterministic
+        return error_rates(parameters, self.fixed, blocks, steps=self.steps, deterministic=same)
 
     def history_of(self, one: int) -> tuple[tuple[int, float], ...]:
         """Return the epochs and errors of one configuration."""

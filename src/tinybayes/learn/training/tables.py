@@ -40,11 +40,14 @@ class TableConfiguration(TableOptions):
         `Fixed` for training through quantised tables; `Float` otherwise.
     preference
         Initial structure logits, shape of the candidates; zero by default.
+    start
+        A network of the same structure whose tables training starts from, for a fixed structure; drawn by default.
     """
 
     candidates: Candidates
     number_format: NumberFormat = field(default_factory=Float)
     preference: np.ndarray | None = None
+    start: BayesNet | None = None
     per_row: bool = option(False, "Draw a structure for every row, not (as the paper does) for every mini-batch.")
     seed: int = option(0, "Of the initial parameters and of the sampled structures.", low=0, high=MOST_SEED)
 
@@ -160,6 +163,8 @@ class TableRun(engine.Run[Trained]):
             initial_state, max_states=int(states.max()), classes=classes, sharing=configurations[0].sharing > 0
         )
         start = jax.vmap(make)(jnp.stack([jax.random.key(c.seed) for c in configurations]), space)
+        if any(c.start is not None for c in configurations):
+            start = _started(start, configurations)
         liked = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
         logits = start.logits._replace(value=jnp.asarray(np.stack(liked), dtype=jnp.float32))
         steps = TableSteps(isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
@@ -218,6 +223,11 @@ def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
             raise error("a Float or Fixed format", str(c.number_format), where=where)
         if c.structure_noise and (c.candidates.parent[:, 0] >= 0).any():
             raise error('"no extra parent" as first choice', "another one", where=f"{where}, structure_noise")
+        if c.start is not None and (
+            c.candidates.parent.shape[1] > 1
+            or [cpd.parents for cpd in c.start.cpds] != _parents(c.candidates.parent[:, 0].tolist())
+        ):
+            raise error("a network of the fixed structure that is trained", "another one", where=f"{where}, start")
         if c.sharing and c.per_row:
             remedy = "leave one of them out"
             raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
@@ -277,17 +287,43 @@ def padded(space: Space, groups: int) -> Space:
     return space._replace(states=states, owner=jnp.pad(space.owner, more, constant_values=-1))
 
 
+def _parents(extra: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the parents of all nodes in a network whose features have these extra parents."""
+    features = len(extra)
+    return [(parent, features) if parent >= 0 else (features,) for parent in extra] + [()]
+
+
+def _started(drawn: State, configurations: Sequence[TableConfiguration]) -> State:
+    """Replace the drawn tables of configurations that start from a network: undo `_network`."""
+    theta, prior = np.array(drawn.theta.value), np.array(drawn.prior.value)
+    for b, configuration in enumerate(configurations):
+        if (net := configuration.start) is None:
+            continue
+        *features, last = net.cpds
+        prior[b], group, classes = last.log_parameters[0], 0, prior.shape[1]
+        for cpd in features:  # the tables of a fixed structure lie one after another
+            table = cpd.log_parameters
+            states, contexts = table.shape[1], len(table) // classes
+            theta[b, :states, group : group + contexts] = np.moveaxis(table.reshape(contexts, classes, states), -1, 0)
+            group += contexts
+    value = jnp.asarray
+    return drawn._replace(
+        theta=drawn.theta._replace(value=value(theta)), prior=drawn.prior._replace(value=value(prior))
+    )
+
+
 def _network(
     data: Dataset, storage: NumberFormat, parents: np.ndarray, offsets: np.ndarray, theta: np.ndarray, prior: np.ndarray
 ) -> BayesNet:
     """Cut the chosen tables out of theta."""
-    features = len(data.variables)
     cpds = []
-    for variable, parent, offset in zip(data.variables, parents.tolist(), offsets.tolist(), strict=True):
+    above = _parents(parents.tolist())
+    for i, (variable, parent, offset) in enumerate(
+        zip(data.variables, parents.tolist(), offsets.tolist(), strict=True)
+    ):
         contexts = data.variables[parent].cardinality if parent >= 0 else 1
         table = theta[: variable.cardinality, offset : offset + contexts]  # value, parent, class
         rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
-        above = (parent, features) if parent >= 0 else (features,)
-        cpds.append(CPD(above, storage.encode(rows.astype(np.float64)), storage))
+        cpds.append(CPD(above[i], storage.encode(rows.astype(np.float64)), storage))
     cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))
     return BayesNet(data.variables, data.target, tuple(cpds))
