@@ -110,7 +110,7 @@ def _over_price(top: Axes, below: Axes, points: Sequence[Point], naive: Mapping[
 def bits(trained: Errors, rounded: Errors, floats: Mapping[tuple[str, str], float], path: Path) -> None:
     """Figure 6: error over bits, trained through fixed point, rounded afterwards, and in floats."""
     shown = [data for data in DATA if any(key[0] == data for key in trained)]
-    looks = {"naive": (BLUE, "o"), "chow-liu": (RED, "s")}
+    looks = {"naive": (BLUE, "o"), "subset": (RED, "s")}
     through, after, floating = "trained through fixed point", "rounded after training", "float32"
     with mpl.rc_context({**STYLE, "lines.linewidth": 1.5, "lines.markersize": 4.5}):
         figure, panels = make_panels(len(shown), 0.44)
