@@ -24,7 +24,7 @@ import numpy as np
 
 from experiments.parameter_tying.friends import friends_and_smokers
 from experiments.provenance import provenance
-from experiments.store import Record, append_line, pack, read_lines, write_report
+from experiments.store import Record, append_line, pack, read_lines, read_report, write_report
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import compile_circuit
@@ -265,9 +265,25 @@ def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
             "methods": {m: summary(runs, m) for m in METHODS if any(t[m] for r in runs for t in r["ties"])},
         }
         results.append(table)
-    report = {"provenance": provenance(sum(r["seconds"] for r in done)), "plan": plan, "results": results}
-    pack(HERE / "results" / "learning.jsonl")
-    write_report(HERE / "results" / "learning.json", report)
+    path, command = HERE / "results" / "learning.json", "python -m experiments.parameter_tying.learning"
+    report = {"command": command, "provenance": _made(read_report(path), done), "plan": plan, "results": results}
+    pack(path.with_suffix(".jsonl"))
+    write_report(path, report)
+
+
+def _made(before: Record | None, done: list[Record]) -> list[Record]:
+    """Return the provenance of all runs: one for each commit that lines of the store name, after those before."""
+    runs: dict[str, list[Record]] = {}
+    for r in done:
+        if "commit" in r:
+            runs.setdefault(r["commit"], []).append(r)
+    known = (before or {"provenance": []})["provenance"]
+    made = [p for p in (known if isinstance(known, list) else [known]) if p["commit"] not in runs]
+    for commit, own in runs.items():
+        run = {**provenance(sum(r["seconds"] for r in own)), "commit": commit, "date": max(r["date"] for r in own)}
+        run.pop("command")  # that of the report
+        made.append(run)
+    return made
 
 
 def summary(runs: list[Record], method: str) -> Record:

@@ -242,14 +242,15 @@ def _drawn(
     base: "TableConfiguration", options: HybridOptions, free: Sequence[str], seed: int
 ) -> "list[TableConfiguration]":
     """Draw what was not given: margin and learning rate as in setting (II) of differentiable_tan, and noise."""
-    generator, runs = np.random.default_rng([seed, 4]), []
+    generator = np.random.default_rng([seed, 4])
+    runs: list[TableConfiguration] = []
     for number in range(options.n_configs):
         drawn = {
             "lam": float(10 ** generator.uniform(1, 3)),
             "gamma": float(10 ** generator.uniform(-1, 2)),
             "learning_rate": float(generator.choice([3e-3, 3e-2])),
         }
-        asked = {name: value for name, value in drawn.items() if not _changed(options, name)}
+        asked: dict[str, Any] = {name: value for name, value in drawn.items() if not _changed(options, name)}
         runs.append(replace(base, seed=seed + number, **asked))
     if "input_noise" in free:
         runs = [replace(run, input_noise=float(generator.choice(TRIED["input_noise"]))) for run in runs]
