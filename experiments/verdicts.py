@@ -6,7 +6,7 @@ The numbers behind the answers stand beside the verdict, so that the pages chang
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from experiments.markdown import line
 
@@ -60,12 +60,9 @@ def table(claims: Iterable[Claim[R]], results: R) -> str:
     return "".join(lines)
 
 
-def counted(claims: Iterable[Claim[R]], results: R) -> str:
-    """Say how many claims hold."""
-    found = [verdict(list(claim.ask(results))) for claim in claims]
-    words = [f"{found.count(word)} {word}" for word in ("holds", "holds partly", "does not hold", "not run")]
-    words[0] = words[0].replace("holds", "hold")
-    words[1] = words[1].replace("holds", "hold")
-    words[2] = words[2].replace("does not hold", "do not")
-    words[3] = words[3].replace("not run", "were not run")
-    return f"Of {len(found)} claims {', '.join(w for w in words if not w.startswith('0 '))}."
+def counted(parts: Iterable[tuple[Iterable[Claim[Any]], Any]]) -> str:
+    """Say how many claims hold, of claims with the results that they are asked of."""
+    found = [verdict(list(claim.ask(results))) for claims, results in parts for claim in claims]
+    plural = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not", "not run": "were not run"}
+    counts = [f"{found.count(word)} {words}" for word, words in plural.items() if word in found]
+    return f"Of {len(found)} claims {', '.join(counts)}."

@@ -71,6 +71,7 @@ VERDICTS = """
 The paper's claims and what we measured, errors in percent **chosen on test rows**, as in the paper. A claim is asked of
 every data set that was run; percentages in brackets are the thresholds that we put on vague words. Of ease of use
 (section 5: no combinatorial optimisation, any differentiable loss) there is nothing to measure.
+
 {count}
 """
 # Test errors in percent, of Table 1 and section 4.5 of the paper: the best of all settings, chosen on test rows.
@@ -112,7 +113,7 @@ def judged(folder: Path, table1: Experiment, figure3: Experiment) -> str:
         figure3=figure3.points(),
         recovery=(found or {"results": []})["results"],
     )
-    text = VERDICTS.format(count=counted(CLAIMS, results)) + table(CLAIMS, results)
+    text = VERDICTS.format(count=counted([(CLAIMS, results)])) + table(CLAIMS, results)
     return text + made(closed, "python -m experiments.differentiable_tan.closed_form")
 
 

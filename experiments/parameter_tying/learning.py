@@ -193,15 +193,15 @@ def draw_sets(
 ) -> None:
     """Do the sets that the store lacks; circuits of millions of edges are left to `relearn_smoothed`."""
     known = {(r["network"], r["zeros"], r["set"]) for r in done}
-    sets, circuits = 2 if quick else plan["sets"], cache(circuit_for)
-    nets = {name: network(plan, name, folder) for name in names}
+    sets, nets = 2 if quick else plan["sets"], {name: network(plan, name, folder) for name in names}
+    circuits = cache(lambda name, zeros: circuit_for(nets[name], zeros))
     for block, name, zeros in product(range(0, sets, BLOCK), names, kinds):
         todo = [s for s in range(block, min(block + BLOCK, sets)) if (name, zeros, s) not in known]
         if not todo:
             continue
         true, levels = nets[name], plan["networks"][name]["levels"]
         levels = [] if zeros == "tuned" else levels[::4] if quick else levels
-        circuit = None if zeros == "tuned" else circuits(true, zeros)
+        circuit = None if zeros == "tuned" else circuits(name, zeros)
         for number in todo:
             record = one_set(true, zeros, number, levels, plan, circuit)
             append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
