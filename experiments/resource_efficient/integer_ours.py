@@ -1,10 +1,10 @@
 """Ours beside integer networks on equal rows: python -m experiments.resource_efficient.integer_ours.
 
 `integer_bn` trains with one setting of the loss for each run. Here, for each data set, number of rows and number of
-bits that it was run with, some settings are drawn as in setting (II) of differentiable_tan (lambda, gamma, both learning
-rates), for each of the formats that branch and bound tried, and trained at once on the same rows. The least test error is
-**chosen on test rows**, like that of branch and bound; *by training* is the test error of the setting with the fewest
-errors on the training rows, the latest if several have as many.
+bits that it was run with, some settings are drawn as in setting (II) of differentiable_tan (lambda, gamma, both
+learning rates), for each of the formats that branch and bound tried, and trained at once on the same rows. The least
+test error is **chosen on test rows**, like that of branch and bound; *by training* is the test error of the setting
+with the fewest errors on the training rows, the latest if several have as many.
 """
 
 import argparse

@@ -73,9 +73,9 @@ def judged(folder: Path, figure5: Experiment, figure6: Experiment, others: Seque
     for p in figure6.points():
         key = p.sweep.data, p.sweep.structure, sum(p.setting["bits"])
         best[key] = min(p, best.get(key, p), key=lambda point: point.error)
-    rounded, integer = (
+    rounded, integer, ours = (
         (read_report(folder / "results" / f"{name}.json") or {"results": []})["results"]
-        for name in ("rounding", "integer_bn")
+        for name in ("rounding", "integer_bn", "integer_ours")
     )
     found = bayes_claims.Results(
         points,
@@ -84,6 +84,7 @@ def judged(folder: Path, figure5: Experiment, figure6: Experiment, others: Seque
         {(r["data"], r["structure"]): {q["bits"]: 100 * q["error"] for q in r["rounded"]} for r in rounded},
         {key: p.setting for key, p in best.items()},
         integer,
+        ours,
     )
     rows = table(bayes_claims.CLAIMS, found) + table(claims.CLAIMS, nets).removeprefix(HEAD)
     return VERDICTS.format(count=counted([(bayes_claims.CLAIMS, found), (claims.CLAIMS, nets)])) + rows
