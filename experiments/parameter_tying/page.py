@@ -44,7 +44,7 @@ PAPER = {
 }
 TABLE1 = """## Table 1: levels and errors
 
-From each network we draw {sets} sets of 6,000 training, 2,000 validation and 2,000 test rows (the paper: 100 sets). The
+From each network we draw {sets} sets of 6,000 training, 2,000 validation and 2,000 test rows (the paper: 100). The
 tables are learned from the training rows with one count added to each entry, tied to k levels, and relearned under the
 ties. An error is the mean absolute difference between true and learned conditional probabilities; the table shows the
 largest of the sets. The validation rows choose k; the table shows the median of the sets. Our k counts the levels of
