@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from harness import provenance
+
 DATA = ("letter", "satimage")
 
 
@@ -70,9 +72,11 @@ def main() -> None:
         results.append({"data": name, "device": figures["device"], **least, "optax / ours": ratio})
         print(results[-1], flush=True)
     path = Path(__file__).parent / "results" / "adam.json"
-    known = json.loads(path.read_text()) if path.exists() else []
-    others = [run for run in known if run["device"] != results[0]["device"]]
-    path.write_text(json.dumps(others + results, indent=1) + "\n")
+    known = json.loads(path.read_text()) if path.exists() else {"provenance": {}, "results": []}
+    device = results[0]["device"]
+    made = {**known["provenance"], device: provenance(["jax", "numpy", "optax"])}
+    others = [run for run in known["results"] if run["device"] != device]
+    path.write_text(json.dumps({"provenance": made, "results": others + results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness import provenance
+
 HERE = Path(__file__).resolve().parent.parent
 CIRCUITS = """
 import sys, circuit_inference as bench
@@ -72,6 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     words = ["--epochs", options.epochs, "--configurations", options.configurations]
     results: dict[str, dict[str, dict[str, float]]] = {}
+    made = provenance(["jax", "numba", "numpy"])
     for part in options.part or PARTS:
         before: dict[str, float] = {}
         after: dict[str, float] = {}
@@ -86,7 +89,7 @@ def main() -> None:
         }
         for name, figure in results[part].items():
             print(f"{part}: {name}: {figure['before']:.4g} {figure['after']:.4g} {figure['ratio']:.2f}", flush=True)
-        options.output.write_text(json.dumps({"command": " ".join(sys.argv[1:]), **results}, indent=1) + "\n")
+        options.output.write_text(json.dumps({**made, **results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Do two runs of the same training agree on a GPU, and what does it cost? python benchmarks/gpu_determinism.py
 
-Each training runs twice at the same time, in processes of their own, without the cache of compiled code, as usual and with
-`deterministic=True`: a search for TAN structures (letter), a dense network (letter), EM for a latent tree (baudio).
-Compared are the bytes of all parameters; seconds are those of an epoch after the first call, which compiles. Writes
-results/gpu_determinism.json.
+Each training runs twice at the same time, in processes of their own, without the cache of compiled code, as usual and
+with `deterministic=True`: a search for TAN structures (letter), a dense network (letter), EM for a latent tree
+(baudio). Compared are the bytes of all parameters; seconds are those of an epoch after the first call, which compiles.
+Writes results/gpu_determinism.json.
 """
 
 import argparse

@@ -7,10 +7,10 @@ equals `parameter_price` for binary variables. Needs the density data sets (`tin
 
 import argparse
 import json
-import platform
-import sys
 import time
 from pathlib import Path
+
+from harness import provenance
 
 # data, method, price of an edge, of a parameter; of Libra: seconds (None where it did not finish or was not run),
 # splits, test log-likelihood, edges
@@ -92,7 +92,7 @@ def main() -> None:
         results.append(measure(*case[:4]))
         lines.append(row(results[-1], case[4:]))
         print(lines[-1], end="", flush=True)
-    made = {"command": " ".join(sys.argv), "python": platform.python_version(), "machine": platform.machine()}
+    made = provenance(["numba", "numpy"])
     options.output.write_text(json.dumps({**made, "results": results}, indent=1) + "\n")
     options.output.with_suffix(".md").write_text("# Learning circuits\n\n" + HEAD + "".join(lines))
 

@@ -10,6 +10,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
+from harness import provenance  # noqa: E402
+
 from networks import classifier  # noqa: E402
 from neural_nets import neural_net  # noqa: E402
 from tinybayes.cost import model_cost  # noqa: E402
@@ -51,7 +53,7 @@ def main() -> None:
             )
             print(results[-1], flush=True)
     path = ROOT / "benchmarks" / "results" / "program_sizes.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    path.write_text(json.dumps({**provenance(["numpy"]), "results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

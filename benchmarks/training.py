@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from harness import provenance
+
 CASES = [("letter", "naive", 100), ("letter", "subset", 100), ("satimage", "subset", 50), ("usps", "subset", 100)]
 CASES += [("digits", "44x44", 100), ("letter", "116x116", 100)]
 
@@ -84,7 +86,8 @@ def main() -> None:
         results.append(json.loads(done.stdout.splitlines()[-1]))
         print(results[-1], flush=True)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({"command": " ".join(sys.argv), "results": results}, indent=1) + "\n")
+    made = provenance(["jax", "numpy"])
+    options.output.write_text(json.dumps({**made, "results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

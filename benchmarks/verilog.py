@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from harness import provenance
 from sklearn.datasets import load_digits
 
 from tinybayes import export, read_dataset
@@ -67,7 +68,8 @@ def main() -> None:
             print(results[-1], flush=True)
     version = run("yosys", "-V", cwd=str(ROOT)).strip()
     path = ROOT / "benchmarks" / "results" / "verilog.json"
-    path.write_text(json.dumps({"yosys": version, "script": SCRIPT, "results": results}, indent=1) + "\n")
+    made = provenance(["jax", "numpy"]) | {"yosys": version, "script": SCRIPT}
+    path.write_text(json.dumps({**made, "results": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
 from tinybayes.errors import FileError, error
 from tinybayes.learn.closed_form.chow_liu import chow_liu
-from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
+from tinybayes.learn.closed_form.structures import naive_bayes, random_ordering, random_tan
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
@@ -230,7 +230,10 @@ class TableSweep(Sweep):
     k
         Candidate parents of a feature.
     orderings, subsets
-        How many random orderings, and parent subsets for each.
+        How many random orderings, and parent subsets for each; of "random", trees for each.
+    shared_orderings
+        Whether "random" draws its trees from the orderings of "subset" and "all", as the paper does. Otherwise, as in
+        the sweeps run so far, every tree has an ordering of its own.
     image_orderings
         Which of the orderings A, B and C of pixels the structure "heuristic" takes in turn.
     settings
@@ -255,6 +258,7 @@ class TableSweep(Sweep):
     k: int = 8
     orderings: int = 5
     subsets: int = 5
+    shared_orderings: bool = False
     image_orderings: str = "ABC"
     settings: int = 100
     lam: tuple[float, float] = (1.0, 3.0)
@@ -360,7 +364,9 @@ class TableSweep(Sweep):
             case "chow-liu":
                 return candidates.fixed(chow_liu(data))
             case "random":
-                return candidates.fixed(random_tan(data, seed=np.random.default_rng([self.seed, ordering, subset])))
+                order = random_ordering(features, ordering) if self.shared_orderings else None
+                seed = np.random.default_rng([self.seed, ordering, subset])
+                return candidates.fixed(random_tan(data, seed=seed, ordering=order))
             case "subset":
                 return candidates.subset(features, self.k, seed=ordering, subset_seed=subset)
             case "all":

@@ -9,14 +9,15 @@ structure.
 import itertools
 import json
 import math
+import time
 from pathlib import Path
 
+from experiments.provenance import provenance
 from experiments.store import write_text
 from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
-from tinybayes.learn.training.engine import find_device
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
@@ -24,7 +25,7 @@ COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rat
 
 
 def main() -> None:
-    runs = []
+    runs, began = [], time.monotonic()
     for name, structure, steps in itertools.product(
         ("digits", "letter", "satimage", "usps"), ("naive", "chow-liu", "subset"), (2000, 6000)
     ):
@@ -50,7 +51,7 @@ def main() -> None:
             runs.append([name, structure, steps, epochs, *values, *figures])
         print(name, structure, steps, min(r.validation_error for r in trained), flush=True)
     columns = [*COLUMNS, "validation_error", "test_error"]
-    report = {"device": find_device(None).device_kind, "columns": columns, "runs": runs}
+    report = {"provenance": provenance(time.monotonic() - began), "columns": columns, "runs": runs}
     write_text(Path(__file__).parent / "tuning.json", json.dumps(report) + "\n")
 
 

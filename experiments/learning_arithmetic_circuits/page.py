@@ -9,8 +9,10 @@ from matplotlib.figure import Figure
 
 from experiments.drawing import BLACK, BLUE, GREEN, ORANGE, RED, STYLE, WIDTH, add_legend, save
 from experiments.learning_arithmetic_circuits import latent_page
+from experiments.learning_arithmetic_circuits.claims import CLAIMS, Results
 from experiments.markdown import line, made
-from experiments.store import Record, read_report
+from experiments.store import Record, read_lines, read_report
+from experiments.verdicts import counted, table
 
 HEAD = """# Results: circuits
 
@@ -57,6 +59,16 @@ compared with the circuit on the queries that both answered: its point is the ci
 its bar the standard error of that difference. Settings with fewer than five queries are timed, but not drawn. The paper
 finds circuits ten times faster than its fastest Gibbs setting, ten thousand times faster than its slowest, and more
 accurate than both, except if few variables are queried.
+"""
+VERDICTS = """
+## Verdicts
+
+The paper's claims and what we measured. Prices were chosen on validation rows, likelihoods and accuracies are those of
+test rows. A claim is asked of every data set that was run to its end; numbers in brackets are the thresholds that we
+put on vague words. Log-likelihoods are in nats a row. Gibbs settings with fewer than five queries are not compared in
+accuracy.
+
+{count}
 """
 COMMAND = "python -m experiments.learning_arithmetic_circuits.{}"
 FEWEST = 5  # queries below which a setting is timed but not drawn
@@ -148,7 +160,16 @@ def page(folder: Path, docs: Path) -> str:
     for name, section in (("models", models), ("queries", lambda report: queries(report, docs))):
         report = read_report(folder / "results" / f"{name}.json")
         text += section(report) if report else f"\nNot run yet: `{COMMAND.format(name)}`\n"
+    text += verdicts(folder / "results")
     return text + latent_page.sections(folder, folder.parents[1] / "benchmarks", docs)
+
+
+def verdicts(results: Path) -> str:
+    """Return the table of all claims."""
+    models, queries = (read_report(results / f"{name}.json") or {} for name in ("models", "queries"))
+    grown = read_lines(results / "models.jsonl")
+    found = Results(grown, models.get("table4", []), queries.get("results", []))
+    return VERDICTS.format(count=counted([(CLAIMS, found)])) + table(CLAIMS, found)
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -3,6 +3,9 @@
 Rows are drawn from a network, its tables are learned again from them, tied to k levels and relearned. Each set of rows
 is appended to results/learning.jsonl and not repeated; at the end results/learning.json sums up.
 
+Sets are drawn ten at a time for every network and every way of dealing with zeros, so that a run that is ended early
+leaves about as many of each. `--exact` goes through the levels of one set after the other.
+
 Every model is one vector of weights, one a feature (an entry of a table), and the counts of the features in the rows
 are taken once, so that a mean log-likelihood is a scalar product less ``log Z``. One circuit for each network and each
 way of dealing with zeros gives ``log Z`` of all of them.
@@ -13,13 +16,15 @@ import os
 import time
 import tomllib
 from collections.abc import Sequence
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from experiments.parameter_tying.friends import friends_and_smokers
 from experiments.provenance import provenance
-from experiments.store import Record, append_line, pack, read_lines, write_report
+from experiments.store import Record, append_line, pack, read_lines, read_report, write_report
 from tinybayes import TinybayesError, relearn, tie
 from tinybayes.deploy.files.uai import read_uai
 from tinybayes.infer import compile_circuit
@@ -31,6 +36,7 @@ HERE = Path(__file__).parent
 ZEROS = ("smoothed", "tuned", "known")
 EXACT = "smoothed, exact"  # smoothed, on fewer sets, since its circuit is large
 LARGE = 1_000_000  # edges of a circuit for which exact relearning takes minutes
+BLOCK = 10  # sets of one network and one way of dealing with zeros, before the next has its turn
 METHODS = ("quantised", "quantised rows", "relearned", "relearned rows")
 
 
@@ -187,34 +193,38 @@ def draw_sets(
 ) -> None:
     """Do the sets that the store lacks; circuits of millions of edges are left to `relearn_smoothed`."""
     known = {(r["network"], r["zeros"], r["set"]) for r in done}
-    for name in names:
-        true = network(plan, name, folder)
-        for zeros in kinds:
-            todo = [s for s in range(2 if quick else plan["sets"]) if (name, zeros, s) not in known]
-            circuit = circuit_of(learned(true, np.zeros(flat(true).size), zeros)) if todo and zeros != "tuned" else None
-            if zeros == "smoothed" and circuit is not None and circuit.n_edges > LARGE:
-                circuit = None
-            levels = plan["networks"][name]["levels"]
-            levels = [] if zeros == "tuned" else levels[::4] if quick else levels
-            for number in todo:
-                record = one_set(true, zeros, number, levels, plan, circuit)
-                append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
+    sets, nets = 2 if quick else plan["sets"], {name: network(plan, name, folder) for name in names}
+    circuits = cache(lambda name, zeros: circuit_for(nets[name], zeros))
+    for block, name, zeros in product(range(0, sets, BLOCK), names, kinds):
+        todo = [s for s in range(block, min(block + BLOCK, sets)) if (name, zeros, s) not in known]
+        if not todo:
+            continue
+        true, levels = nets[name], plan["networks"][name]["levels"]
+        levels = [] if zeros == "tuned" else levels[::4] if quick else levels
+        circuit = None if zeros == "tuned" else circuits(name, zeros)
+        for number in todo:
+            record = one_set(true, zeros, number, levels, plan, circuit)
+            append(store, done, {"network": name, "zeros": zeros, "set": number, **record})
+
+
+def circuit_for(true: BayesNet, zeros: str) -> Circuit | None:
+    """Compile a network with its zeros known or smoothed; with smoothed zeros only if the circuit stays small."""
+    circuit = circuit_of(learned(true, np.zeros(flat(true).size), zeros))
+    return None if circuit is not None and zeros == "smoothed" and circuit.n_edges > LARGE else circuit
 
 
 def relearn_smoothed(plan: Record, folder: Path, names: list[str], done: list[Record], store: Path) -> None:
     """Relearn exactly with smoothed zeros by large circuits, one level after the other on the first sets."""
-    for name in names:
-        true = network(plan, name, folder)
-        circuit = circuit_of(learned(true, np.zeros(flat(true).size), "smoothed"))
-        if circuit is None or circuit.n_edges <= LARGE:
-            continue
-        for number in range(plan["exact"]["smoothed_sets"]):
-            own = [r for r in done if (r["network"], r["zeros"], r["set"]) == (name, EXACT, number)]
-            known = {t["levels"] for r in own for t in r["ties"]}
-            for k in plan["networks"][name]["levels"]:
-                if k not in known:
-                    record = one_set(true, "smoothed", number, [k], plan, circuit)
-                    append(store, done, {"network": name, "zeros": EXACT, "set": number, **record})
+    nets = {name: network(plan, name, folder) for name in names}
+    circuits = {name: circuit_of(learned(true, np.zeros(flat(true).size), "smoothed")) for name, true in nets.items()}
+    large = [name for name, circuit in circuits.items() if circuit is not None and circuit.n_edges > LARGE]
+    for number, name in product(range(plan["exact"]["smoothed_sets"]), large):
+        own = [r for r in done if (r["network"], r["zeros"], r["set"]) == (name, EXACT, number)]
+        known = {t["levels"] for r in own for t in r["ties"]}
+        for k in plan["networks"][name]["levels"]:
+            if k not in known:
+                record = one_set(nets[name], "smoothed", number, [k], plan, circuits[name])
+                append(store, done, {"network": name, "zeros": EXACT, "set": number, **record})
 
 
 def merged(records: list[Record]) -> list[Record]:
@@ -228,6 +238,8 @@ def merged(records: list[Record]) -> list[Record]:
 
 
 def append(store: Path, done: list[Record], record: Record) -> None:
+    made = provenance(record["seconds"])
+    record = {**record, "commit": made["commit"], "date": made["date"]}
     done.append(record)
     append_line(store, record)
     print(record["network"], record["zeros"], record["set"], record["seconds"], flush=True)
@@ -253,9 +265,25 @@ def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
             "methods": {m: summary(runs, m) for m in METHODS if any(t[m] for r in runs for t in r["ties"])},
         }
         results.append(table)
-    report = {"provenance": provenance(sum(r["seconds"] for r in done)), "plan": plan, "results": results}
-    pack(HERE / "results" / "learning.jsonl")
-    write_report(HERE / "results" / "learning.json", report)
+    path, command = HERE / "results" / "learning.json", "python -m experiments.parameter_tying.learning"
+    report = {"command": command, "provenance": _made(read_report(path), done), "plan": plan, "results": results}
+    pack(path.with_suffix(".jsonl"))
+    write_report(path, report)
+
+
+def _made(before: Record | None, done: list[Record]) -> list[Record]:
+    """Return the provenance of all runs: one for each commit that lines of the store name, after those before."""
+    runs: dict[str, list[Record]] = {}
+    for r in done:
+        if "commit" in r:
+            runs.setdefault(r["commit"], []).append(r)
+    known = (before or {"provenance": []})["provenance"]
+    made = [p for p in (known if isinstance(known, list) else [known]) if p["commit"] not in runs]
+    for commit, own in runs.items():
+        run = {**provenance(sum(r["seconds"] for r in own)), "commit": commit, "date": max(r["date"] for r in own)}
+        run.pop("command")  # that of the report
+        made.append(run)
+    return made
 
 
 def summary(runs: list[Record], method: str) -> Record:

@@ -77,8 +77,6 @@ def samplers(report: Record, docs: Path) -> str:
     draw(results, docs / "figures" / "tying_figure2.svg")
     accepted = max(r["log_acceptance"] for r in report["results"])
     text = FIGURE2.format(**report["settings"], acceptance=accepted)
-    text += _claim("Untied or quantised, the tied sampler and MC-SAT are alike", results, "quantised", alike=True)
-    text += _claim("Relearned, the tied sampler beats MC-SAT and Gibbs sampling", results, "relearned", alike=False)
     text += _baselines(results)
     exact = sorted({f"{r['network']} ({r['levels']} levels)" for r in results if r["method"] == "tied" and r["exact"]})
     if exact:
@@ -87,25 +85,6 @@ def samplers(report: Record, docs: Path) -> str:
     for r in failed[:5]:
         text += f"\n{r['method']} gave no answer on {r['network']}, {r['levels']} levels, {r['model']}: {r['failed']}\n"
     return text
-
-
-def _claim(claim: str, results: Sequence[Record], kind: str, *, alike: bool) -> str:
-    """Count on how many models of a kind the distances are as claimed, drawing included."""
-    cases: dict[tuple[str, int], dict[str, float]] = {}
-    for r in results:
-        if r["model"].startswith(kind):
-            cases.setdefault((r["network"], r["levels"]), {})[r["method"]] = r["hellinger"]
-    full = {key: distances for key, distances in cases.items() if {"tied, drawn", "mcsat", "gibbs"} <= set(distances)}
-    if alike:
-        good = [key for key, f in full.items() if 0.5 <= f["tied, drawn"] / max(f["mcsat"], 1e-12) <= 2]
-    else:
-        good = [key for key, f in full.items() if f["tied, drawn"] < min(f["mcsat"], f["gibbs"])]
-    word = "Holds" if len(good) == len(full) else "Does not hold" if not good else "Holds in part"
-    how = "within a factor of two of MC-SAT" if alike else "better than both"
-    shown = {name: sum(key[0] == name for key in good) for name in dict.fromkeys(key[0] for key in full)}
-    of = {name: sum(key[0] == name for key in full) for name in shown}
-    detail = ", ".join(f"{name} {count} of {of[name]}" for name, count in shown.items())
-    return f"- *{claim}.* **{word}**: drawing is {how} on {detail} numbers of levels.\n"
 
 
 def _baselines(results: Sequence[Record]) -> str:

@@ -1,13 +1,11 @@
-"""What resource_efficient_bn_classifiers says about networks under budgets, held against our results claim by claim.
+"""What *Resource-efficient classifiers* claims about networks under budgets, as questions to our results."""
 
-Each claim is a question with one answer for every data set it was asked of, and the numbers behind the answers.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.records import DATA
 from experiments.resource_efficient.nets import CLASSES, FEATURES, Chosen, Model, Nets, Table, front
+from experiments.verdicts import Answer, Claim
 
 IMAGES = ("usps", "mnist")
 OTHERS = ("dense relu", "dense sign", "one-hot", "conv sign")
@@ -36,21 +34,6 @@ class Results:
 
     def least(self, data: str, row: str) -> float | None:
         return min((c.test for c in self.by_budget(data, row).values()), default=None)
-
-
-Answer = tuple[bool, str]  # whether a claim holds for a data set, and why
-Claim = tuple[str, str, str, str]  # section, claim, verdict, numbers
-
-
-def claims(results: Results) -> list[Claim]:
-    """Return all claims with a verdict: whether all, some or none of their answers are yes."""
-    answered = []
-    for section, claim, ask in ASKED:
-        given = list(ask(results))
-        yes = sum(holds for holds, _ in given)
-        verdict = "holds" if yes == len(given) else "holds partly" if yes else "does not hold"
-        answered.append((section, claim, verdict if given else "not run", "; ".join(why for _, why in given)))
-    return answered
 
 
 def bits_needed(r: Results) -> Iterator[Answer]:
@@ -202,27 +185,54 @@ def _kind(model: Model) -> str:
     return NAMES.get(model.family) or ("CNNs" if model.family.startswith("conv") else "dense networks")
 
 
-ASKED: tuple[tuple[str, str, Callable[[Results], Iterator[Answer]]], ...] = (
-    ("V-C", "1-bit naive Bayes does reasonably well on usps; letter gains up to 6 or 7 bits.", bits_needed),
-    ("V-C", "CNNs with ReLU at the smallest budget beat all other models at the largest.", small_cnns),
-    ("V-C", "The sign degrades accuracy considerably.", signs),
-    ("V-C", "Dense networks beat naive Bayes consistently.", dense_beats_naive),
-    ("V-C", "Logistic regression in float32 does poorly on real-valued inputs.", logistic),
-    (
-        "V-C",
-        "On usps, dense networks of fewer bits with one-hot inputs reach naive Bayes with 3 or more bits.",
-        one_hot,
-    ),
-    (
-        "V-D",
-        "To beat naive Bayes, CNNs with ReLU need 2 to 4 times its operations on usps, 4 to 8 on mnist.",
-        break_even,
-    ),
-    ("V-D", "With the sign even more operations are needed.", break_even_sign),
-    ("V-D", "CNNs need 64 times the operations on usps and 256 times on mnist for their best.", best_multiple),
-    ("V-G", "A tree improves on naive Bayes, for a considerable price in memory.", trees),
-    ("V-G", "Networks beat Bayesian networks on every data set, with substantially more operations.", networks_win),
-    ("V-G", "With a bottleneck, dense networks may take fewer operations than naive Bayes, at a loss.", bottleneck),
-    ("V-G", "CNNs take many operations: on mnist up to three orders of magnitude more.", thousands),
-    ("V-G", "No family can be excluded: each has models on the front.", families),
+_NETS = "resource-efficient-classifiers-figures-3-4-and-7-networks-under-budgets"
+_FIGURE3, _FIGURE4, _FIGURE7 = (("Figure 3", _NETS), ("Figure 4", _NETS), ("Figure 7", _NETS))
+CLAIMS: tuple[Claim[Results], ...] = tuple(
+    Claim(section, text, ask, figure)
+    for section, figure, text, ask in (
+        (
+            "V-C",
+            _FIGURE3,
+            "1-bit naive Bayes does reasonably well on usps; letter gains up to 6 or 7 bits.",
+            bits_needed,
+        ),
+        ("V-C", _FIGURE3, "CNNs with ReLU at the smallest budget beat all other models at the largest.", small_cnns),
+        ("V-C", _FIGURE3, "The sign degrades accuracy considerably.", signs),
+        ("V-C", _FIGURE3, "Dense networks beat naive Bayes consistently.", dense_beats_naive),
+        ("V-C", _FIGURE3, "Logistic regression in float32 does poorly on real-valued inputs.", logistic),
+        (
+            "V-C",
+            _FIGURE3,
+            "On usps, dense networks of fewer bits with one-hot inputs reach naive Bayes with 3 or more bits.",
+            one_hot,
+        ),
+        (
+            "V-D",
+            _FIGURE4,
+            "To beat naive Bayes, CNNs with ReLU need 2 to 4 times its operations on usps, 4 to 8 on mnist.",
+            break_even,
+        ),
+        ("V-D", _FIGURE4, "With the sign even more operations are needed.", break_even_sign),
+        (
+            "V-D",
+            _FIGURE4,
+            "CNNs need 64 times the operations on usps and 256 times on mnist for their best.",
+            best_multiple,
+        ),
+        ("V-G", _FIGURE7, "A tree improves on naive Bayes, for a considerable price in memory.", trees),
+        (
+            "V-G",
+            _FIGURE7,
+            "Networks beat Bayesian networks on every data set, with substantially more operations.",
+            networks_win,
+        ),
+        (
+            "V-G",
+            _FIGURE7,
+            "With a bottleneck, dense networks may take fewer operations than naive Bayes, at a loss.",
+            bottleneck,
+        ),
+        ("V-G", _FIGURE7, "CNNs take many operations: on mnist up to three orders of magnitude more.", thousands),
+        ("V-G", _FIGURE7, "No family can be excluded: each has models on the front.", families),
+    )
 )

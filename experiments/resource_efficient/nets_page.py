@@ -1,11 +1,12 @@
 """The section of docs/results.md about neural networks under budgets."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.markdown import line, made
 from experiments.records import DATA, Experiment
 from experiments.resource_efficient import plots
-from experiments.resource_efficient.claims import Claim, Results, claims
+from experiments.resource_efficient.claims import Results
 from experiments.resource_efficient.nets import Chosen, Model, Nets, Table, bayes, front
 from experiments.store import read_report
 
@@ -49,18 +50,12 @@ were added after we had seen the test errors of the others, and those with *shif
 FIGURE7 = """
 ![Models on the front of bits, operations and test error, as disks]({picture})
 
-Models that no other model beats in bits, operations and test error at once (Figure 7), from the final runs of Figures 3
-and 4 and the quantised Bayesian networks of `figure6.toml`; **chosen on test rows**. As in the paper, one-hot inputs are
-omitted. Models on the front, of all models:
+Models that no other model beats in bits, operations and test error at once (Figure 7), from the final runs of Figures
+3 and 4 and the quantised Bayesian networks of `figure6.toml`; **chosen on test rows**. As in the paper, one-hot
+inputs are omitted. Models on the front, of all models:
 
 | data | {heads} |
 |---|{rules}
-"""
-CLAIMS = """
-The paper's claims about these models, with our errors chosen on test rows, as in the paper:
-
-| section | claim | verdict | numbers |
-|---|---|---|---|
 """
 WIDTHS, MULTIPLES = range(1, 9), tuple(2**k for k in range(1, 9))
 
@@ -68,19 +63,23 @@ WIDTHS, MULTIPLES = range(1, 9), tuple(2**k for k in range(1, 9))
 def section(folder: Path, figure6: Experiment, docs: Path) -> str:
     """Return the section, and draw its pictures; without results it says so."""
     by_bits, by_operations = Nets(folder / "figure3.toml"), Nets(folder / "figure4.toml")
-    table3, table4 = by_bits.table(), by_operations.table()
-    if not table3:
+    found = results(folder, figure6)
+    if not found.bits:
         return f"{HEAD}\nNot run yet: `{by_bits.command}`.\n"
+    text = HEAD + INTRO + _budgets(FIGURE3, found.bits, found.bayes, docs / "figures", operations=False)
+    if found.operations:
+        text += _budgets(FIGURE4, found.operations, found.bayes, docs / "figures", operations=True)
+    text += _single(found.bits) + _fronts(found.models, docs / "figures")
+    return text + "".join(made(read_report(nets.report), nets.command) for nets in (by_bits, by_operations))
+
+
+def results(folder: Path, figure6: Experiment) -> Results:
+    """Return all results about networks, and the Bayesian networks beside them."""
+    by_bits, by_operations = Nets(folder / "figure3.toml"), Nets(folder / "figure4.toml")
     naive, models = bayes(figure6.points())
     models += [m for m in by_bits.models() + by_operations.models() if m.family in plots.LOOKS]
     models = [m for m in models if m.family != "one-hot"]
-    text = HEAD + INTRO + _budgets(FIGURE3, table3, naive, docs / "figures", operations=False)
-    if table4:
-        text += _budgets(FIGURE4, table4, naive, docs / "figures", operations=True)
-    text += _single(table3) + _fronts(models, docs / "figures")
-    results = Results(table3, table4, naive, models, by_bits)
-    text += CLAIMS + "".join(line(*_claim(claim)) for claim in claims(results))
-    return text + "".join(made(read_report(nets.report), nets.command) for nets in (by_bits, by_operations))
+    return Results(by_bits.table(), by_operations.table(), naive, models, by_bits)
 
 
 def _budgets(text: str, table: Table, naive: Table, figures: Path, *, operations: bool) -> str:
@@ -122,7 +121,7 @@ def _single(table: Table) -> str:
     return BETTER + "".join(lines) if lines else ""
 
 
-def _fronts(models: list[Model], figures: Path) -> str:
+def _fronts(models: Sequence[Model], figures: Path) -> str:
     picture = "resource_efficient_figure7.svg"
     plots.fronts(models, figures / picture)
     families = [family for family in plots.LOOKS if any(m.family == family for m in models)]
@@ -135,8 +134,3 @@ def _fronts(models: list[Model], figures: Path) -> str:
             lines.append(line(data, *(f"{a} of {b}" if b else "-" for a, b in counts)))
     heads = " | ".join(plots.LOOKS[family][0] for family in families)
     return FIGURE7.format(picture=f"figures/{picture}", heads=heads, rules="---:|" * len(families)) + "".join(lines)
-
-
-def _claim(claim: Claim) -> tuple[str, str, str, str]:
-    part, said, verdict, numbers = claim
-    return part, said, f"**{verdict}**", numbers

@@ -7,6 +7,7 @@ from tinybayes.errors import TinybayesError, error
 EXTRAS = {  # package: the extra that brings it, and its use
     "jax": ("train", "JAX for training by gradient"),
     "optuna": ("search", "Optuna for searches"),
+    "pysat": ("sat", "python-sat for sampling without dead ends"),
 }
 
 

@@ -88,6 +88,8 @@ def test_other_models_and_files(folder):
         (["net.uai", "--evidence", "two.evid", "-o", "both.MAR"], "expected a directory"),
         (["net.uai", "--evidence", "two.evid", "--truth", "wet.MAR"], "--truth: expected one evidence file"),
         (["net.uai", "--evidence", "wet.evid", "--evidence", "wet.evid"], "evidence files with different names"),
+        (["net.uai", "--task", "PR", "--method", "gibbs"], "--method: expected --task MAR, got PR"),
+        (["net.uai", "--task", "mpe", "--seconds", "1"], "--seconds: expected --task MAR, got MPE"),
         (["net.uai", "--task", "MMAP"], "--task: expected MAR or PR or MPE"),
         (["net.uai", "--evidence", "never.evid", "--task", "PR"], "evidence: expected something that can occur"),
         (["net.uai", "--evidence", "other.evid"], "the name or the number of a variable"),

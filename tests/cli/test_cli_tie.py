@@ -124,6 +124,10 @@ def test_log_linear_models_are_asked_but_neither_tied_nor_evaluated(folder):
         (["net.tb", "--levels", "4", "--normalized", "-o", "t.tb"], "--normalized: expected --relearn"),
         (["net.tb", "--levels", "4", "--train", "rows.csv", "-o", "t.tb"], "--train: expected --relearn"),
         (["net.tb", "--levels", "4", "--relearn", "-o", "t.tb"], "--relearn: expected a table to learn from"),
+        (
+            ["net.tb", "--relearn", "--normalized", "--chains", "9", "--data", "rows.csv", "-o", "t.tb"],
+            "--chains: expected --relearn alone, got --normalized",
+        ),
         (["net.tb", "--relearn", "--renormalize", "--data", "rows.csv", "-o", "t.tb"], "one of --relearn and"),
         (["net.tb", "--levels", "4", "--data", "nowhere.csv", "-o", "t.tb"], "nowhere.csv"),
         (["net.tb", "--levels", "4", "-o", "nowhere/t.tb"], "--output: expected a file in a directory that exists"),

@@ -198,6 +198,14 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_links_within_a_page_lead_to_its_headings():
+    for page in PAGES:
+        text = page.read_text()
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", name.strip().lower())) for name in headings}
+        assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors, page.name
+
+
 def make_notebook():
     """The script beside the page, which is no part of the package."""
     spec = importlib.util.spec_from_file_location("make_notebook", ROOT / "docs" / "make_notebook.py")

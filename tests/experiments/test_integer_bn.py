@@ -8,6 +8,7 @@ import pytest
 
 from experiments.records import Experiment
 from experiments.resource_efficient import integer_bn as bn
+from experiments.resource_efficient.bayes_claims import Results, beats_integer
 from experiments.resource_efficient.integer_bn_page import integer_networks
 from made_up import MADE
 from tinybayes.compress import quantize
@@ -121,8 +122,17 @@ def test_the_section_shows_the_best_setting_of_each_width(tmp_path):
         (tmp_path / name).write_text(text)
     (tmp_path / "results" / "integer_bn.json").write_text(json.dumps({"provenance": MADE, "results": results}))
     text = integer_networks(Experiment(tmp_path / "figure6.toml"))
-    row = "| usps | 9 | 1 | 2 | 4 | 20 | 30.00 | 30.00 | 40.00 | 25.0 % | 5 | 4 | 20.00 (1 s) |  |"
+    row = "| usps | 9 | 1 | 2 | 4 | 20 | 30.00 | 30.00 | 40.00 | 25.0 % | 5 | 4 | 20.00 (1 s) |  |  |"
     assert [line for line in text.splitlines() if line.startswith("| usps")] == [row]
+    ours = [{"data": "usps", "used": 9, "bits": 1, "settings": 16, "error": 0.15, "by training": 0.25}]
+    made = {"provenance": [MADE], "results": ours}
+    (tmp_path / "results" / "integer_ours.json").write_text(json.dumps(made))
+    text = integer_networks(Experiment(tmp_path / "figure6.toml"))
+    assert "| 20.00 (1 s) | 15.00 (25.00) |  |" in text
+    found = Results([], {}, {}, {}, {}, results, ours)
+    (pair,) = found.same_rows()
+    assert (pair[0]["error"], pair[1]["error"]) == (0.4, 0.15)
+    assert list(beats_integer(found)) == [(True, "usps, 9 rows, 1 bit: 15.00 against 40.00")]
     assert "none of the 2 runs" in " ".join(text.split())
     assert "all 2 runs took 8 s" in " ".join(text.split())
     assert "Not even relaxed within the limit: usps with 2 bits" in text

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from experiments.records import Point
 from experiments.resource_efficient import nets_page
-from experiments.resource_efficient.claims import Results, claims
+from experiments.resource_efficient.claims import CLAIMS, Results
 from experiments.resource_efficient.nets import Model, Nets, bayes, front
 from experiments.sweep import NetSweep, TableSweep, finalists, read_sweeps
+from experiments.verdicts import Claim, counted, table, verdict
 from made_up import MADE
 from tinybayes.data import named
 
@@ -92,8 +93,9 @@ def test_a_section_from_made_up_results(tmp_path):
     both = [rows["figure3", "dense relu", b] for b in range(1, 9)]
     cells = [f"{100 * r['best_on_test']['error']:.2f} / {100 * r['chosen_on_validation']['error']:.2f}" for r in both]
     assert f"| usps | dense, ReLU | {' | '.join(cells)} |" in text
-    assert "Dense networks beat naive Bayes consistently. | **holds** | usps at 3 of 3 budgets |" in text
-    assert "better from 2x on" in text
+    judged = table(CLAIMS, nets_page.results(tmp_path / "nets", figure6([9.0, 8.0, 7.0])))
+    assert "Dense networks beat naive Bayes consistently. | **holds** | usps at 3 of 3 budgets |" in judged
+    assert "better from 2x on" in judged
     assert "10 s on cpu a (2 cores)" in text
 
 
@@ -105,7 +107,7 @@ def test_claims_follow_the_numbers(tmp_path):
         operations = Nets(tmp_path / "nets" / "figure4.toml").table()
         naive, models = bayes(figure6(errors).points())
         found = Results(nets.table(), operations, naive, models + nets.models(), nets)
-        return {claim: verdict for _, claim, verdict, _ in claims(found)}
+        return {claim.text: verdict(list(claim.ask(found))) for claim in CLAIMS}
 
     weak, strong, between = verdicts([9.0, 8.0, 7.0]), verdicts([0.1] * 8), verdicts([9.0] * 6 + [0.1] * 2)
     consistently = "Dense networks beat naive Bayes consistently."
@@ -118,6 +120,21 @@ def test_claims_follow_the_numbers(tmp_path):
     assert strong[small] == "does not hold"
     assert weak["The sign degrades accuracy considerably."] == "holds"
     assert weak["A tree improves on naive Bayes, for a considerable price in memory."] == "not run"
+
+
+def test_verdicts_say_what_holds_and_mark_what_does_not():
+    claims = [
+        Claim("1", "Few.", lambda r: [(r > 1, f"{r} > 1"), (r > 3, f"{r} > 3")], ("Table", "table")),
+        Claim("2", "None.", lambda r: [], ("Table", "table")),
+    ]
+    lines = table(claims, 2).splitlines()[3:]
+    assert lines == [
+        "| 1 | Few. | **holds partly** | 2 > 1; **no:** 2 > 3 | [Table](#table) |",
+        "| 2 | None. | **not run** |  | [Table](#table) |",
+    ]
+    assert "**holds** | 4 > 1; 4 > 3 |" in table(claims, 4)
+    assert "**does not hold** | 0 > 1; 0 > 3 |" in table(claims, 0)
+    assert counted([(claims, 2), (claims[:1], 4)]) == "Of 3 claims 1 hold, 1 hold partly, 1 were not run."
 
 
 def test_a_section_without_results(tmp_path):

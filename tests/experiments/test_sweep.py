@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from cases import whole
 from experiments.reproduce import reproduce
 from experiments.store import read_store
 from experiments.sweep import TableSweep, means, read_sweeps, run_sweep
+from tinybayes.data.named import load
 from tinybayes.errors import FileError, TinybayesError
+from tinybayes.learn.closed_form.structures import random_ordering
 
 SMALL = TableSweep(
     name="small", data="iris", structure="naive", settings=4, epochs=4, short_epochs=2, finalists=1, batch_size=20
@@ -24,6 +27,28 @@ def test_settings_depend_on_the_seed_and_the_index_alone():
     assert {(s["ordering"], s["subset"]) for s in drawn} == {(o, p) for o in range(5) for p in range(5)}
     assert {s["bits"] for s in drawn} == {(2, 1), (3, 0)}
     assert all(10 <= s["lam"] <= 1000 and 0.1 <= s["gamma"] <= 100 and s["eta"] == 10 for s in drawn)
+
+
+def test_random_trees_share_the_orderings_of_tan_subset():
+    """differentiable_tan, 4.2: ten trees for each of the five orderings that TAN Subset and TAN All have."""
+    data, sweep = load("letter").train, replace(SMALL, data="letter", structure="random", shared_orderings=True)
+    positions = {o: np.argsort(random_ordering(16, o)) for o in range(5)}
+    trees = {}
+    for ordering, subset in product(range(5), range(10)):
+        parent = sweep._candidates(data, ordering, subset).parent[:, 0]
+        child = np.flatnonzero(parent >= 0)
+        assert len(child) == 15
+        assert (positions[ordering][parent[child]] < positions[ordering][child]).all()
+        trees[ordering, subset] = tuple(parent)
+        if not subset:
+            all_of = replace(sweep, structure="all")._candidates(data, ordering, 0)
+            offered = [set(row[ok]) for row, ok in zip(all_of.parent, all_of.allowed, strict=True)]
+            assert [len(offered[v]) for v in np.argsort(positions[ordering])] == list(range(1, 17))
+    assert len(set(trees.values())) == 50
+    own = replace(sweep, shared_orderings=False)
+    free = [own._candidates(data, 0, subset).parent[:, 0] for subset in range(10)]
+    late = [positions[0][p[c]] > positions[0][c] for p in free for c in np.flatnonzero(p >= 0)]
+    assert any(late)  # without it, every tree has an ordering of its own
 
 
 def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):

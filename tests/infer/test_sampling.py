@@ -1,6 +1,7 @@
 """Samplers against enumeration: 50 random models of eight variables with ties, zeros and evidence, and their errors."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from sampling_cases import MODELS, case, check, clause_model, random_model, scores, truth
 from tinybayes import LogLinear, TinybayesError, Variable
 from tinybayes.infer import marginals, slices
-from tinybayes.infer.sampling import importance
+from tinybayes.infer.sampling import chains, importance, proposals
+from tinybayes.infer.sampling.problem import restrict
 from tinybayes.infer.sampling.proposals import smoothed
 from tinybayes.model import Factor
 
@@ -68,12 +70,85 @@ def test_chances_given_all_others_are_unbiased(monkeypatch, lookahead):
     assert np.mean(gained) < 0.9
 
 
-@pytest.mark.parametrize("kind", [random_model, clause_model])
-def test_mcsat_is_consistent(kind):
+@pytest.mark.parametrize("lookahead", [None, 2])
+def test_samples_checked_by_a_solver_are_unbiased_and_never_weigh_zero(lookahead):
+    pytest.importorskip("pysat")
+    z, log_z, dead = [], [], 0.0
+    for seed in (21, 39, 41, 0, 1):  # some of the few where samples weigh zero
+        model, evidence, rows, weight = case(seed)
+        options = {"method": "tied", "lookahead": lookahead, "draw": True, "seed": seed, "samples": 1024}
+        found = marginals(model, evidence, prune="sat", **options)
+        assert found.zero == 0
+        assert "SAT solver" in found.notes[0]
+        assert found.samples == 1024
+        z += scores(found, truth(model, rows, weight))
+        if found.log_z_error > 1e-9:
+            log_z.append(math.expm1(found.log_z - math.log(weight.sum())) / found.log_z_error)
+        dead += marginals(model, evidence, prune=False, **options).zero
+    check(z)
+    assert np.abs(log_z).max() < 4.5
+    assert dead > 0
+
+
+def parities(n, m):
+    """Draw even parities of three coins; return their model and how many solutions they have, by elimination."""
+    rng = np.random.default_rng(0)
+    scopes = [sorted(rng.choice(n, 3, replace=False).tolist()) for _ in range(m)]
+    even = np.array([0.0 if (a + b + c) % 2 == 0 else -np.inf for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    factors = [Factor(tuple(scope), np.arange(8)) for scope in scopes]
+    model = LogLinear(tuple(Variable(f"x{i}", (0, 1)) for i in range(n)), tuple(factors), even)
+    rows, rank = [sum(1 << v for v in scope) for scope in scopes], 0
+    while rows:
+        row = rows.pop()
+        if row:
+            rank, low = rank + 1, row & -row
+            rows = [other ^ row if other & low else other for other in rows]
+    return model, n - rank
+
+
+def test_where_tables_of_zeros_are_too_large_a_solver_is_asked_when_samples_weigh_zero(monkeypatch):
+    pytest.importorskip("pysat")
+    model, free = parities(40, 36)
+    monkeypatch.setattr(proposals, "MOST_SUPPORTS", 0)
+    options = {"method": "tied", "lookahead": 2, "draw": True}
+    with monkeypatch.context() as patch:
+        patch.setattr(importance, "installed", lambda package: False)
+        found = marginals(model, samples=5000, **options)
+        assert found.zero > 0.99
+        assert proposals.BLIND in found.notes
+    for prune in (True, "sat"):
+        found = marginals(model, samples=100, **options, prune=prune)
+        assert found.zero == 0
+        assert found.log_z == pytest.approx(free * math.log(2))  # each parity halves what is left: equal weights
+        assert "SAT solver" in found.notes[0]
+    model, free = parities(20, 12)
+    found = marginals(model, samples=100, **options)  # half of them weigh zero: that is still far quicker
+    assert 0.3 < found.zero < 0.7
+    with pytest.raises(TinybayesError, match="prune: expected True, False or 'sat'"):
+        marginals(model, **options, prune="smt")
+
+
+def test_chains_begin_where_a_solver_finds_a_solution(monkeypatch):
+    pytest.importorskip("pysat")
+    model, _ = parities(40, 36)
+    monkeypatch.setattr(proposals, "MOST_SUPPORTS", 0)
+    few = partial(importance.choose, lookahead=2)
+    monkeypatch.setattr(chains, "choose", few)
+    monkeypatch.setattr(chains, "_TRIES", 2)
+    begins = chains._first_states(restrict(model, {}), 4, 0)
+    assert len(begins) == 4
+    assert all((begins[:, list(factor.scope)].sum(axis=1) % 2 == 0).all() for factor in model.factors)
+
+
+@pytest.mark.parametrize(
+    ("kind", "levels"),
+    [(random_model, "factor"), (random_model, "feature"), (clause_model, "factor"), (clause_model, "feature")],
+)
+def test_mcsat_is_consistent(kind, levels):
     z = []
-    for seed in range(MODELS if kind is random_model else 10):
+    for seed in range(MODELS if kind is random_model and levels == "factor" else 10):
         model, evidence, rows, weight = case(seed, kind)
-        found = marginals(model, evidence, method="mcsat", samples=6000, seed=seed)
+        found = marginals(model, evidence, method="mcsat", samples=6000, seed=seed, levels=levels)
         assert not found.notes
         z += scores(found, truth(model, rows, weight))
     check(z, df=100)

@@ -1,18 +1,21 @@
 """Options of training by gradient, as `learn_classifier` hands them on."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from cases import exhaustive
 from strategies import easy
 from tinybayes.data.variables import Discretization
-from tinybayes.errors import TinybayesError
+from tinybayes.errors import TinybayesError, TinybayesWarning
+from tinybayes.estimators import BayesNetClassifier
 from tinybayes.infer import evaluate
 from tinybayes.learn import HybridOptions, chow_liu, learn_classifier
-from tinybayes.learn.hybrid import chosen, encodings_tried, hold_out
+from tinybayes.learn.hybrid import _unused, chosen, encodings_tried, hold_out
 from tinybayes.learn.training import engine
 from tinybayes.learn.training import tables as driver
 from tinybayes.model import Fixed, Float
@@ -112,7 +115,9 @@ def test_structure_noise_reaches_every_configuration(calls, more):
 def test_structure_noise_of_searches_and_of_naive_bayes(calls):
     data = easy(rows=100)
     for structure, choices in (("naive", 1), ("subset", 4), ("order-free", 4)):
-        learn(data, structure, epochs=2, n_candidates=3, structure_noise=0.25)
+        fixed = pytest.warns(TinybayesWarning, match="n_candidates .of structure subset or order-free")
+        with fixed if structure == "naive" else nullcontext():
+            learn(data, structure, epochs=2, n_candidates=3, structure_noise=0.25)
         (run,) = calls[-1][1]
         assert (run.structure_noise, run.candidates.parent.shape[1]) == (0.25, choices)
         assert run.structure_rate > 0
@@ -146,13 +151,49 @@ def test_settings_are_formats_times_random_draws(calls):
     assert [c.number_format for c in of()] == [Float()]
     assert [c.number_format for c in of(bits=(2, 3))] == [Fixed(2, 3)]
     assert [c.number_format for c in of(bits=4)] == [Fixed(whole, 4 - whole) for whole in range(1, 7)]
-    many = of(n_configs=10, bits=4)
+    free = {"n_configs": 10, "bits": 4, "gamma": None, "learning_rate": 3e-2}
+    many = of(**free)
     assert len(many) == 60
     assert len({c.seed for c in many}) == len({c.lam for c in many}) == 10
     assert all(10 <= c.lam <= 1000 and 0.1 <= c.gamma <= 100 and c.learning_rate in (3e-3, 3e-2) for c in many)
-    assert [c.lam for c in many] == [c.lam for c in of(n_configs=10, bits=4)]
+    assert [c.lam for c in many] == [c.lam for c in of(**free)]
+    given = of(**free | {"lam": 7.0, "gamma": 2.0, "learning_rate": 0.1})
+    assert {(c.lam, c.gamma, c.learning_rate) for c in given} == {(7.0, 2.0, 0.1)}  # what was given is not drawn
     assert {c.input_noise for c in many} == {0.0}
     assert {c.input_noise for c in of(n_configs=10, input_noise=None)} <= {0.0, 0.1, 0.2, 0.4}
+
+
+@pytest.mark.parametrize(
+    ("structure", "options", "unused"),
+    [
+        ("naive", {"structure_noise": 0.1, "ordering": "A"}, ["structure_noise", "ordering"]),
+        ("chow-liu", {"n_candidates": 3, "size_penalty": 0.1}, ["n_candidates", "size_penalty"]),
+        ("random", {"structure_rate": 0.0, "image_shape": (2, 2)}, ["structure_rate", "image_shape"]),
+        ("subset", {"noise_reach": 1.0, "noise_end": 0.0}, ["noise_reach", "noise_end"]),
+        ("subset", {"n_candidates": 3, "structure_noise": 0.1, "size_penalty": 0.1, "structure_rate": 0.1}, []),
+        ("chow-liu", {"structure_noise": 0.1, "input_noise": 0.1, "noise_reach": 1.0, "noise_end": 0.0}, []),
+    ],
+)
+def test_options_that_do_nothing_are_named(structure, options, unused):
+    """Nothing else would tell: the result is the same without them."""
+    told = _unused(structure, HybridOptions(**({"input_noise": 0.0} | options)))
+    assert [text.split(" (of ")[0] for text in told] == unused
+    if unused:
+        with pytest.warns(TinybayesWarning, match=unused[0]):
+            net = learn(easy(rows=60), structure, epochs=1, **options)
+        assert net == learn(easy(rows=60), structure, epochs=1)
+
+
+def test_candidates_of_order_free_and_the_conditional_loss_reach_the_training(calls):
+    X, y = load_iris(return_X_y=True)
+    options = {"structure": "order-free", "training": "hybrid", "epochs": 2, "input_noise": 0.0, "gamma": 1.0}
+    options |= {"discretizer": "mdlp"}  # one encoding, so that nothing is chosen
+    plain = BayesNetClassifier(**options, random_state=0).fit(X, y)
+    other = BayesNetClassifier(**options, n_candidates=1, conditional=5.0, random_state=0).fit(X, y)
+    (first,), (second,) = (call[1] for call in calls)
+    assert (first.candidates.parent.shape[1], second.candidates.parent.shape[1]) == (4, 2)  # one is "no extra parent"
+    assert (first.conditional, second.conditional) == (0.0, 5.0)
+    assert plain.model_ != other.model_
 
 
 def test_noise_and_margin_are_chosen_on_held_out_rows_and_the_chosen_setting_learns_from_all(calls):

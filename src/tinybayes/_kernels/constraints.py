@@ -23,6 +23,14 @@ class Way(NamedTuple):
     axis: np.ndarray  # the variables of the context, then the variable
 
 
+class Groups(NamedTuple):
+    """The features that have constraints of their own; without groups each factor has one constraint."""
+
+    group: np.ndarray  # (entries,) the number of the feature within its factor
+    top: np.ndarray  # (factors,) the largest weight
+    allowed: np.ndarray  # (the most features of a factor,) room for the kernel
+
+
 class Violations(NamedTuple):
     """Where an assignment stands in each factor, and the factors that it violates."""
 
@@ -61,10 +69,42 @@ def _thresholds(shape, logs, x, tables, random):
 
 
 @plain
-def mcsat_exact(shape, plan, way, logs, tables, joint, digits, x, chance, random, sweeps, total):
-    """Do sweeps of MC-SAT with exact uniform draws; add up the chances that values were drawn from."""
-    for _ in range(sweeps):
+def _features(shape, logs, group, tops, allowed, x, tables, random):
+    """Forbid each feature of a factor but the present one with the chance one less its value, the largest being one.
+
+    Weights are taken relative to the largest of the factor, so that all are negative: a feature that is false satisfies
+    its negation, which becomes a constraint with the chance that Poon and Domingos give.
+    """
+    for f in range(len(shape.first_entry) - 1):
+        begin, end = shape.first_entry[f], shape.first_entry[f + 1]
+        at = begin
+        for k in range(shape.first_scope[f], shape.first_scope[f + 1]):
+            at += shape.stride[k] * x[shape.scope[k]]
+        allowed[:] = -1.0
+        for e in range(begin, end):
+            g = group[e]
+            if allowed[g] < 0.0:
+                allowed[g] = 1.0 if uniform(random) < np.exp(logs[e] - tops[f]) else 0.0
+        allowed[group[at]] = 1.0
+        for e in range(begin, end):
+            tables[e] = allowed[group[e]] if logs[e] > -np.inf else 0.0
+
+
+@inlined
+def _constrain(shape, logs, group, tops, allowed, x, tables, random):
+    """Draw the constraints of a slice: one of each factor, or with groups of entries one of each feature."""
+    if len(group) > 0:
+        _features(shape, logs, group, tops, allowed, x, tables, random)
+    else:
         _thresholds(shape, logs, x, tables, random)
+
+
+@plain
+def mcsat_exact(shape, plan, way, logs, groups, tables, joint, digits, x, chance, random, sweeps, total):
+    """Do sweeps of MC-SAT with exact uniform draws; add up the chances that values were drawn from."""
+    group, tops, allowed = groups
+    for _ in range(sweeps):
+        _constrain(shape, logs, group, tops, allowed, x, tables, random)
         count_up(plan, tables, joint, digits)
         go_back(plan, way, joint, shape.first_state, x, chance, random)
         for s in range(len(total)):
@@ -72,10 +112,11 @@ def mcsat_exact(shape, plan, way, logs, tables, joint, digits, x, chance, random
 
 
 @plain
-def mcsat_walk(shape, logs, tables, x, trial, broken, random, flips, noise, walk, cold, sweeps, total, failed):
+def mcsat_walk(shape, logs, groups, tables, x, trial, broken, random, flips, noise, walk, cold, sweeps, total, failed):
     """Do sweeps of MC-SAT with SampleSAT; where it finds no solution the chain stays where it is."""
+    group, tops, allowed = groups
     for _ in range(sweeps):
-        _thresholds(shape, logs, x, tables, random)
+        _constrain(shape, logs, group, tops, allowed, x, tables, random)
         for v in range(len(x)):
             trial[v] = np.int32(uniform(random) * shape.states[v])
         if _sample_sat(shape, tables, trial, broken, random, flips, noise, walk, cold):

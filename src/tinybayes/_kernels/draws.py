@@ -158,6 +158,21 @@ def _smooth(net, shape, values, entries, x, chance, smoothed):
 
 
 @plain
+def row_chances(net, k, x, chance, log_message):
+    """Multiply the tables of the k-th variable, given the values drawn so far; add the messages of their rows."""
+    states = net.states[k]
+    chance[:states] = 1.0
+    for t in range(net.first_table[k], net.first_table[k + 1]):
+        row = np.int64(0)
+        for c in range(net.first_context[t], net.first_context[t + 1]):
+            row += net.stride[c] * x[net.context[c]]
+        if net.message[t] >= 0:
+            log_message[0] += net.log_message[net.message[t] + row]
+        for s in range(states):
+            chance[s] *= net.ratio[net.row[t] + row * states + s]
+
+
+@plain
 def draw_weighted(net, shape, values, count, seed, x, chance, random, entries, smoothed, sums):
     """Draw assignments and add them to the sums; with values of the factors, chances given all others are averaged."""
     start_stream(seed, random)

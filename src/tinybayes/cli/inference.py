@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tinybayes.cli._console import check_output, print_json, remark, suggest, watched_live
-from tinybayes.cli._options import Json
+from tinybayes.cli._options import Json, given
 from tinybayes.errors import error
 from tinybayes.files import made_directory
 
@@ -24,6 +24,7 @@ _SECONDS = 10.0  # of sampling, where no exact answer is within reach and no bud
 
 
 def infer(
+    context: typer.Context,
     model: Annotated[
         Path,
         typer.Argument(metavar="MODEL", help="A network or circuit (.uai, also MARKOV; .tb, .bif, ...) or .clauses"),
@@ -68,6 +69,9 @@ def infer(
     task = task.upper()
     if task not in TASKS:
         raise error(" or ".join(TASKS), repr(task), where="--task")
+    if task != "MAR" and (unused := given(context, "method", "seconds", "samples", "seed")):
+        remedy = f"leave it out: {task} is answered exactly"
+        raise error("--task MAR", task, where=unused[0], remedy=remedy)
     Budget.start(seconds, samples)
     cases = _cases(evidence or [])
     several = len(cases) > 1

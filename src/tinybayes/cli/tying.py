@@ -60,6 +60,9 @@ def tie(
 
     check_output(output)
     _check(given(context, "normalized", "train", *options_of(type(options))), relearn, renormalize, train or data)
+    if normalized and (unused := given(context, "max_edges", "chains", "sweeps", "seed")):
+        remedy = "leave it out: with normalised rows there are no circuits and no chains"
+        raise error("--relearn alone", "--normalized", where=unused[0], remedy=remedy)
     net: Any = read_joint(model)
     wanted = _levels(levels)
     held_out = None if data is None else read_dataset(data, like=net)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinybayes.errors import error
+from tinybayes.errors import error, warn
 from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
 from tinybayes.learn.closed_form.counts import Data
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
@@ -29,6 +29,15 @@ STRUCTURES: dict[str, Callable[[Data, int], Structure]] = {
     "random": lambda data, seed: random_tan(data, seed=seed),
 }
 SEARCHES = ("subset", "order-free", "heuristic")
+# Options of some structures alone, with those that use them.
+_USED_BY: dict[str, tuple[str, ...]] = {
+    "n_candidates": SEARCHES,
+    "structure_rate": SEARCHES,
+    "size_penalty": SEARCHES,
+    "structure_noise": tuple(name for name in (*STRUCTURES, *SEARCHES) if name != "naive"),
+    "image_shape": ("heuristic",),
+    "ordering": ("heuristic",),
+}
 MEASUREMENTS = 200  # of the validation error in early stopping, about
 CHOSEN = "chosen on held-out rows"
 # What is tried of options that were not given, the usual value first.
@@ -108,6 +117,8 @@ def learn_hybrid(
 
     `encodings` have the same rows.
     """
+    if unused := _unused(structure, options):
+        warn(f"these options do nothing here: {'; '.join(unused)}")
     formats, free = _formats(options, number_format), [name for name in TRIED if getattr(options, name) is None]
     tried: list[tuple[Dataset, TableConfiguration, Trained]] = []
     settings = 1  # of each format
@@ -129,6 +140,24 @@ def learn_hybrid(
     if options.early_stopping or not all(one.complete for *_, one in tried):
         return _net(result)
     return _net(_train(data, [run], None, options, seed, report)[0])
+
+
+def _unused(structure: str, options: HybridOptions) -> list[str]:
+    """Name options that were changed and have no effect, with what they belong to."""
+    unused = [
+        f"{name} (of structure {' or '.join(used_by)}, not {structure})"
+        for name, used_by in _USED_BY.items()
+        if structure not in used_by and _changed(options, name)
+    ]
+    if options.input_noise == 0:
+        unused += [
+            f"{name} (of input_noise above 0)" for name in ("noise_reach", "noise_end") if _changed(options, name)
+        ]
+    return unused
+
+
+def _changed(options: HybridOptions, name: str) -> bool:
+    return bool(getattr(options, name) != getattr(HybridOptions, name))
 
 
 def chosen(errors: Sequence[float], settings: int, rows: int) -> int:
@@ -212,18 +241,17 @@ def _tried(base: "TableConfiguration", free: Sequence[str], noise_only: bool) ->
 def _drawn(
     base: "TableConfiguration", options: HybridOptions, free: Sequence[str], seed: int
 ) -> "list[TableConfiguration]":
-    """Draw hyper-parameters, as in setting (II) of differentiable_tan, and noise if it is not given."""
+    """Draw what was not given: margin and learning rate as in setting (II) of differentiable_tan, and noise."""
     generator = np.random.default_rng([seed, 4])
-    runs = [
-        replace(
-            base,
-            lam=float(10 ** generator.uniform(1, 3)),
-            gamma=float(10 ** generator.uniform(-1, 2)),
-            learning_rate=float(generator.choice([3e-3, 3e-2])),
-            seed=seed + number,
-        )
-        for number in range(options.n_configs)
-    ]
+    runs: list[TableConfiguration] = []
+    for number in range(options.n_configs):
+        drawn = {
+            "lam": float(10 ** generator.uniform(1, 3)),
+            "gamma": float(10 ** generator.uniform(-1, 2)),
+            "learning_rate": float(generator.choice([3e-3, 3e-2])),
+        }
+        asked: dict[str, Any] = {name: value for name, value in drawn.items() if not _changed(options, name)}
+        runs.append(replace(base, seed=seed + number, **asked))
     if "input_noise" in free:
         runs = [replace(run, input_noise=float(generator.choice(TRIED["input_noise"]))) for run in runs]
     return runs

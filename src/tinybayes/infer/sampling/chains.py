@@ -3,7 +3,8 @@
 Gibbs sampling averages the chances that values are drawn from, not the values. In MC-SAT each factor draws a level
 below its present value, and the next assignment is drawn uniformly among those that leave no factor below its level.
 For a clause this is the algorithm of Poon and Domingos; a factor with several features, such as a table of a network,
-has one level instead of one for each entry, so that a constant added to all of them changes nothing.
+has one level instead of one for each entry, so that a constant added to all of them changes nothing. With
+``levels="feature"`` each feature has its own constraint, as in their paper.
 """
 
 import math
@@ -12,17 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tinybayes._kernels.constraints import Violations, mcsat_exact, mcsat_walk
+from tinybayes._kernels.constraints import Groups, Violations, mcsat_exact, mcsat_walk
 from tinybayes._kernels.gibbs import Sums, burn, enter, sample
 from tinybayes._kernels.streams import start_stream
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
+from tinybayes.extras import installed
 from tinybayes.infer.gibbs import Queries, Run, new_chain
 from tinybayes.infer.log_linear import as_network
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.importance import choose
 from tinybayes.infer.sampling.problem import Problem, impossible
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
+from tinybayes.infer.sampling.satisfiable import satisfiable
 from tinybayes.infer.sampling.schedule import Units, make_units
 from tinybayes.infer.sampling.weighted import rows
 from tinybayes.model import CPD, BayesNet, Float, LogLinear, Variable
@@ -194,12 +197,16 @@ def mcsat(
     chains: int | None = None,
     burn_in: int = MCSAT_BURN_IN,
     uniform: str = "auto",
+    levels: str = "factor",
 ) -> Marginals:
     """Estimate all marginals.
 
     `uniform` says how to draw from a slice: ``"exact"``, by counting its assignments; ``"samplesat"``, by local search,
-    which is only near uniform; ``"auto"``, exactly where the tables are small enough.
+    which is only near uniform; ``"auto"``, exactly where the tables are small enough. `levels` says what has a
+    constraint of its own: ``"factor"`` or ``"feature"``.
     """
+    if levels not in ("factor", "feature"):
+        raise error("'factor' or 'feature'", repr(levels), where="levels")
     if uniform not in ("auto", "exact", "samplesat"):
         raise error("'auto', 'exact' or 'samplesat'", repr(uniform), where="uniform")
     units = make_units(problem.scopes, problem.states, quick_order(problem.scopes, problem.states))
@@ -209,26 +216,43 @@ def mcsat(
         raise error(f"tables of at most {LARGEST:,} entries", f"{units.entries:,}", where="mcsat", remedy=remedy)
     exact = small and uniform != "samplesat"
     count = chains or chain_count()
-    begins = _first_states(problem, count, seed)
-    made = [_McSat(problem, units if exact else None, begins[c], [seed, c], burn_in).advance for c in range(count)]
+    begins, groups = _first_states(problem, count, seed), _groups(problem, by_feature=levels == "feature")
+    within = units if exact else None
+    made = [_McSat(problem, within, groups, begins[c], [seed, c], burn_in).advance for c in range(count)]
     first_state = starts(variable.cardinality for variable in problem.variables)
     return run_chains(problem.variables, made, first_state, budget, "mcsat", progress, () if exact else (_BIAS,))
 
 
 def _first_states(problem: Problem, count: int, seed: int) -> np.ndarray:
     """Draw first states that the zeros allow."""
-    drawn, logs = rows(choose(problem, LARGEST, seed), _TRIES, seed)
+    proposal = choose(problem, LARGEST, seed)
+    drawn, logs = rows(proposal, _TRIES, seed)
     good = np.flatnonzero(np.isfinite(logs))
+    if not good.size and proposal.blind and installed("pysat"):
+        return satisfiable(problem, proposal).rows(count, np.array([seed, 0], dtype=np.uint64))[0]
     if not good.size:
         raise impossible()
     return drawn[np.resize(good, count)]
 
 
+def _groups(problem: Problem, *, by_feature: bool) -> Groups:
+    """Return the number of each entry's feature within its factor; no groups if each factor has one constraint."""
+    if not by_feature:
+        return Groups(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+    numbered = [np.unique(feature, return_inverse=True)[1].reshape(-1) for feature in problem.features]
+    most = max((int(own.max()) + 1 for own in numbered), default=1)
+    tops = np.array([logs.max() for logs in problem.logs])
+    return Groups(np.concatenate([np.empty(0, dtype=np.int64), *numbered]), tops, np.empty(most))
+
+
 class _McSat:
     """A chain of MC-SAT."""
 
-    def __init__(self, problem: Problem, units: Units | None, x: np.ndarray, seed: list[int], burn_in: int) -> None:
+    def __init__(
+        self, problem: Problem, units: Units | None, groups: Groups, x: np.ndarray, seed: list[int], burn_in: int
+    ) -> None:
         self.problem, self.units, self.x = problem, units, x.astype(np.int32)
+        self.groups = groups._replace(allowed=groups.allowed.copy())
         self.shape, self.burn_in = problem.shape, burn_in
         self.random = np.zeros(1, dtype=np.uint64)
         start_stream(np.array([*seed, 7], dtype=np.uint64), self.random)
@@ -256,10 +280,12 @@ class _McSat:
             return total
         if self.units is not None:
             work = (self.tables, self.joint, self.digits, self.x, self.chance, self.random)
-            mcsat_exact(self.shape, self.units.plan, self.way, self.logs, *work, sweeps, total)
+            mcsat_exact(self.shape, self.units.plan, self.way, self.logs, self.groups, *work, sweeps, total)
         else:
             flips = FLIPS * max(1, len(self.x) // 100)
             trial = np.zeros(len(self.x), dtype=np.int32)
             state = (self.tables, self.x, trial, self.violations, self.random)
-            mcsat_walk(self.shape, self.logs, *state, flips, _NOISE, _WALK, _COLD, sweeps, total, self.failed)
+            mcsat_walk(
+                self.shape, self.logs, self.groups, *state, flips, _NOISE, _WALK, _COLD, sweeps, total, self.failed
+            )
         return total

@@ -14,13 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from tinybayes._kernels.draws import SQUARES, TOTAL, Weighted
+from tinybayes._kernels.draws import IMPOSSIBLE, SQUARES, TOTAL, Weighted
 from tinybayes.errors import TinybayesError, error
+from tinybayes.extras import installed
 from tinybayes.infer.join.solve import posterior_within
 from tinybayes.infer.orders import clique_entries, quick_order
 from tinybayes.infer.sampling.problem import Problem, restrict
 from tinybayes.infer.sampling.proposals import barren, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
+from tinybayes.infer.sampling.satisfiable import satisfiable
 from tinybayes.infer.sampling.schedule import make_units
 from tinybayes.infer.sampling.weighted import Proposal, draw_blocks, empty, merge, run
 from tinybayes.model import LogLinear, Structure
@@ -31,6 +33,7 @@ _SMALL = 2**20  # entries that are always worth their while
 _PER_SECOND = 15_000_000  # entries that are filled in a second, and then some
 _PILOT = 512  # samples
 _EVEN = 0.9  # effective samples of a sample with which nobody looks further
+_DEAD = 0.99  # share of samples of weight zero from which a solver, a thousand times slower, is asked instead
 _MOST_BITS = 18  # of a table of a split bucket: larger ones hardly made weights more even in our trials
 
 
@@ -41,7 +44,7 @@ def tied(
     progress: Progress | None = None,
     *,
     lookahead: Lookahead = "auto",
-    prune: bool = True,
+    prune: bool | Literal["sat"] = True,
     draw: bool = False,
     parents_first: Callable[[], Sequence[int] | None] = lambda: None,
 ) -> Marginals:
@@ -53,8 +56,12 @@ def tied(
         answer = exact_marginals(problem, budget, _room(budget, problem))
         if answer is not None:
             return answer
-    first = parents_first()
-    proposal = choose(problem, _room(budget, problem), seed, lookahead=lookahead, prune=prune, parents_first=first)
+    if not (isinstance(prune, bool) or prune == "sat"):
+        raise error("True, False or 'sat'", repr(prune), where="prune")
+    first, room = parents_first(), _room(budget, problem)
+    proposal = choose(problem, room, seed, lookahead=lookahead, prune=prune is True, parents_first=first)
+    if prune == "sat" or (proposal.blind and installed("pysat") and _dead(problem, proposal, seed) > _DEAD):
+        return run(problem, satisfiable(problem, proposal), budget, seed, "tied", progress)
     return run(problem, _averaged(problem, proposal, seed), budget, seed, "tied", progress)
 
 
@@ -125,6 +132,11 @@ def _pilot(problem: Problem, proposal: Proposal, seed: int) -> Weighted:
     for part in draw_blocks(proposal, size, 2**33, [_PILOT // 2] * 2, seed):
         total = merge(total, part)
     return total
+
+
+def _dead(problem: Problem, proposal: Proposal, seed: int) -> float:
+    """Return the share of a pilot's samples that weigh zero."""
+    return float(_pilot(problem, proposal, seed).weights[IMPOSSIBLE]) / _PILOT
 
 
 def _averaged(problem: Problem, proposal: Proposal, seed: int) -> Proposal:

@@ -33,7 +33,7 @@ METHODS = ("auto", "join-tree", "circuit", "exact", "tied", "slices", "mcsat", "
 
 _OPTIONS = {
     "tied": ["draw", "lookahead", "prune"],
-    "mcsat": ["burn_in", "chains", "uniform"],
+    "mcsat": ["burn_in", "chains", "levels", "uniform"],
     "gibbs": ["burn_in", "chains"],
 }
 
@@ -82,9 +82,11 @@ def marginals(
         Called with the estimates so far, about ten times a second; by a join tree with the share of work done.
     **options
         ``tied``: `lookahead` (``"auto"``; i, for tables of at most 2**i entries; None, for none), `prune` (True:
-        exclude zeros ahead where tables stay moderate), `draw` (True: sample even where the answer could be exact).
-        ``mcsat``: `chains`, `burn_in`, `uniform` (``"auto"``, ``"exact"``, ``"samplesat"``). ``gibbs``: `chains`,
-        `burn_in`.
+        exclude zeros ahead where tables stay moderate, and elsewhere by a SAT solver if nearly all samples would weigh
+        zero and python-sat is installed; ``"sat"``: always by the solver, so that no sample weighs zero), `draw` (True:
+        sample even where the answer could be exact). ``mcsat``: `chains`, `burn_in`, `uniform` (``"auto"``,
+        ``"exact"``, ``"samplesat"``), `levels` (``"factor"``: each factor draws one level; ``"feature"``: each
+        feature of its own, as Poon and Domingos have it). ``gibbs``: `chains`, `burn_in`.
 
     Examples
     --------

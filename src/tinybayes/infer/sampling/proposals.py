@@ -15,6 +15,7 @@ from tinybayes.infer.sampling.weighted import Proposal
 from tinybayes.model.layout import starts, strides
 
 MOST_SUPPORTS = 2**23  # entries of all tables that say what can be completed
+BLIND = "zeros are looked for in part only: a sample may end with the weight zero"
 _SAME = 1e-12
 _NEARLY = 1e-3  # rows of a network that was read from a file may be off one by this
 
@@ -93,7 +94,7 @@ def with_messages(
     """
     pool, joint, root = passed(problem, units)
     plan = units.plan
-    notes: tuple[str, ...] = ()
+    seen = True
     tables: list[list[Table]] = [[] for _ in problem.free]
     for u, (v, context) in enumerate(zip(units.variable.tolist(), units.contexts, strict=True)):
         message, table = None, plan.factors + u
@@ -103,9 +104,9 @@ def with_messages(
                 root, message = root + float(message[0]), None
         tables[v].append(Table(context, joint[plan.first_joint[u] : plan.first_joint[u + 1]], message))
     if units.split and prune:
-        notes = _add_supports(problem, order, tables)
+        seen = _add_supports(problem, order, tables)
     sampler = make_sampler(problem, order[::-1], tables, average=True)
-    return Proposal(sampler, problem.shape, root, notes)
+    return Proposal(sampler, problem.shape, root, () if seen else (BLIND,), blind=not seen)
 
 
 def without_messages(
@@ -151,15 +152,15 @@ def smoothed(problem: Problem, proposal: Proposal) -> Proposal:
     return replace(proposal, values=np.concatenate([np.empty(0), *parts]))
 
 
-def _add_supports(problem: Problem, order: Sequence[int], tables: list[list[Table]]) -> tuple[str, ...]:
-    """Add tables of ones and zeros that rule out what the factors with zeros cannot complete."""
+def _add_supports(problem: Problem, order: Sequence[int], tables: list[list[Table]]) -> bool:
+    """Add tables of ones and zeros that rule out what factors with zeros cannot complete; False: they are too large."""
     hard = [k for k, logs in enumerate(problem.logs) if np.isneginf(logs).any()]
     if not hard:
-        return ()
+        return True
     scopes: Scopes = [problem.scopes[k] for k in hard]
     units = make_units(scopes, problem.states, order)
     if units.entries > MOST_SUPPORTS:
-        return ("zeros are looked for in part only: a sample may end with the weight zero",)
+        return False
     plan, joint, pool = units.plan, np.empty(units.entries), np.zeros(units.tables)
     pool[: plan.first_entry[plan.factors]] = np.concatenate([np.isfinite(problem.logs[k]) for k in hard])
     supports(plan, pool, joint, units.digits())
@@ -167,7 +168,7 @@ def _add_supports(problem: Problem, order: Sequence[int], tables: list[list[Tabl
         part = joint[plan.first_joint[u] : plan.first_joint[u + 1]]
         if not part.all():
             tables[v].append(Table(context, part))
-    return ()
+    return True
 
 
 def make_sampler(

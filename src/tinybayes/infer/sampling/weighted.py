@@ -56,6 +56,7 @@ class Proposal:
     # The entries of all factors: variables that matter for the weight are then averaged by their chances given all
     # others. Empty: by the values drawn.
     values: np.ndarray = field(default_factory=lambda: np.empty(0))
+    blind: bool = False  # the zeros were not looked for ahead, since that would take too many entries
 
     @property
     def work(self) -> int:

@@ -1,5 +1,7 @@
 """Structures that need no search: naive Bayes and random trees. The class is the last node."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tinybayes.errors import error
@@ -13,7 +15,14 @@ def naive_bayes(data: Data) -> Structure:
     return augmented([-1] * len(data.variables), has_class=data.target is not None)
 
 
-def random_tan(data: Data, *, seed: int | np.random.Generator = 0) -> Structure:
+def random_ordering(features: int, seed: int = 0) -> np.ndarray:
+    """Draw an ordering of the features; TAN Subset and TAN All of the same seed have the same one."""
+    return np.random.default_rng([seed, 1]).permutation(features)
+
+
+def random_tan(
+    data: Data, *, seed: int | np.random.Generator = 0, ordering: Sequence[int] | np.ndarray | None = None
+) -> Structure:
     """Draw a random ordering and, for each feature, a random one of its predecessors (TAN Random).
 
     Parameters
@@ -22,11 +31,16 @@ def random_tan(data: Data, *, seed: int | np.random.Generator = 0) -> Structure:
         Gives the number of features.
     seed
         Seed or generator.
+    ordering
+        The features, parents before children: only the parents are drawn then.
     """
     if not isinstance(seed, np.random.Generator):
         check_seed(seed)
     generator = np.random.default_rng(seed)
-    order = generator.permutation(len(data.variables))
+    features = len(data.variables)
+    if ordering is not None and sorted(ordering) != list(range(features)):
+        raise error(f"each of {features} features once", list(ordering)[:10], where="ordering")
+    order = generator.permutation(features) if ordering is None else np.asarray(ordering)
     parent = np.full(len(order), -1)
     for position in range(1, len(order)):
         parent[order[position]] = order[generator.integers(position)]

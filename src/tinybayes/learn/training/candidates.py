@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.learn.closed_form.structures import random_ordering
 from tinybayes.model import Structure
 
 
@@ -51,7 +52,7 @@ def subset(features: int, k: int, *, seed: int = 0, subset_seed: int = 0) -> Can
 
     With the same seeds, a smaller `k` takes a prefix of the larger one's candidates. ``k >= features`` is TAN All.
     """
-    order = np.random.default_rng([seed, 1]).permutation(features)
+    order = random_ordering(features, seed)
     generator = np.random.default_rng([seed, subset_seed, 2])
     chosen: list[list[int]] = [[] for _ in range(features)]
     for position, feature in enumerate(order):
