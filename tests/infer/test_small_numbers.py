@@ -184,7 +184,10 @@ def test_products_of_a_hundred_parameters(rows):
     """Two products round to the same smallest double; the third state, which hides that, is ruled out by y."""
     logs = np.log([1e-3, 4.2e-3, 5.88e-3])
     variables = (Variable("x", (0, 1, 2)), Variable("y", (0, 1)))
-    factors = [Factor((0,), np.array([0, 0, 3]))] * 107 + [Factor((0,), np.arange(1, 4)), Factor((0, 1), np.arange(4, 10))]
+    factors = [Factor((0,), np.array([0, 0, 3]))] * 107 + [
+        Factor((0,), np.arange(1, 4)),
+        Factor((0, 1), np.arange(4, 10)),
+    ]
     weights = np.array([*logs, 0.0, 0.0, math.log(0.5), 0.0, math.log(0.5), 0.0, -np.inf])
     circuit = compile_circuit(LogLinear(variables, tuple(factors), weights))
     X = np.tile([-1, 1], (rows, 1))

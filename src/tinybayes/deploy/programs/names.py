@@ -21,7 +21,8 @@ NULL EOF NAN INFINITY errno unix linux offsetof char8_t co_await co_return co_yi
 rand round signal
 """
 RESERVED = frozenset(_WORDS.split())
-_STANDARD = re.compile(r"(u?int|char|ptr|nullptr|wint|ss|off|pid|time)\w*_t|[A-Z0-9_]+_(MAX|MIN|C)")  # types, limits of C
+# Types and limits of the C library.
+_STANDARD = re.compile(r"(u?int|char|ptr|nullptr|wint|ss|off|pid|time)\w*_t|[A-Z0-9_]+_(MAX|MIN|C)")
 LONGEST_NOTE = 2000  # characters of a comment
 LONGEST = 63  # characters that C99 compilers must tell apart
 
