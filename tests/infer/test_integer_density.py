@@ -222,3 +222,9 @@ def test_damaged_metadata_are_refused(stored):
     with pytest.raises(TinybayesError, match="rate of false alarms"):
         Alarm(-1.0, 1.0, 1.1, 3)
     assert from_metadata({}) is None
+
+
+def test_scores_with_an_alarm_by_hand():
+    """A row with states that were never seen is no better than the threshold, less what each of them costs."""
+    scores = Alarm(-4.0, 5.0, 0.05, 60).scores(np.array([-1.0, -1.0, -10.0, -10.0, -9.0]), np.array([0, 1, 1, 2, 0]))
+    assert scores.tolist() == [-1.0, -9.0, -15.0, -20.0, -9.0]

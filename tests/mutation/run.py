@@ -40,6 +40,7 @@ CODE = ("deploy/programs/", "deploy/export.py")
 PRICE = ("deploy/_price/", "deploy/price.py")
 EXACT = tuple(f"infer/{name}" for name in ("join/", "choose", "circuit", "compile_circuit", "elimination", "orders"))
 WHOLE_NUMBERS = tuple(f"infer/{name}" for name in ("alarm", "density_layout", "integer", "tree_shares", "trees"))
+TREES = ["tests/estimators/test_tree_estimator.py", "tests/cost/test_tree_ensemble_cost.py"]
 QUICK = ["-m", "not exhaustive"]
 TRAINS = "tests/deploy/programs/test_verilog_net.py::test_a_network_that_learned_digits"
 
@@ -87,8 +88,9 @@ PARTS = {
     "infer: exact": Part(
         1 / 12,
         [
-            *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "elimination", "small_numbers")),
+            *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "small_numbers")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
+            *(f"tests/infer/test_{name}.py" for name in ("circuit_classes", "fast_paths", "likelihood", "elimination")),
             *QUICK,
         ],
         EXACT,
@@ -103,7 +105,7 @@ PARTS = {
         ],
         WHOLE_NUMBERS,
     ),
-    "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py"], ("learn/trees/",)),
+    "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py", *TREES], ("learn/trees/",)),
     "data": Part(1 / 19, ["tests/data", "--ignore", "tests/data/test_dask.py", *QUICK], ("data/",), ("data/dask.py",)),
 }
 KILLED = ("killed", "timeout")
