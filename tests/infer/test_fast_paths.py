@@ -8,11 +8,23 @@ import pytest
 import zoo
 from density_host import random_latent
 from tinybayes import BayesNet, LogLinear, Variable, compile_circuit
-from tinybayes.infer import circuit_passes, estimate_width, expected_counts, inference_costs, log_z, marginals
+from tinybayes.infer import (
+    circuit_passes,
+    estimate_width,
+    expected_counts,
+    inference_costs,
+    log_evidence,
+    log_z,
+    marginals,
+    most_probable,
+)
 from tinybayes.infer.circuit import evidence_and_posteriors
 from tinybayes.infer.circuit_passes import ExpectedCounts, plan_of
-from tinybayes.infer.join import messages
+from tinybayes.infer.join import limits, messages
+from tinybayes.infer.join import solve as join_solve
+from tinybayes.infer.join.plan import make_plan
 from tinybayes.infer.join.reduce import reduce
+from tinybayes.infer.join.solve import prepare, solve
 from tinybayes.infer.sampling.problem import as_log_linear, restrict
 from tinybayes.model import Factor
 
@@ -140,3 +152,29 @@ def test_estimates_of_memory_are_those_of_the_bound():
     (passes,) = inference_costs(compiled)
     assert passes.bytes == 40 * compiled.n_edges
     assert sampling.bytes > 1000
+
+
+def test_the_log_probability_of_an_approximate_completion_is_exact():
+    circuit = MODELS["latent"]()
+    X = np.full((3, len(circuit.nodes)), -1, np.int32)
+    X[1, 0], X[2, 3] = 1, 2
+    rows, logs = most_probable(circuit, X, approximate=True)
+    assert (rows[X >= 0] == X[X >= 0]).all()
+    assert (rows >= 0).all()
+    np.testing.assert_allclose(logs, log_evidence(circuit, rows), rtol=1e-12)
+
+
+def test_each_case_of_a_cutset_is_a_tree_of_its_own(monkeypatch):
+    """What does not fit is not laid out all the same, and what fits is laid out once."""
+    linear = as_log_linear(zoo.random_net(np.random.default_rng(8), 6))
+    monkeypatch.setattr(limits, "COPIES", 0)
+    whole = prepare(linear, {}, "posterior")
+    few = prepare(linear, {}, "posterior", max_bytes=0.7 * whole.size.bytes, max_seconds=1e9)
+    made = []
+    monkeypatch.setattr(join_solve, "make_plan", lambda *given: made.append(make_plan(*given)) or made[-1])
+    solve(whole)
+    assert len(made) == 1
+    solve(few)
+    assert few.cut
+    assert len(made) - 1 == few.size.cases
+    assert max(plan.bytes for plan in made[1:]) < made[0].bytes
