@@ -16,6 +16,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -158,6 +159,12 @@ def summary(drawn_of: dict[str, list[str]], possible: dict[str, int], outcomes: 
     }
 
 
+def commit() -> str:
+    """Return the commit whose code is mutated, as Git shortens it."""
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown commit"
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), help="the others keep their results")
@@ -184,6 +191,7 @@ def run_part(name: str, asked: argparse.Namespace, chosen: list[Mutant], results
 
     def judge(tests: Tests) -> None:
         results["tests"][name] = len(tests.seconds)
+        results["when"][name] = f"{datetime.now(UTC):%Y-%m-%d}, {commit()}"
         for key, outcome in run_mutants(todo, tests):
             outcomes[key] = outcome
             results["seconds"][name] = before + round(time.monotonic() - started)
@@ -202,10 +210,10 @@ def main() -> None:
     asked.output = asked.output.resolve()
     os.chdir(ROOT)
     found = {name: drawn(part, part.share * asked.share, asked.seed) for name, part in PARTS.items()}
-    results: dict[str, Any] = {"seconds": {}, "tests": {}, "outcomes": {}}
+    results: dict[str, Any] = {"seconds": {}, "tests": {}, "when": {}, "outcomes": {}}
     if asked.output.exists():
         before = json.loads(asked.output.read_text(encoding="utf-8"))
-        results = {key: before[key] for key in results}
+        results = {key: before.get(key, {}) for key in results}
 
     def save() -> None:
         tried = {name: [m.key for m in chosen if m.key in results["outcomes"]] for name, (chosen, _) in found.items()}
