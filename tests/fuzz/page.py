@@ -120,7 +120,7 @@ def _again(found: dict[str, Any] | None) -> str:
     bad = sum(sum(one["findings"].values()) for one in readers.values())
     return f"""## Repeated
 
-All readers were run again on a later state, with other inputs (seed {found["seed"]}, commit {found["commit"]},
+Readers were run again on a later state, with other inputs (seed {found["seed"]}, commit {found["commit"]},
 {found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
 
 | reader | inputs | accepted | findings |
