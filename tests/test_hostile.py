@@ -14,14 +14,18 @@ import pytest
 from tinybayes import BayesNet, TinybayesError, Variable, export, load, read_dataset, save
 from tinybayes.data.encode import encode_frame
 from tinybayes.data.readers import read_frame
+from tinybayes.data.variables import Discretization
 from tinybayes.data.writers import write_frames
 from tinybayes.deploy.price import program_cost
 from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import FileError, TinybayesWarning
 from tinybayes.infer import ask, compile_circuit, estimate_width, evaluate, marginals
+from tinybayes.infer.alarm import from_metadata
 from tinybayes.infer.circuit_properties import is_deterministic
 from tinybayes.infer.frames import prediction_frames
 from tinybayes.learn import learn_classifier
+from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
+from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import (
     CPD,
     Circuit,
@@ -39,6 +43,7 @@ from tinybayes.model import (
 from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
 from tinybayes.model.variable import distinct_texts
 from tinybayes.report.cards import model_card
+from tinybayes.search.explore import Execution
 
 BIT = ("a", "b")
 
@@ -201,6 +206,39 @@ def test_seeds_that_a_generator_refuses_are_refused_first(seed):
     rows = read_dataset(pd.DataFrame({"a": [0, 1] * 10, "y": ["u", "v"] * 10}), target="y")
     with pytest.raises(TinybayesError, match="seed: expected an integer from 0 to 4294967295"):
         learn_classifier(rows, structure="random", seed=seed)
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "value"),
+    [
+        (LatentOptions, "epochs", HUGE),
+        (LatentOptions, "epochs", 10**18),  # more than the 32 bits that JAX counts with
+        (LatentOptions, "restarts", 10**9),  # each takes its memory
+        (LatentOptions, "seed", 2**32),
+        (LatentOptions, "batch_size", HUGE),
+        (CircuitOptions, "max_edges", -HUGE),
+        (CircuitOptions, "edge_price", HUGE),
+        (TrainingOptions, "epochs", 10**12),
+        (Discretization, "n_bins", 10**9),  # a list of as many cut points
+        (Discretization, "max_states", HUGE),
+        (Execution, "workers", HUGE),
+    ],
+)
+def test_integers_beyond_all_use_are_refused(options, name, value):
+    with pytest.raises(TinybayesError, match=f"{name}: expected") as told:
+        options(**{name: value})
+    assert len(str(told.value)) < 100
+
+
+@pytest.mark.parametrize("change", [{"threshold": 1e308}, {"threshold": -1e300}, {"unseen": 1e308}, {"unseen": 0.0}])
+def test_an_alarm_beyond_the_integers_of_a_device_is_refused(change):
+    good = {"threshold": -4.0, "unseen": 5.0, "rate": 0.05, "rows": 60}
+    assert from_metadata({"alarm": good}) is not None
+    with pytest.raises(TinybayesError, match="alarm: expected numbers of nats up to 1e"):
+        from_metadata({"alarm": good | change})
 
 
 def test_a_header_longer_than_a_cell_of_python_may_be(tmp_path):

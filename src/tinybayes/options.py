@@ -16,6 +16,7 @@ from tinybayes.errors import error
 __all__ = ["MOST_SEED", "Option", "check_options", "check_seed", "documented", "option", "options_of", "same_option"]
 
 MOST_SEED = 2**32 - 1  # what every generator of random numbers takes
+MOST_INTEGER = 2**53  # beyond, doubles skip integers, and far beyond they have none
 Learner = TypeVar("Learner", bound=type)
 
 
@@ -44,6 +45,9 @@ class Option:
             raise error(f"one of {', '.join(map(str, self.choices))}", repr(value), where=name)
         for number in value if isinstance(value, tuple) else (value,):
             real = isinstance(number, numbers.Real)
+            if isinstance(number, numbers.Integral) and abs(int(number)) > MOST_INTEGER:
+                got = f"one of {int(number).bit_length():,} bits"
+                raise error(f"an integer up to {self._most}", got, where=name)
             if self.bounds and not (real and self._within(float(number))):
                 raise error(self.bounds, number if real else repr(number), where=name)
 
@@ -51,6 +55,10 @@ class Option:
         low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
         above, below = (self.above is None or number > self.above), (self.below is None or number < self.below)
         return low <= number <= high and above and below and (math.isfinite(number) or self.high == math.inf)
+
+    @property
+    def _most(self) -> str:
+        return f"{MOST_INTEGER if self.high is None or math.isinf(self.high) else self.high:.10g}"
 
     @cached_property
     def bounds(self) -> str:

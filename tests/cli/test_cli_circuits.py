@@ -208,7 +208,7 @@ def test_as_a_process_of_its_own_with_a_real_interrupt(tmp_path):
         (("--smoothing", "0"), "--smoothing: expected above 0"),
         (("--max-edges", "0"), "--max-edges: expected at least 1"),
         (("--seconds", "0"), "--seconds: expected above 0"),
-        (("--n-bins", "1"), "--n-bins: expected at least 2"),
+        (("--n-bins", "1"), "--n-bins: expected 2 to 65536"),
         (("--discretizer", "magic"), "discretizer: expected"),
         (("--discretizer", "mdlp"), "a class to discretise by"),
         (("--discretizer", "none"), "at most 62 distinct values"),

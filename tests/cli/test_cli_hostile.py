@@ -62,6 +62,8 @@ def test_no_name_steers_the_terminal_or_a_header(tmp_path):
         (("--max-feature-cost", "nan"), "features: expected a cost of at least 0"),
         (("--seed", "-1"), "--seed: expected an integer from 0 to 4294967295"),
         (("--seed", str(2**32)), "--seed: expected an integer from 0 to 4294967295"),
+        (("--trials", "1" + "0" * 400), "trials: expected 1 to 1,000,000,000"),
+        (("--workers", "1" + "0" * 400), "--workers: expected an integer up to 4096, got one of 1,329 bits"),
     ],
 )
 def test_numbers_that_mean_nothing(tmp_path, given, message):

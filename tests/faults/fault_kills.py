@@ -16,7 +16,7 @@ from fault_data import states, table
 from fault_harness import Child, Ended, Result, in_child, leftovers, run, visible
 from fault_studies import front_problems, study_problems, trials_of
 
-TARGETS = ("c", "cpp", "arduino", "micropython", "onnx", "verilog", "verilog-pipelined")
+TARGETS = ("c", "cpp", "arduino", "micropython", "onnx", "verilog", "verilog-pipelined", "javascript")
 LOST_IN_JAX = "Exception ignored in: <function _xla_gc_callback"
 STEPS = 40  # kills at steps of the file system, at most
 

@@ -50,7 +50,7 @@ WHOLE = "every file is whole, the old or the new one; the same command completes
 ENDS = {
     "fit": "every file is whole or not there; the same command completes and gives the same model",
     "learn-circuit": f"{WHOLE} from its checkpoint and gives the same circuit, byte by byte",
-    "export": f"{WHOLE} and gives the same bytes for 7 targets",
+    "export": f"{WHOLE} and gives the same bytes for 8 targets",
     "explore": "every file is whole or not there; the same command completes; finished trials are there unchanged, "
     "none twice, each with its model",
 }

@@ -29,10 +29,12 @@ def writers(work: Path) -> list[Writer]:
     data, chain = table(work / "table.csv", 2000), states(work / "states.csv", 2000, 8)
     labelled = [data, "--target", "label"]
     net, tied, circuit, search = work / "net.tb", work / "tied.tb", work / "circuit.tb", work / "search"
+    latent, detector = ["--method", "latent", "--hidden-states", "3", "--epochs", "2"], work / "detector.tb"
     made = [
         ["fit", *labelled, "-o", net],
         ["tie", net, "--levels", "16", "-o", tied],
         ["learn-circuit", chain, "-o", circuit],
+        ["learn-circuit", chain, *latent, "--false-alarm-rate", "0.05", "-o", detector],
         ["explore", *labelled, *EXPLORE, "-o", search],
     ]
     ended = run(work / "made", *made)
@@ -43,6 +45,11 @@ def writers(work: Path) -> list[Writer]:
         Writer("fit", lambda out: ["fit", *labelled, "-o", out / "model.tb"]),
         Writer("report page", lambda out: ["fit", *labelled, "-o", work / "x.tb", "--report", out / "page.html"]),
         Writer("learn-circuit", lambda out: ["learn-circuit", chain, "-o", out / "circuit.tb"]),
+        Writer("latent tree", lambda out: ["learn-circuit", chain, *latent, "-o", out / "latent.tb"]),
+        Writer("learn-trees", lambda out: ["learn-trees", *labelled, "--rounds", "5", "-o", out / "trees.tb"]),
+        Writer("alarms", lambda out: ["predict", detector, chain, "-o", out / "alarms.csv"]),
+        Writer("detector to c", lambda out: ["export", detector, "--to", "c", "-o", out / "code"]),
+        Writer("infer", lambda out: ["infer", net, "-o", out / "answers"]),
         Writer("checkpoint", lambda out: [*grow, out / "growth.ckpt", "-o", work / "y.tb"]),
         Writer("tie", lambda out: ["tie", net, "--levels", "8", "-o", out / "tied.tb"]),
         Writer("plot", lambda out: ["plot", search, "--figure", "front", "-o", out / "front.pdf"]),

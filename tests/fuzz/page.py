@@ -31,11 +31,14 @@ reproduced. `tests/fuzz/fuzz_checks.py` runs a few hundred inputs of every reade
 an escaped exception, a hang, excessive memory and a crash are detected. `tests/fuzz/test_findings.py` holds
 regression tests for earlier findings.
 
+{again}
 ## Generated C
 
 {models}
 
     python tests/fuzz/models.py --count 1000 -o tests/fuzz/results.json
+
+{others}
 
 ## Raw rows
 
@@ -104,13 +107,62 @@ def _raw_rows(runs: dict[str, dict[str, Any]]) -> str:
     return "\n\n".join(texts)
 
 
+def _again(found: dict[str, Any] | None) -> str:
+    """Say what a later, shorter run of all readers came to."""
+    if found is None:
+        return ""
+    readers = found["readers"]
+    rows = "\n".join(
+        f"| {name} | {one['inputs']:,} | {one['accepted']:,} | {sum(one['findings'].values())} |"
+        for name, one in readers.items()
+    )
+    inputs = sum(one["inputs"] for one in readers.values())
+    bad = sum(sum(one["findings"].values()) for one in readers.values())
+    return f"""## Repeated
+
+Readers were run again on a later state, with other inputs (seed {found["seed"]}, commit {found["commit"]},
+{found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
+
+| reader | inputs | accepted | findings |
+|---|---:|---:|---:|
+{rows}
+
+    {found["command"]}
+
+`tb-density` compares integers of latent circuits with their likelihoods, `tb-encodings` gives hostile values to all
+encodings and looks at exported JavaScript, and `join-tree` compares a join tree with a circuit.
+"""
+
+
+def _others(found: dict[str, Any] | None) -> str:
+    """Say what random densities, trees and JavaScript came to."""
+    if found is None:
+        return ""
+    counts = ", ".join(f"{count} {kind}" for kind, count in found["models"].items())
+    return (
+        f"Random models of other kinds ({counts}), {found['rows_of_each']} rows each: **{len(found['mismatches'])} "
+        f"mismatches** ({found['machine']['date'][:10]}, seed {found['seed']}, {found['seconds']:.0f} s on a loaded "
+        "machine). Alarms, gaps and hostile codes are among the rows; JavaScript runs in Node.js.\n\n"
+        "    python tests/fuzz/other_models.py --count 100 -o tests/fuzz/results.json"
+    )
+
+
 def page(results: dict[str, Any]) -> str:
     """Return the page."""
     readers = results["readers"]
     rows = "\n".join(_row(name, found) for name, found in readers.items())
     notes = "".join(f"\n\nNote on {name}: {found['note']}" for name, found in readers.items() if "note" in found)
     raw_rows, models = _raw_rows(results["raw_rows"]), _models(results["c_models"])
-    return TEXT.format(rows=rows, machines=_machines(readers), notes=notes, models=models, raw_rows=raw_rows)
+    again, others = _again(results.get("again")), _others(results.get("other_models"))
+    return TEXT.format(
+        again=again,
+        others=others,
+        rows=rows,
+        machines=_machines(readers),
+        notes=notes,
+        models=models,
+        raw_rows=raw_rows,
+    )
 
 
 def main() -> None:

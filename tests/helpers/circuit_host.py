@@ -75,8 +75,10 @@ class CircuitCase:
 def _codes(variable, values):
     if isinstance(variable.encoding, Cuts | Grid):
         return variable.encoding.codes(values)
-    values = values - variable.encoding.low if isinstance(variable.encoding, Integers) else values
-    known = (values >= 0) & (values < variable.cardinality) & (values == np.floor(values))
+    known = np.isfinite(values) & (values == np.round(values))  # before a difference rounds a tiny fraction away
+    values = np.where(known, values, -1.0).astype(float)
+    values -= variable.encoding.low if isinstance(variable.encoding, Integers) else 0
+    known &= (values >= 0) & (values < variable.cardinality)
     return np.where(known, np.nan_to_num(values), -1)
 
 

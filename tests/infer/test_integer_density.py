@@ -217,8 +217,14 @@ def test_an_alarm_never_exceeds_that_of_floats():
 def test_damaged_metadata_are_refused(stored):
     with pytest.raises(TinybayesError, match=r"metadata\.alarm: expected an alarm"):
         from_metadata({"alarm": stored})
-    with pytest.raises(TinybayesError, match="finite numbers of nats"):
+    with pytest.raises(TinybayesError, match="numbers of nats up to"):
         Alarm(-np.inf, 1.0, 0.1, 3)
     with pytest.raises(TinybayesError, match="rate of false alarms"):
         Alarm(-1.0, 1.0, 1.1, 3)
     assert from_metadata({}) is None
+
+
+def test_scores_with_an_alarm_by_hand():
+    """A row with states that were never seen is no better than the threshold, less what each of them costs."""
+    scores = Alarm(-4.0, 5.0, 0.05, 60).scores(np.array([-1.0, -1.0, -10.0, -10.0, -9.0]), np.array([0, 1, 1, 2, 0]))
+    assert scores.tolist() == [-1.0, -9.0, -15.0, -20.0, -9.0]

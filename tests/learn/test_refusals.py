@@ -51,7 +51,7 @@ def test_data_that_cannot_be_trained_on():
             lambda data=data: train_tables(data, [RUN], TrainingOptions(epochs=1)),
         )
     refused("configurations: expected at least one", lambda: train_tables(DATA, [], TrainingOptions(epochs=1)))
-    refused("epochs: expected at least 1, got 0", lambda: train_tables(DATA, [RUN], TrainingOptions(epochs=0)))
+    refused("epochs: expected 1 to 1000000000, got 0", lambda: train_tables(DATA, [RUN], TrainingOptions(epochs=0)))
     refused(
         "batch_size: expected at least 1, got 0",
         lambda: train_tables(DATA, [RUN], TrainingOptions(epochs=1, batch_size=0)),

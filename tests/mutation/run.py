@@ -16,6 +16,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -40,6 +41,7 @@ CODE = ("deploy/programs/", "deploy/export.py")
 PRICE = ("deploy/_price/", "deploy/price.py")
 EXACT = tuple(f"infer/{name}" for name in ("join/", "choose", "circuit", "compile_circuit", "elimination", "orders"))
 WHOLE_NUMBERS = tuple(f"infer/{name}" for name in ("alarm", "density_layout", "integer", "tree_shares", "trees"))
+TREES = ["tests/estimators/test_tree_estimator.py", "tests/cost/test_tree_ensemble_cost.py"]
 QUICK = ["-m", "not exhaustive"]
 TRAINS = "tests/deploy/programs/test_verilog_net.py::test_a_network_that_learned_digits"
 
@@ -87,8 +89,9 @@ PARTS = {
     "infer: exact": Part(
         1 / 12,
         [
-            *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "elimination", "small_numbers")),
+            *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "small_numbers")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
+            *(f"tests/infer/test_{name}.py" for name in ("circuit_classes", "fast_paths", "likelihood", "elimination")),
             *QUICK,
         ],
         EXACT,
@@ -103,7 +106,7 @@ PARTS = {
         ],
         WHOLE_NUMBERS,
     ),
-    "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py"], ("learn/trees/",)),
+    "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py", *TREES], ("learn/trees/",)),
     "data": Part(1 / 19, ["tests/data", "--ignore", "tests/data/test_dask.py", *QUICK], ("data/",), ("data/dask.py",)),
 }
 KILLED = ("killed", "timeout")
@@ -156,6 +159,12 @@ def summary(drawn_of: dict[str, list[str]], possible: dict[str, int], outcomes: 
     }
 
 
+def commit() -> str:
+    """Return the commit whose code is mutated, as Git shortens it."""
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown commit"
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), help="the others keep their results")
@@ -182,6 +191,7 @@ def run_part(name: str, asked: argparse.Namespace, chosen: list[Mutant], results
 
     def judge(tests: Tests) -> None:
         results["tests"][name] = len(tests.seconds)
+        results["when"][name] = f"{datetime.now(UTC):%Y-%m-%d}, {commit()}"
         for key, outcome in run_mutants(todo, tests):
             outcomes[key] = outcome
             results["seconds"][name] = before + round(time.monotonic() - started)
@@ -200,10 +210,10 @@ def main() -> None:
     asked.output = asked.output.resolve()
     os.chdir(ROOT)
     found = {name: drawn(part, part.share * asked.share, asked.seed) for name, part in PARTS.items()}
-    results: dict[str, Any] = {"seconds": {}, "tests": {}, "outcomes": {}}
+    results: dict[str, Any] = {"seconds": {}, "tests": {}, "when": {}, "outcomes": {}}
     if asked.output.exists():
         before = json.loads(asked.output.read_text(encoding="utf-8"))
-        results = {key: before[key] for key in results}
+        results = {key: before.get(key, {}) for key in results}
 
     def save() -> None:
         tried = {name: [m.key for m in chosen if m.key in results["outcomes"]] for name, (chosen, _) in found.items()}

@@ -14,6 +14,7 @@ from tinybayes.errors import error
 from tinybayes.model.encoding import EXACT, HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
 
 METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
+MOST_BINS = 65_536  # as many states as any program can tell apart
 SMALL = 256  # integers of a smaller range are the codes of a grid
 LONG = 16_384  # rows of columns that threads share
 SHORT = 8  # significant bits of a short cut point: a device stores 16 bits of it
@@ -117,8 +118,8 @@ def cut_points(
     if isinstance(discretizer, KBinsDiscretizer):
         binner = clone(discretizer)
     elif isinstance(discretizer, str) and discretizer in ("uniform", "quantile", "histogram"):
-        if not (isinstance(n_bins, int | np.integer) and n_bins >= 2):
-            raise error("at least 2 bins", n_bins, where="n_bins")
+        if not (isinstance(n_bins, int | np.integer) and 2 <= n_bins <= MOST_BINS):
+            raise error(f"2 to {MOST_BINS:,} bins", n_bins, where="n_bins")
         if discretizer == "histogram":
             return _for_columns(lambda i: histogram_cuts(columns[i], weight, int(n_bins)), columns)
         method = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tinybayes._kernels.encode import mark_values
 from tinybayes.data.checks import repetitions
-from tinybayes.data.discretize import learn_encodings
+from tinybayes.data.discretize import MOST_BINS, learn_encodings
 from tinybayes.data.encode import LOOK_UP_RANGE, as_numbers, as_texts, encode_column, infinity
 from tinybayes.errors import error
 from tinybayes.model import Cuts, Grid, State, Variable
@@ -32,7 +32,7 @@ class Discretization:
         "of a power of two), none (every number is a state) or auto (mdlp with a class).",
         metavar="NAME",
     )
-    n_bins: int = option(8, "Bins of uniform, quantile and histogram; the most steps of grid.", low=2)
+    n_bins: int = option(8, "Bins of uniform, quantile and histogram; the most steps of grid.", low=2, high=MOST_BINS)
     max_states: int = option(1000, "Refuse columns with more distinct states.", low=1)
     keep_values: int = option(0, "Integer columns with at most this many distinct values are not cut.", low=0)
     sample_rows: int = option(200_000, "Rows on which cut points are found, when the table comes in batches.", low=1)

@@ -13,6 +13,7 @@ from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.model import Circuit, Dataset
 
 SHARE = 5  # one row in so many is held out for the threshold
+MOST = 1e9  # nats: more than the rarest rows of any table have
 LARGEST = 2**29  # units that all unseen states of a row may cost
 
 
@@ -40,8 +41,8 @@ class Alarm:
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1:
             raise error("above 0, below 1", self.rate, where="rate of false alarms")
-        if not (math.isfinite(self.threshold) and 0 < self.unseen < math.inf):
-            raise error("finite numbers of nats", f"{self.threshold}, {self.unseen}", where="alarm")
+        if not (abs(self.threshold) <= MOST and 0 < self.unseen <= MOST):
+            raise error(f"numbers of nats up to {MOST:g}", f"{self.threshold}, {self.unseen}", where="alarm")
 
     def scores(self, logs: np.ndarray, unseen: np.ndarray) -> np.ndarray:
         """Return the scores of rows by their log-likelihoods and unseen states: below the threshold is an alarm."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
+import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -49,8 +50,9 @@ def layout(parents: Sequence[Sequence[int]], labels: Sequence[str], aspect: floa
 def components(parents: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the weakly connected parts, each in the order of the nodes."""
     edges = [(node, parent) for node, family in enumerate(parents) for parent in family]
-    nodes, others = zip(*edges, strict=True) if edges else ((), ())
-    graph = coo_array(([True] * len(edges), (nodes, others)), shape=(len(parents), len(parents)))
+    # SciPy 1.11 reads indices of 64 bits of an undirected graph as garbage, and reports the error only on the console.
+    nodes, others = np.array(edges, dtype=np.int32).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges), dtype=bool), (nodes, others)), shape=(len(parents), len(parents)))
     members: dict[int, list[int]] = {}
     for node, part in enumerate(connected_components(graph, directed=False)[1].tolist()):
         members.setdefault(part, []).append(node)

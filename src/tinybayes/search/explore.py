@@ -18,7 +18,7 @@ from tinybayes.errors import LimitError, error, near
 from tinybayes.extras import require
 from tinybayes.files import atomic_path
 from tinybayes.learn.interrupts import interruptible
-from tinybayes.options import check_options, check_seed, documented, option
+from tinybayes.options import MOST_INTEGER, check_options, check_seed, documented, option
 from tinybayes.search.budget import Budget, as_budget, check_error
 from tinybayes.search.columns import first_columns, priced
 from tinybayes.search.conclude import Exploration, conclude, heading
@@ -35,6 +35,8 @@ from tinybayes.search.workers import Cluster, Processes, Workers, take_one_core
 
 __all__ = ["Budget", "Execution", "Exploration", "Goal", "State", "explore"]
 
+MOST_TRIALS = 10**9
+
 
 @documented
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class Execution:
     """
 
     workers: int | None = option(
-        1, "Processes on this machine; the command line takes one for each core, below 20 s one.", low=1
+        1, "Processes on this machine; the command line takes one for each core, below 20 s one.", low=1, high=4096
     )
     dask: str | None = option(
         None, "Use the workers of the Dask scheduler at this address, or of this scheduler file.", metavar="ADDRESS"
@@ -130,8 +132,8 @@ def explore(
 
     began, execution = time.monotonic(), execution or Execution()
     check_seed(seed)
-    if trials is not None and trials < 1:
-        raise error("at least 1", trials, where="trials")
+    if trials is not None and not 1 <= trials <= MOST_TRIALS:
+        raise error(f"1 to {MOST_TRIALS:,}", f"{trials:.4g}" if trials < MOST_INTEGER else "more", where="trials")
     budget = as_budget(budget)
     frame, tests = _tables(table, test, drop)
     roles = Roles(weight=weight, groups=groups, time_order=time_order)

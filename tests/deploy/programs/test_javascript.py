@@ -12,6 +12,7 @@ from gaps import random_forest
 from javascript_host import run_javascript
 from tinybayes import export, learn_circuit, learn_classifier
 from tinybayes.data.encode import encode_frame
+from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, compile_circuit
 from tinybayes.infer.integer_circuit import integer_posterior
 from tinybayes.infer.integers import integer_log_joint
@@ -124,3 +125,25 @@ def test_raw_values_get_the_codes_of_python():
     found = said(net, rows, "encode")
     for text, one, other in zip(texts, found, expected.tolist(), strict=True):
         assert one == other, text
+
+
+def test_names_that_javascript_or_c_take_are_refused():
+    """Each of these broke the program: as a syntax error, or since the program needs what it hides."""
+    net = random_forest(1, "tree", Fixed(3, 1))
+    for name in ("function", "let", "eval", "package", "exports", "Math", "tinybayesProgram", "atob"):
+        with pytest.raises(TinybayesError, match="a name that no language reserves"):
+            export(net, "javascript", name=name)
+    for name in ("NULL", "INT8_MAX", "int_fast8_t", "printf"):
+        with pytest.raises(TinybayesError, match="a name that no language reserves"):
+            export(net, "cpp", name=name)
+    assert export(net, "javascript", name="state_tables")
+
+
+def test_a_program_pasted_into_a_page_ends_where_its_script_ends():
+    hostile = "</script><script>alert(1)</script><!-- <script>"
+    names = Variable(hostile, (hostile, "a"))
+    data = Dataset((names,), Variable("class", (f"{hostile}y", "n")), np.array([[0], [1]]), np.array([0, 1]))
+    net = learn_classifier(data, structure="naive", number_format=Fixed(3, 1))
+    text = export(net, "javascript", note=hostile)["model.js"]
+    assert not any(mark in text.lower() for mark in ("</", "<!--", "<script"))
+    assert run_javascript(text, [[hostile], ["a"]], "predictRaw") == [0, 1]

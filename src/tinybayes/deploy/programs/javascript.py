@@ -58,11 +58,13 @@ def to_javascript(
     facts = [
         f"A classifier of {len(described['features'])} features into {described['classes']} classes, by tinybayes.",
         f"Price: {model_cost(model)}.",
-        *([plain(note)] if note else []),
+        *([plain(note).replace("<", "< ")] if note else []),
         f"Model {model_id(model)}.",
     ]
     head = "".join(f"// {line}\n" for line in facts)
-    return {f"{name}.js": head + runner() + END.format(name=name, description=json.dumps(described))}
+    # Within the text of a page, "</script>" would end the script, and "<!--" would swallow what follows.
+    text = json.dumps(described).replace("<", "\\u003c")
+    return {f"{name}.js": head + runner() + END.format(name=name, description=text)}
 
 
 @cache

@@ -15,8 +15,14 @@ def del elif except finally from global in is lambda None nonlocal pass raise Tr
 assert input output wire reg always assign begin end initial parameter integer real time logic
 std int64_t uint64_t size_t stdint stdlib stdio stddef string math limits array cmath cstddef cstdint
 Arduino micropython
+function var let typeof instanceof debugger super extends implements interface package null undefined eval arguments
+exports require globalThis tinybayesProgram atob Math Number Object String Array Map Uint8Array DataView Infinity NaN
+NULL EOF NAN INFINITY errno unix linux offsetof char8_t co_await co_return co_yield abs exit free malloc printf puts
+rand round signal
 """
 RESERVED = frozenset(_WORDS.split())
+# Types and limits of the C library.
+_STANDARD = re.compile(r"(u?int|char|ptr|nullptr|wint|ss|off|pid|time)\w*_t|[A-Z0-9_]+_(MAX|MIN|C)")
 LONGEST_NOTE = 2000  # characters of a comment
 LONGEST = 63  # characters that C99 compilers must tell apart
 
@@ -29,7 +35,7 @@ def check_name(name: str, words: frozenset[str] = frozenset()) -> str:
     remedy = "choose letters, digits and underscores, beginning with a letter"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name):
         raise error("a C identifier of at most 31 characters", repr(name), where="name", remedy=remedy)
-    if name in RESERVED | words or "__" in name or name.endswith("_"):
+    if name in RESERVED | words or _STANDARD.fullmatch(name) or "__" in name or name.endswith("_"):
         raise error("a name that no language reserves", repr(name), where="name", remedy=f"use {name.strip('_')}_model")
     return name
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from tinybayes.errors import error
-from tinybayes.options import check_options, documented, option, same_option
+from tinybayes.options import MOST_SEED, check_options, documented, option, same_option
 
 FIRST_STEP = 0.5  # of EM, towards the expected counts of a mini-batch
 
@@ -40,11 +40,15 @@ class LatentOptions:
 
     hidden_states: int = option(16, "States of each hidden variable.", low=1, high=1024)
     components: int = option(1, "Trees, each from a cluster of the rows; the density is their mixture.", low=1, high=64)
-    epochs: int | None = option(None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1)
+    epochs: int | None = option(
+        None, "Passes over the data; by default 10,000 mini-batches, in 10 to 80.", low=1, high=10**9
+    )
     batch_size: int = option(64, "Rows of a mini-batch.", low=1)
     last_step: float = option(0.01, f"Step of EM at the end; it falls from {FIRST_STEP}.", above=0, high=FIRST_STEP)
     smoothing: float = same_option(CircuitOptions, "smoothing")
-    restarts: int = option(1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1)
+    restarts: int = option(
+        1, "Trainings from different starts, at once; the best on held-out rows is taken.", low=1, high=1000
+    )
     average: bool = option(False, "Keep the trees of all restarts, as a mixture, instead of the best one.")
     validation_fraction: float = option(
         0.1, "Share of the rows held out to choose the best epoch and start; none of fewer than 500.", low=0, below=1
@@ -58,7 +62,7 @@ class LatentOptions:
         True, "With a class: trained further, by gradient, to predict it; otherwise EM alone, for the joint density."
     )
     seconds: float = same_option(CircuitOptions, "seconds")
-    seed: int = option(0, "Of the start and of the order of the rows.", low=0)
+    seed: int = option(0, "Of the start and of the order of the rows.", low=0, high=MOST_SEED)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ STEPS = 6000  # mini-batches of a training by default
 class TrainingOptions:
     """What the engine needs to know beside the configurations."""
 
-    epochs: int = option(500, "Passes over the data.", low=1)
+    epochs: int = option(500, "Passes over the data.", low=1, high=10**9)
     batch_size: int = option(100, "Rows of a mini-batch.", low=1)
     keep_best: bool = option(False, "Return the parameters with the least validation error, not the last ones.")
     every: int = option(1, "Epochs between two measurements on the validation rows, at least.", low=1)
