@@ -7,6 +7,9 @@ from tinybayes.errors import TinybayesError, error
 EXTRAS = {  # package: the extra that brings it, and its use
     "jax": ("train", "JAX for training by gradient"),
     "optuna": ("search", "Optuna for searches"),
+    "pyarrow": ("arrow", "PyArrow for Parquet, Arrow tables and text packed with Zstandard"),
+    "scipy": ("sklearn", "SciPy for this method"),
+    "sklearn": ("sklearn", "scikit-learn for its interface, its data sets and its methods"),
 }
 
 
