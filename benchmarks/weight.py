@@ -70,13 +70,16 @@ def main() -> None:
     ways = {extra: sorted(needed(extra, known)) for extra in WAYS}
     packages = {name: size(known[name]) for name in ways["all"]}
     installs = {
-        extra: {kind: sum(packages[name][kind] for name in names) for kind in ("bytes", "bytecode")} | {"packages": names}
+        extra: {kind: sum(packages[name][kind] for name in names) for kind in ("bytes", "bytecode")}
+        | {"packages": names}
         for extra, names in ways.items()
     }
     result = {"provenance": provenance([]), "installs": installs, "packages": packages}
     arguments.output.write_text(json.dumps(result, indent=1) + "\n")
     for extra, one in installs.items():
-        print(f"{extra or 'core'}: {one['bytes'] / 1e6:.0f} MB, {(one['bytes'] - one['bytecode']) / 1e6:.0f} without bytecode")
+        print(
+            f"{extra or 'core'}: {one['bytes'] / 1e6:.0f} MB, {(one['bytes'] - one['bytecode']) / 1e6:.0f} without bytecode"
+        )
     if arguments.output == RESULTS:
         write_page()
 
