@@ -47,6 +47,7 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/check_links.py site
 
 # Wheel and sdist under dist/, and the wheel at work in a fresh environment.
 dist: $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""The tables of docs/installation.md, from results/weight.json and results/startup.json: python benchmarks/installation_page.py."""
+"""The tables of docs/installation.md, from the results of weight.py and startup.py; runs alone, too."""
 
 import json
 from pathlib import Path

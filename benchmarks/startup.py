@@ -37,16 +37,16 @@ CONTENDERS = {  # step: what both do
         "scikit-learn": f"import numpy, pickle; {ROWS}; pickle.load(open('model.pkl', 'rb')).predict(X)",
     },
     "load a model, predict 100 rows of a frame": {
-        "tinybayes": "import pandas, tinybayes; X = pandas.read_csv('rows.csv'); "
-        "tinybayes.predict_codes(tinybayes.load('model.tb'), tinybayes.read_dataset(X, like=tinybayes.load('model.tb')).X)",
+        "tinybayes": "import pandas, tinybayes; X = pandas.read_csv('rows.csv'); net = tinybayes.load('model.tb'); "
+        "tinybayes.predict_codes(net, tinybayes.read_dataset(X, like=net).X)",
         "scikit-learn": "import pandas, pickle; X = pandas.read_csv('rows.csv'); "
         "pickle.load(open('model.pkl', 'rb')).predict(X.to_numpy())",
     },
     "fit on 1,200 rows, predict 100": {
         "tinybayes": f"import numpy; from tinybayes import BayesNetClassifier; {ROWS}; y = numpy.load('y.npy'); "
         "BayesNetClassifier('naive', discretizer=None).fit(numpy.load('X.npy'), y).predict(X)",
-        "scikit-learn": f"import numpy; from sklearn.naive_bayes import CategoricalNB; {ROWS}; y = numpy.load('y.npy'); "
-        "CategoricalNB(min_categories=17).fit(numpy.load('X.npy'), y).predict(X)",
+        "scikit-learn": "import numpy; from sklearn.naive_bayes import CategoricalNB; "
+        f"{ROWS}; y = numpy.load('y.npy'); CategoricalNB(min_categories=17).fit(numpy.load('X.npy'), y).predict(X)",
     },
 }
 PREPARE = """

@@ -77,9 +77,8 @@ def main() -> None:
     result = {"provenance": provenance([]), "installs": installs, "packages": packages}
     arguments.output.write_text(json.dumps(result, indent=1) + "\n")
     for extra, one in installs.items():
-        print(
-            f"{extra or 'core'}: {one['bytes'] / 1e6:.0f} MB, {(one['bytes'] - one['bytecode']) / 1e6:.0f} without bytecode"
-        )
+        bare = one["bytes"] - one["bytecode"]
+        print(f"{extra or 'core'}: {one['bytes'] / 1e6:.0f} MB, {bare / 1e6:.0f} without bytecode")
     if arguments.output == RESULTS:
         write_page()
 
