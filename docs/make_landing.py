@@ -1,15 +1,17 @@
-"""Write the figures of index.md, and the report that it embeds.
+"""Write the figures of index.md, and keep the search that it shows.
 
-    python docs/make_landing.py                 the figures, from docs/assets/example.json and benchmarks/results
-    python docs/make_landing.py --search DIR    first takes the front and the report of a search on digits:
+    python docs/make_landing.py                 the figures, from docs/example and benchmarks/results
+    python docs/make_landing.py --search DIR    first keeps the front and the models of a search on digits:
 
-    tinybayes explore digits.csv --target digit --image-shape 8x8 --budget 4kB --trials 40 -o DIR
+    tinybayes explore digits.csv --target digit --image-shape 8x8 --budget 4kB --trials 160 -o DIR
 
-The pictures are part of the page, so that they take the colours of its light or dark scheme.
+The pictures are part of the page, so that they take the colours of its light or dark scheme. When the docs are built,
+hooks.py writes the report of the kept search.
 """
 
 import json
 import math
+import shutil
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-PAGE, POINTS, REPORT = DOCS / "index.md", DOCS / "assets" / "example.json", DOCS / "assets" / "example_report.html"
+PAGE, EXAMPLE = DOCS / "index.md", DOCS / "example"
 FLASH = DOCS.parent / "benchmarks" / "results" / "flash.json"
 TREES = DOCS.parent / "benchmarks" / "results" / "trees.json"
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 56, 16, 18, 46
@@ -32,16 +34,14 @@ Scale = Callable[[float], float]
 
 
 def take(search: Path) -> None:
-    """Keep what the page needs of a search."""
-    from tinybayes.report.front import read_front
-    from tinybayes.report.html import write_report
-
-    front = read_front(search)
-    fields = ("label", "flash", "instructions", "validation_error", "on_front")
-    models = [{name: model[name] for name in fields} for model in front["models"] if model["flash"]]
-    kept = {"command": front["command"], "chosen": front["chosen"], "budget": front["budget"], "models": models}
-    POINTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    write_report(search, REPORT)
+    """Keep what the report of a search is made of: its front, and the models that it names."""
+    text = (search / "front.json").read_text(encoding="utf-8")
+    shutil.rmtree(EXAMPLE, ignore_errors=True)
+    (EXAMPLE / "models").mkdir(parents=True)
+    (EXAMPLE / "front.json").write_text(text, encoding="utf-8")
+    for model in json.loads(text)["models"]:
+        if model.get("file"):
+            shutil.copyfile(search / model["file"], EXAMPLE / model["file"])
 
 
 def scale(low: float, high: float, start: float, end: float) -> Scale:
@@ -75,8 +75,8 @@ def svg(parts: list[str], label: str) -> str:
 
 def front_figure(example: dict[str, Any]) -> str:
     """Return all models of the example: error over flash, with the front, the budget and the chosen model."""
-    models = example["models"]
-    budget, chosen = example["budget"]["flash"], models[example["chosen"]]
+    models = [model for model in example["models"] if model.get("flash")]
+    budget, chosen = example["budget"]["flash"], next(m for m in models if m["id"] == example["chosen"])
     sizes = [model["flash"] for model in models]
     errors = [max(100 * model["validation_error"], 0.3) for model in models]
     x = scale(min(sizes) / 1.2, max(max(sizes), budget) * 1.3, LEFT, WIDTH - RIGHT)
@@ -85,25 +85,26 @@ def front_figure(example: dict[str, Any]) -> str:
     marks = [v for v in (0.5, 1, 2, 5, 10, 20, 50) if min(errors) / 1.25 < v < max(errors) * 1.1]
     parts = axes(x, y, ticks, marks, ("flash of the whole program", "validation error"))
     for model, error in zip(models, errors, strict=True):
-        kind, size = ("on", 5) if model["on_front"] else ("point", 4)
+        kind, size = ("on", 5) if model.get("on_front") else ("point", 4)
         title = f"<title>{escape(model['label'])}: {error:.1f} %, {model['flash']:,} B</title>"
-        parts.append(f'<circle class="{kind}" cx="{x(model["flash"]):.1f}" cy="{y(error):.1f}" r="{size}">{title}</circle>')
+        place = f'cx="{x(model["flash"]):.1f}" cy="{y(error):.1f}" r="{size}"'
+        parts.append(f'<circle class="{kind}" {place}>{title}</circle>')
     front, best = [], math.inf
     for size, error in sorted(zip(sizes, errors, strict=True)):
         if error < best:
             front.append(f"H{x(size):.1f} V{y(error):.1f}" if front else f"M{x(size):.1f} {y(error):.1f}")
             best = error
     parts.insert(0, f'<path class="front" d="{" ".join(front)}"/>')
-    place = x(budget)
-    parts.append(f'<line class="budget" x1="{place:.1f}" y1="{TOP}" x2="{place:.1f}" y2="{HEIGHT - BOTTOM}"/>')
-    parts.append(text(place - 8, TOP + 14, f"your budget: {budget:,} B", "strong", "end"))
+    limit = x(budget)
+    parts.append(f'<line class="budget" x1="{limit:.1f}" y1="{TOP}" x2="{limit:.1f}" y2="{HEIGHT - BOTTOM}"/>')
+    parts.append(text(limit - 8, TOP + 14, f"your budget: {budget:,} B", "strong", "end"))
     at = x(chosen["flash"]), y(100 * chosen["validation_error"])
     parts.append(f'<circle class="chosen" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="10"/>')
     parts.append(f'<path class="lead" d="M{at[0] - 7:.1f} {at[1] - 7:.1f} L{at[0] - 40:.1f} {at[1] - 62:.1f}"/>')
     words = f"the best that fits: {chosen['label'].split(', ')[0]}"
     figures = f"{100 * chosen['validation_error']:.1f} % error, {chosen['flash']:,} B as C"
     parts += [text(at[0] - 36, at[1] - 82, words, "strong", "end"), text(at[0] - 36, at[1] - 65, figures, "", "end")]
-    first = min((m for m in models if m["on_front"]), key=lambda m: m["flash"])
+    first = min((m for m in models if m.get("on_front")), key=lambda m: m["flash"])
     low = x(first["flash"]), y(100 * first["validation_error"])
     words = f"{first['flash']:,} B: {100 * first['validation_error']:.0f} % errors"
     parts.append(text(low[0] + 12, low[1] + 4, words, "quiet"))
@@ -158,7 +159,8 @@ def main() -> None:
     if "--search" in sys.argv:
         take(Path(sys.argv[sys.argv.index("--search") + 1]))
     page = PAGE.read_text(encoding="utf-8")
-    pictures = {"front": front_figure(json.loads(POINTS.read_text(encoding="utf-8"))), "peers": peers_figure()}
+    example = json.loads((EXAMPLE / "front.json").read_text(encoding="utf-8"))
+    pictures = {"front": front_figure(example), "peers": peers_figure()}
     for name, picture in pictures.items():
         begin, end = f"<!-- {name}: written by docs/make_landing.py -->\n", "<!-- end -->"
         head, _, rest = page.partition(begin)
