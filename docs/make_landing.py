@@ -23,12 +23,12 @@ DOCS = Path(__file__).parent
 PAGE, EXAMPLE = DOCS / "index.md", DOCS / "example"
 FLASH = DOCS.parent / "benchmarks" / "results" / "flash.json"
 TREES = DOCS.parent / "benchmarks" / "results" / "trees.json"
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 56, 16, 18, 46
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 412, 70, 16, 28, 50
 PEERS = {  # colour, mark, name
-    "tinybayes": ("ours", "circle", "tinybayes, the whole program"),
-    "LightGBM": ("peer-1", "square", "LightGBM, parameters alone"),
-    "forest": ("peer-2", "diamond", "random forest, parameters alone"),
-    "perceptron": ("peer-3", "triangle", "8-bit perceptron, parameters alone"),
+    "tinybayes": ("ours", "circle", "tinybayes"),
+    "LightGBM": ("peer-1", "square", "LightGBM"),
+    "forest": ("peer-2", "diamond", "random forest"),
+    "perceptron": ("peer-3", "triangle", "8-bit perceptron"),
 }
 Scale = Callable[[float], float]
 
@@ -60,11 +60,11 @@ def axes(x: Scale, y: Scale, ticks: dict[float, str], errors: Sequence[float], n
     parts = [f'<line class="axis" x1="{LEFT}" y1="{bottom}" x2="{right}" y2="{bottom}"/>']
     for value, name in ticks.items():
         parts += [f'<line class="grid" x1="{x(value):.1f}" y1="{TOP}" x2="{x(value):.1f}" y2="{bottom}"/>']
-        parts += [text(x(value), bottom + 18, name, "quiet", "middle")]
+        parts += [text(x(value), bottom + 20, name, "quiet", "middle")]
     for value in errors:
         parts += [f'<line class="grid" x1="{LEFT}" y1="{y(value):.1f}" x2="{right}" y2="{y(value):.1f}"/>']
         parts += [text(LEFT - 8, y(value) + 4, f"{value:g} %", "quiet", "end")]
-    return [*parts, text(right, HEIGHT - 8, names[0], "quiet", "end"), text(4, 12, names[1], "quiet")]
+    return [*parts, text(right, HEIGHT - 6, names[0], "quiet", "end"), text(4, 16, names[1], "quiet")]
 
 
 def svg(parts: list[str], label: str) -> str:
@@ -81,7 +81,7 @@ def front_figure(example: dict[str, Any]) -> str:
     errors = [max(100 * model["validation_error"], 0.3) for model in models]
     x = scale(min(sizes) / 1.2, max(max(sizes), budget) * 1.3, LEFT, WIDTH - RIGHT)
     y = scale(min(errors) / 1.25, max(errors) * 1.1, HEIGHT - BOTTOM, TOP)
-    ticks = {v: f"{v:,} B" for v in (250, 500, 1000, 2000, 4000, 8000) if min(sizes) / 1.2 < v < max(sizes) * 1.3}
+    ticks = {v: f"{v:,} B" for v in (16, 64, 250, 1000, 4000, 16_000) if min(sizes) / 1.2 < v < max(sizes) * 1.3}
     marks = [v for v in (0.5, 1, 2, 5, 10, 20, 50) if min(errors) / 1.25 < v < max(errors) * 1.1]
     parts = axes(x, y, ticks, marks, ("flash of the whole program", "validation error"))
     for model, error in zip(models, errors, strict=True):
@@ -103,11 +103,7 @@ def front_figure(example: dict[str, Any]) -> str:
     parts.append(f'<path class="lead" d="M{at[0] - 7:.1f} {at[1] - 7:.1f} L{at[0] - 40:.1f} {at[1] - 62:.1f}"/>')
     words = f"the best that fits: {chosen['label'].split(', ')[0]}"
     figures = f"{100 * chosen['validation_error']:.1f} % error, {chosen['flash']:,} B as C"
-    parts += [text(at[0] - 36, at[1] - 82, words, "strong", "end"), text(at[0] - 36, at[1] - 65, figures, "", "end")]
-    first = min((m for m in models if m.get("on_front")), key=lambda m: m["flash"])
-    low = x(first["flash"]), y(100 * first["validation_error"])
-    words = f"{first['flash']:,} B: {100 * first['validation_error']:.0f} % errors"
-    parts.append(text(low[0] + 12, low[1] + 4, words, "quiet"))
+    parts += [text(at[0] - 36, at[1] - 90, words, "strong", "end"), text(at[0] - 36, at[1] - 65, figures, "", "end")]
     return svg(parts, f"Error over flash of {len(models)} models; the best within {budget} bytes is marked")
 
 
@@ -148,9 +144,9 @@ def peers_figure() -> str:
         marks = "".join(marker(shape, x(budget), y(error)) for budget, error in means[who])
         wide = 3.5 if who == "tinybayes" else 1.8
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="{wide}"/>')
-        place = TOP + 26 + 24 * (len(PEERS) - 1 - number)
-        parts.append(f'<g fill="{colour}">{marks}{marker(shape, WIDTH - 290, place - 4)}</g>')
-        parts.append(text(WIDTH - 276, place, name))
+        place = TOP + 30 + 28 * (len(PEERS) - 1 - number)
+        parts.append(f'<g fill="{colour}">{marks}{marker(shape, WIDTH - 220, place - 4)}</g>')
+        parts.append(text(WIDTH - 204, place, name))
     return svg(parts, "Mean test error over the budget: tinybayes, LightGBM, a random forest and a perceptron")
 
 
