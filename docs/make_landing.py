@@ -97,13 +97,13 @@ def front_figure(example: dict[str, Any]) -> str:
     parts.insert(0, f'<path class="front" d="{" ".join(front)}"/>')
     limit = x(budget)
     parts.append(f'<line class="budget" x1="{limit:.1f}" y1="{TOP}" x2="{limit:.1f}" y2="{HEIGHT - BOTTOM}"/>')
-    parts.append(text(limit - 8, TOP + 14, f"your budget: {budget:,} B", "strong", "end"))
+    parts.append(text(limit + 8, TOP - 10, f"your budget: {budget:,} B", "strong", "end"))
     at = x(chosen["flash"]), y(100 * chosen["validation_error"])
     parts.append(f'<circle class="chosen" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="10"/>')
-    parts.append(f'<path class="lead" d="M{at[0] - 7:.1f} {at[1] - 7:.1f} L{at[0] - 40:.1f} {at[1] - 62:.1f}"/>')
+    parts.append(f'<path class="lead" d="M{at[0] - 11:.1f} {at[1]:.1f} H{at[0] - 26:.1f}"/>')
     words = f"the best that fits: {chosen['label'].split(', ')[0]}"
-    figures = f"{100 * chosen['validation_error']:.1f} % error, {chosen['flash']:,} B as C"
-    parts += [text(at[0] - 36, at[1] - 90, words, "strong", "end"), text(at[0] - 36, at[1] - 65, figures, "", "end")]
+    figures = f"{100 * chosen['test_error']:.1f} % on test rows, {chosen['flash']:,} B as C"
+    parts += [text(at[0] - 30, at[1] - 22, words, "strong", "end"), text(at[0] - 30, at[1] + 2, figures, "", "end")]
     return svg(parts, f"Error over flash of {len(models)} models; the best within {budget} bytes is marked")
 
 
