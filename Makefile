@@ -47,6 +47,7 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/check_links.py site
 
 # Wheel and sdist under dist/, and the wheel at work in a fresh environment.
 dist: $(VENV)/.dev
@@ -54,7 +55,7 @@ dist: $(VENV)/.dev
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m build --wheel --outdir build/again . && cmp dist/*.whl build/again/*.whl
 	$(BIN)/python -m venv build/fresh || $(PYTHON) -m venv build/fresh
-	build/fresh/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	build/fresh/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[search]"
 	cd build/fresh && bin/tinybayes demo --time 15s -o demo && bin/tinybayes info demo --quiet
 
 # Our answers beside those of pyAgrum, pgmpy, Orange, scikit-learn and onnxruntime, in an environment of their own.
@@ -78,7 +79,7 @@ $(BIN)/python $(PEERS)/bin/python $(OLDEST)/bin/python:
 		{ rm -rf $(@D); exit 2; }
 
 $(VENV)/.base: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[search]'
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
@@ -91,13 +92,13 @@ $(VENV)/.bench: $(VENV)/.dev
 
 # Orange alone, without the desktop application and the GPU libraries that it asks for.
 $(PEERS)/.ready: $(PEERS)/bin/python pyproject.toml tests/peers/requirements.txt
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -e . -r tests/peers/requirements.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[arrow,search]' -r tests/peers/requirements.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps Orange3==3.40.0
 	@touch $@
 
 $(OLDEST)/.ready: $(OLDEST)/bin/python pyproject.toml tests/oldest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c tests/oldest.txt \
-		-e '.[plot,distributed,onnx,serve]' hypothesis onnxruntime optax polars pytest pytest-cov pytest-xdist
+		-e '.[all]' hypothesis onnxruntime optax polars pytest pytest-cov pytest-xdist
 	@touch $@
 
 clean:

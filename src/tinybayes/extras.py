@@ -8,6 +8,9 @@ EXTRAS = {  # package: the extra that brings it, and its use
     "jax": ("train", "JAX for training by gradient"),
     "optuna": ("search", "Optuna for searches"),
     "pysat": ("sat", "python-sat for sampling without dead ends"),
+    "pyarrow": ("arrow", "PyArrow for Parquet, Arrow tables and text packed with Zstandard"),
+    "scipy": ("sklearn", "SciPy for this method"),
+    "sklearn": ("sklearn", "scikit-learn for its interface, its data sets and its methods"),
 }
 
 

@@ -16,7 +16,8 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
+from tinybayes.data.mdlp import mdlp_all
+from tinybayes.data.mdlp_discretizer import MDLPDiscretizer
 from tinybayes.errors import TinybayesError
 
 EQUAL = Decimal("1e-30")  # far above the rounding of 50 digits, far below any true difference

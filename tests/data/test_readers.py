@@ -17,9 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from table_files import one_directory, read, values, write
-from tinybayes.data import _table
+from tinybayes.data import _delimited, _delimited_python, _table
 from tinybayes.data.readers import MISSING_TOKENS, as_table, read_frame
 from tinybayes.errors import FileError
+
+
+@pytest.fixture(params=[True, False], ids=["with_pyarrow", "without"], autouse=True)
+def with_pyarrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Read text with PyArrow, and as where it is not installed."""
+    monkeypatch.setattr(_delimited, "installed", lambda _: request.param)
+    monkeypatch.setattr(_delimited_python, "CELLS", 50)
+    return bool(request.param)
 
 
 def oracle(cells: list[str]) -> list[Any]:
@@ -253,7 +261,7 @@ def test_a_file_without_permission_to_read(tmp_path: Path, monkeypatch: pytest.M
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "t.csv")
 
-    monkeypatch.setattr(pa, "input_stream", refuse)  # the superuser may read everything
+    monkeypatch.setattr("builtins.open", refuse)  # the superuser may read everything
     with pytest.raises(FileError, match=r"t\.csv: expected a readable table, got Permission denied"):
         as_table(write(tmp_path, "t.csv", "a\n1\n"))
 

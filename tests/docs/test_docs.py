@@ -29,7 +29,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?[^\n]*\n(.*?)^```', re.MULTILINE | re.DOTALL)
 DATA = os.environ.get("TINYBAYES_DATA")
@@ -247,7 +247,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
 
 
 def test_the_reference_has_every_public_name():
-    page = (ROOT / "docs" / "api.md").read_text()
+    page = "".join(one.read_text() for one in sorted((ROOT / "docs" / "api").glob("*.md")))
     listed = set()
     entry = re.compile(r"^::: ([\w.]+)\n(?: +.*\n)*? +members: \[(.*)\]$", re.MULTILINE)
     for module, members in entry.findall(page):
@@ -260,5 +260,6 @@ def test_the_reference_has_every_public_name():
 
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
-    for page in sorted((ROOT / "docs").glob("*.md")):
-        assert re.search(rf"\b{re.escape(page.name)}$", navigation, re.MULTILINE), page.name
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        name = page.relative_to(ROOT / "docs").as_posix()
+        assert re.search(rf"[ ]{re.escape(name)}$", navigation, re.MULTILINE), name

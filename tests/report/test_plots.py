@@ -112,6 +112,10 @@ def test_another_model_than_the_chosen_one_is_told(explored, tmp_path):
     done = run("plot", "other", "--figure", "cpt", "-o", "t.svg", cwd=tmp_path)
     assert "warning: the chosen model, linear net" in done.stderr
     assert "cannot be drawn so; this is tan" in done.stderr
+    front["models"] = [m for m in front["models"] if m["family"] == "dense"]
+    (tmp_path / "other" / "front.json").write_text(json.dumps(front))
+    with pytest.raises(TinybayesError, match=r"a model to draw so: naive Bayes, .*, got neural net"):
+        plot(tmp_path / "other", "cpt", tmp_path / "t.svg")
 
 
 def test_transparent_figures_have_no_background(explored, tmp_path):

@@ -20,14 +20,15 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learn to read handwritten digits within 4 kB: search, choose, write C and a report."""
+    from tinybayes.extras import require
+
+    require("jax", "optuna", "sklearn", extra="search")
     from tinybayes.data import named as datasets
     from tinybayes.deploy import read_classifier
     from tinybayes.deploy.export import export, write_files
-    from tinybayes.extras import require
     from tinybayes.report.html import write_report
     from tinybayes.search.explore import Execution, explore
 
-    require("jax", "optuna", extra="search")
     frame, classes = datasets.load_raw("digits")
     frame["digit"] = classes
     if not as_json:

@@ -27,6 +27,7 @@ from tinybayes.cli._options import (
     options_from,
 )
 from tinybayes.errors import error
+from tinybayes.extras import require
 
 if TYPE_CHECKING:
     from tinybayes.search.budget import Budget
@@ -136,6 +137,7 @@ def explore(
     Ctrl-C ends the search and makes the front of the finished runs; the same command resumes a search.
     """
     began = monotonic() - process_age()
+    require("jax", "optuna", "sklearn", extra="search")
     from tinybayes.report.html import write_report
     from tinybayes.search.explore import explore as run
     from tinybayes.search.goal import Goal

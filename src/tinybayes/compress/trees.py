@@ -16,6 +16,7 @@ from tinybayes._kernels.threads import for_blocks
 from tinybayes._kernels.tree_scores import find_leaves, round_leaves
 from tinybayes.compress.levels import optimal_levels
 from tinybayes.errors import error
+from tinybayes.extras import require
 from tinybayes.infer.scores import normalize_scores
 from tinybayes.infer.trees import tree_scores
 from tinybayes.model import Dataset, TreeEnsemble
@@ -94,6 +95,7 @@ def _leaves(model: TreeEnsemble, X: np.ndarray) -> np.ndarray:
 
 def _shared_vectors(model: TreeEnsemble, levels: int, mass: np.ndarray) -> TreeEnsemble:
     """Let leaves share vectors, found by k-means of their own ones, each weighted by the rows that end in its nodes."""
+    require("sklearn")
     from sklearn.cluster import KMeans
 
     leaf, largest = model.trees.is_leaf, max(1, int(np.abs(model.values).max()))

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from tinybayes.errors import FileError, TinybayesError, error
+from tinybayes.extras import require
 from tinybayes.files import atomic_path
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
@@ -299,6 +300,7 @@ def _satimage(file: str, content: bytes, origin: Origin) -> Rows:
 
 def _usps(content: bytes, origin: Origin) -> Rows:
     """Read Roweis's MATLAB file: pixels by images by digits, the digits in the order 1, 2, ..., 9, 0."""
+    require("scipy")
     from scipy.io import loadmat
 
     try:
@@ -316,6 +318,7 @@ def _mnist() -> Rows:
     path = cache_dir() / "mnist.npz"
     if path.exists():
         return _npz_rows("mnist", path, _cached(path))
+    require("sklearn")
     from sklearn import datasets
 
     remedy = "go online, or set TINYBAYES_DATA to a directory that holds classification/raw/mnist.npz"

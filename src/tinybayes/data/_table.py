@@ -1,4 +1,4 @@
-"""The table that all readers make, and how frames and Arrow tables become one.
+"""The table that all readers make, and how frames become one.
 
 Frames have NumPy columns, but pandas' nullable types where integers or booleans are missing anywhere in the
 table, and categorical columns where the source declares the values. Dates of other formats become text.
@@ -6,21 +6,24 @@ table, and categorical columns where the source declares the values. Dates of ot
 
 import csv
 import struct
+import sys
 import zipfile
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
-import pyarrow as pa
 
 from tinybayes._kernels.threads import thread_count
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.model.variable import State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SMALL = 256 << 20  # bytes: a file up to this size is one batch
 
@@ -28,14 +31,9 @@ BLOCK = 4 << 20  # bytes of a block of larger files; Arrow holds about 40 blocks
 
 Result = TypeVar("Result")
 
-_NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
-    pa.from_numpy_dtype(name.lower()): pd.api.types.pandas_dtype(name)
-    for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
-}
-
-# The exceptions of the decoders of Arrow, NumPy and the standard library on damaged or hostile bytes.
+# The exceptions of the decoders of NumPy and the standard library on damaged or hostile bytes.
 DAMAGE = (
-    *(pa.ArrowException, OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
+    *(OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
     *(OverflowError, MemoryError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error),
 )
 
@@ -44,10 +42,10 @@ DAMAGE = (
 class Pieces:
     """A large table as Arrow batches, in pieces that can be read at the same time."""
 
-    schema: pa.Schema  # the names and types of the columns
+    schema: "pa.Schema"  # the names and types of the columns
     rows: tuple[int, ...]  # the number of rows of each piece
     # Called with the number of a piece and the names of columns; returns the batches.
-    read: Callable[[int, Sequence[str]], Iterator[pa.Table]] = field(repr=False)
+    read: Callable[[int, Sequence[str]], "Iterator[pa.Table]"] = field(repr=False)
     # The smallest and the largest value of columns of integers, where the source tells.
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -91,6 +89,12 @@ class Table:
         return iter(self.source())
 
 
+def damage() -> tuple[type[BaseException], ...]:
+    """Return the exceptions of all decoders, those of Arrow included once it is in use."""
+    arrow = sys.modules.get("pyarrow")
+    return DAMAGE if arrow is None else (*DAMAGE, arrow.ArrowException)
+
+
 @contextmanager
 def reading(
     name: str, kind: type[TinybayesError] = FileError, explain: Callable[[], TinybayesError | None] = lambda: None
@@ -102,9 +106,10 @@ def reading(
         raise
     except TinybayesError as problem:
         raise kind(*problem.args) from problem
-    except DAMAGE as problem:
+    except damage() as problem:
         # Bytes that cannot be decompressed have no lines to look at.
-        better = explain() if isinstance(problem, pa.ArrowInvalid) else None
+        lines = isinstance(problem, csv.Error) or type(problem).__name__ in ("ArrowInvalid", "CellsError")
+        better = explain() if lines else None
         got = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
         raise better or error("a readable table", got.splitlines()[0], where=name, kind=kind) from problem
 
@@ -145,45 +150,3 @@ def plain(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         elif kind.kind in "cSV":
             raise error("numbers, booleans, text or categories", kind, where=f"{where}, column {name!r}")
     return frame.assign(**changed) if changed else frame
-
-
-def from_arrow(table: pa.Table, name: str) -> Table:
-    table = simple(table, name)
-    return from_frame(to_frame(table, {n for n in table.column_names if table[n].null_count}), name)
-
-
-def simple(table: pa.Table, where: str) -> pa.Table:
-    """Check the table and cast it to the types that have a counterpart in our frames."""
-    check_names(table.column_names, where)
-    table.validate(full=True)
-    return table.cast(simple_schema(table.schema, where))
-
-
-def simple_schema(schema: pa.Schema, where: str) -> pa.Schema:
-    """Return the schema that `simple` casts to."""
-    return pa.schema([(column.name, _simple_type(column, where)) for column in schema])
-
-
-def _simple_type(column: pa.Field, where: str) -> pa.DataType:
-    kind, types = column.type, pa.types
-    value = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_integer(value) or types.is_floating(value) or types.is_boolean(value):
-        return kind
-    if types.is_string(value) or types.is_large_string(value):
-        return kind
-    if types.is_decimal(kind) or types.is_null(kind):
-        return pa.float64()
-    if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind) or str(kind) == "string_view":
-        return pa.string()
-    if types.is_dictionary(kind) and str(value) == "string_view":  # the categories of polars
-        return pa.dictionary(kind.index_type, pa.string(), kind.ordered)
-    raise error("numbers, booleans, text, dates or categories", kind, where=f"{where}, column {column.name!r}")
-
-
-def to_frame(table: pa.Table, missing: Collection[str]) -> pd.DataFrame:
-    """Convert; integers and booleans of the columns in `missing` get pandas' nullable types."""
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    for column in table.schema:
-        if column.name in missing and column.type in _NULLABLE:
-            frame[column.name] = table[column.name].to_pandas(types_mapper=_NULLABLE.get)
-    return frame

@@ -7,14 +7,14 @@ is left out is 0, or the first declared value. Weights of rows and relational at
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from tinybayes.data._cells import NUMBER, Cells, numbers
 from tinybayes.errors import FileError, TinybayesError, error
 
 CELLS = 1 << 20  # cells in a frame; in Python's own objects they take about 60 bytes each
@@ -40,20 +40,21 @@ class Attribute:
     states: tuple[str, ...] = ()
 
 
-def text_lines(stream: Iterable[bytes], where: str) -> Iterator[str]:
-    """Decode line by line, so that an error can name the line."""
+def text_lines(stream: BinaryIO, where: str) -> Iterator[str]:
+    """Decode line by line, so that an error can name the line, and close the stream."""
     start = 0
-    for number, line in enumerate(stream, 1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as problem:
-            got = f"the byte 0x{line[problem.start]:02x} at position {start + problem.start}"
-            remedy = "save the file as UTF-8, for example with iconv -f LATIN1 -t UTF-8"
-            raise error("UTF-8", got, where=f"{where}:{number}", remedy=remedy, kind=FileError) from problem
-        start += len(line)
+    with stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as problem:
+                got = f"the byte 0x{line[problem.start]:02x} at position {start + problem.start}"
+                remedy = "save the file as UTF-8, for example with iconv -f LATIN1 -t UTF-8"
+                raise error("UTF-8", got, where=f"{where}:{number}", remedy=remedy, kind=FileError) from problem
+            start += len(line)
 
 
-def read_arff(stream: Iterable[bytes], where: str) -> tuple[tuple[Attribute, ...], Iterator[pd.DataFrame]]:
+def read_arff(stream: BinaryIO, where: str) -> tuple[tuple[Attribute, ...], Iterator[pd.DataFrame]]:
     """Read the declarations, and return them with an iterator over the data; messages call the file `where`."""
     lines = _content(stream, where)
     attributes: dict[str, Attribute] = {}
@@ -75,7 +76,7 @@ def read_arff(stream: Iterable[bytes], where: str) -> tuple[tuple[Attribute, ...
     raise error("a line @data", "the end of the file", where=where, kind=FileError)
 
 
-def _content(stream: Iterable[bytes], where: str) -> Iterator[tuple[int, str]]:
+def _content(stream: BinaryIO, where: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text_lines(stream, where), 1):
         line = line.strip()
         if line and not line.startswith("%"):
@@ -183,9 +184,8 @@ def _frame(
 ) -> pd.DataFrame:
     columns = {}
     for attribute, cells in zip(attributes, zip(*rows, strict=True), strict=True):
-        text = pa.array(cells, pa.string())
         try:
-            columns[attribute.name] = _CONVERT[attribute.kind](text, attribute.states)
+            columns[attribute.name] = _CONVERT[attribute.kind](cells, attribute.states)
         except _CellError as problem:
             row = problem.args[0]
             kinds = {"number": "a number", "integer": "an integer", "nominal": f"one of {list(attribute.states)[:10]}"}
@@ -194,20 +194,15 @@ def _frame(
     return pd.DataFrame(columns)
 
 
-def _numbers(text: pa.Array) -> np.ndarray:
-    try:
-        return text.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:
-        for row, cell in enumerate(text):
-            try:
-                cell.cast(pa.float64())
-            except pa.ArrowInvalid:
-                raise _CellError(row) from None
-        raise
+def _numbers(cells: Cells) -> np.ndarray:
+    for row, cell in enumerate(cells):
+        if cell is not None and not NUMBER.fullmatch(cell):
+            raise _CellError(row)
+    return numbers(cells)
 
 
-def _integers(text: pa.Array) -> pd.arrays.IntegerArray:
-    values = _numbers(text)
+def _integers(cells: Cells) -> pd.arrays.IntegerArray:
+    values = _numbers(cells)
     missing = np.isnan(values)
     # Doubles are exact up to 2**53; infinities are not below it.
     wrong = np.flatnonzero(~missing & ~((np.abs(values) <= 2**53) & (values == np.rint(values))))
@@ -216,18 +211,21 @@ def _integers(text: pa.Array) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int64), missing)
 
 
-def _nominal(text: pa.Array, states: tuple[str, ...]) -> "pd.Categorical[str]":
-    codes = pc.index_in(text, value_set=pa.array(states, pa.string()))
-    wrong = np.flatnonzero(pc.and_(codes.is_null(), text.is_valid()).to_numpy(zero_copy_only=False))
-    if wrong.size:
-        raise _CellError(int(wrong[0]))
-    known = codes.fill_null(-1).to_numpy(zero_copy_only=False)
-    return pd.Categorical.from_codes(known, categories=pd.Index(list(states)))
+def _nominal(cells: Cells, states: tuple[str, ...]) -> "pd.Categorical[str]":
+    code = {state: number for number, state in enumerate(states)}
+    codes = np.array([-1 if cell is None else code.get(cell, -2) for cell in cells])
+    if codes.min() == -2:
+        raise _CellError(int(codes.argmin()))
+    return pd.Categorical.from_codes(codes, categories=pd.Index(list(states)))
 
 
-_CONVERT: dict[str, Callable[[pa.Array, tuple[str, ...]], object]] = {
-    "number": lambda text, _: _numbers(text),
-    "integer": lambda text, _: _integers(text),
+def _text(cells: Cells) -> pd.Series:
+    return pd.Series(list(cells), dtype=None if any(cell is not None for cell in cells) else object)
+
+
+_CONVERT: dict[str, Callable[[Cells, tuple[str, ...]], object]] = {
+    "number": lambda cells, _: _numbers(cells),
+    "integer": lambda cells, _: _integers(cells),
     "nominal": _nominal,
-    "text": lambda text, _: text.to_pandas(),
+    "text": lambda cells, _: _text(cells),
 }

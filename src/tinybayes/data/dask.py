@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tinybayes.data._arrow import ArrowEncoder
+from tinybayes.data._arrow_tables import simple
 from tinybayes.data._scan import Scanner
-from tinybayes.data._table import categories, plain, simple
+from tinybayes.data._table import categories, plain
 from tinybayes.data.checks import weight_scale, weight_sums
 from tinybayes.data.encode import encode_rows, row_weights
 from tinybayes.data.tables import choose_features

@@ -1,28 +1,35 @@
-"""Cut points for numeric columns: Fayyad-Irani by our own kernel, equal width and quantiles by scikit-learn."""
+"""Cut points for numeric columns: Fayyad-Irani, equal width, quantiles, or as an object of scikit-learn says."""
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.preprocessing import KBinsDiscretizer
 
 from tinybayes._kernels.encode import find_neighbours
 from tinybayes._kernels.threads import for_blocks
-from tinybayes.data.mdlp import MDLPDiscretizer, mdlp_all
+from tinybayes.data.mdlp import mdlp_all
 from tinybayes.errors import error
 from tinybayes.model.encoding import EXACT, HIGHEST, LOWEST, Cuts, Grid, single, uniform_grid
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 METHODS = ("mdlp", "uniform", "quantile", "grid", "histogram")
 MOST_BINS = 65_536  # as many states as any program can tell apart
 SMALL = 256  # integers of a smaller range are the codes of a grid
+CLOSE = 1e-8  # quantiles that are no further apart are merged
 LONG = 16_384  # rows of columns that threads share
 SHORT = 8  # significant bits of a short cut point: a device stores 16 bits of it
 
 
+Edges = Callable[[np.ndarray, np.ndarray | None], np.ndarray]  # of values and weights
+
+
 def learn_encodings(
     columns: Sequence[np.ndarray],
-    discretizer: str | BaseEstimator,
+    discretizer: "str | BaseEstimator",
     y: np.ndarray | None = None,
     weight: np.ndarray | None = None,
     *,
@@ -39,7 +46,7 @@ def learn_encodings(
     cuts = cut_points(columns, discretizer, y, weight, n_bins=n_bins)
     if integer:
         return [Cuts(np.unique(np.ceil(points)).tolist(), integer=True) for points in cuts]
-    if isinstance(discretizer, MDLPDiscretizer) or discretizer in ("mdlp", "quantile", "histogram"):
+    if discretizer in ("mdlp", "quantile", "histogram") or _is("MDLPDiscretizer", discretizer):
         cuts = _for_columns(lambda i: shorten(columns[i], cuts[i]), columns)
     return [Cuts(np.unique(single(points)).tolist()) for points in cuts]
 
@@ -97,7 +104,7 @@ def shorten(column: np.ndarray, cuts: np.ndarray) -> np.ndarray:
 
 def cut_points(
     columns: Sequence[np.ndarray],
-    discretizer: str | BaseEstimator,
+    discretizer: "str | BaseEstimator",
     y: np.ndarray | None = None,
     weight: np.ndarray | None = None,
     *,
@@ -109,25 +116,28 @@ def cut_points(
     values where they are few, else equal counts), or an `MDLPDiscretizer` or scikit-learn `KBinsDiscretizer`, whose
     settings are used. Weights count as repetitions.
     """
-    if isinstance(discretizer, MDLPDiscretizer) or (isinstance(discretizer, str) and discretizer == "mdlp"):
+    if discretizer == "mdlp" or _is("MDLPDiscretizer", discretizer):
         if y is None:
             remedy = "use 'quantile' or 'uniform'"
             raise error("a class to discretise by", "none", where="discretizer 'mdlp'", remedy=remedy)
-        fallback = isinstance(discretizer, MDLPDiscretizer) and bool(discretizer.fallback)
+        fallback = not isinstance(discretizer, str) and bool(discretizer.fallback)
         return mdlp_all(columns, y, int(y.max(initial=0)) + 1, weight, fallback=fallback)
-    if isinstance(discretizer, KBinsDiscretizer):
-        binner = clone(discretizer)
-    elif isinstance(discretizer, str) and discretizer in ("uniform", "quantile", "histogram"):
-        if not (isinstance(n_bins, int | np.integer) and 2 <= n_bins <= MOST_BINS):
-            raise error(f"2 to {MOST_BINS:,} bins", n_bins, where="n_bins")
-        if discretizer == "histogram":
-            return _for_columns(lambda i: histogram_cuts(columns[i], weight, int(n_bins)), columns)
-        method = "averaged_inverted_cdf"  # the one that counts a weight of 2 as two rows
-        binner = KBinsDiscretizer(n_bins=n_bins, strategy=discretizer, subsample=None, quantile_method=method)
-    else:
+    if _is("KBinsDiscretizer", discretizer):
+        return [_binned(column, weight, partial(_fitted_edges, discretizer)) for column in columns]
+    if not (isinstance(discretizer, str) and discretizer in ("uniform", "quantile", "histogram")):
         known = ", ".join(repr(m) for m in METHODS)
         raise error(f"{known}, None, an MDLPDiscretizer or a KBinsDiscretizer", repr(discretizer), where="discretizer")
-    return [_binned(column, binner, weight) for column in columns]
+    if not (isinstance(n_bins, int | np.integer) and 2 <= n_bins <= MOST_BINS):
+        raise error(f"2 to {MOST_BINS:,} bins", n_bins, where="n_bins")
+    if discretizer == "histogram":
+        return _for_columns(lambda i: histogram_cuts(columns[i], weight, int(n_bins)), columns)
+    edges_of = _equal_widths if discretizer == "uniform" else _quantiles
+    return [_binned(column, weight, partial(edges_of, int(n_bins))) for column in columns]
+
+
+def _is(name: str, discretizer: object) -> bool:
+    """Tell whether this is an object of that class, or of one made from it, without loading scikit-learn."""
+    return any(kind.__name__ == name for kind in type(discretizer).__mro__)
 
 
 def _for_columns(cuts_of: Callable[[int], np.ndarray], columns: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -143,20 +153,51 @@ def _for_columns(cuts_of: Callable[[int], np.ndarray], columns: Sequence[np.ndar
     return cuts
 
 
-def _binned(column: np.ndarray, binner: KBinsDiscretizer, weight: np.ndarray | None) -> np.ndarray:
+def _binned(column: np.ndarray, weight: np.ndarray | None, edges_of: Edges) -> np.ndarray:
     known = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
     values = column[known].astype(float)
     if values.size == 0 or values.min() == values.max():
         return np.empty(0)
-    # Equal width looks at the range only, and refuses weights.
-    weighted = weight is not None and binner.strategy != "uniform"
-    fitted = clone(binner).set_params(encode="ordinal")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Bins whose width are too small")  # repeated quantiles are merged, as wanted
-        fitted.fit(values[:, None], sample_weight=weight[known] if weighted and weight is not None else None)
-    edges = np.asarray(fitted.bin_edges_[0][1:-1], dtype=float)
+    edges = edges_of(values, None if weight is None else weight[known])[1:-1]
     # A cut at the smallest value would make an empty bin.
     return np.unique(edges[(edges > values.min()) & np.isfinite(edges)])
+
+
+def _equal_widths(n_bins: int, values: np.ndarray, _: np.ndarray | None) -> np.ndarray:
+    return np.linspace(values.min(), values.max(), n_bins + 1)
+
+
+def _quantiles(n_bins: int, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return quantiles; between two values, where the rows below are exactly that share, their mean.
+
+    A weight of 2 counts as two rows. Quantiles that (nearly) repeat are merged.
+    """
+    levels = np.linspace(0, 100, n_bins + 1)
+    if weight is None:
+        edges = np.percentile(values, levels, method="averaged_inverted_cdf")
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, below = values[order], np.cumsum(weight[order])
+        wanted = np.maximum(levels / 100 * below[-1], np.nextafter(0, 1))
+        first = np.minimum(np.searchsorted(below, wanted), len(values) - 1)
+        after = np.searchsorted(below, below[first], side="right")  # the next one that counts
+        after = np.where(after < len(values), after, first)
+        exact = below[first] - wanted <= np.finfo(float).eps
+        edges = np.where(exact, (ordered[first] + ordered[after]) / 2, ordered[first])
+    return edges[np.ediff1d(edges, to_begin=np.inf) > CLOSE]
+
+
+def _fitted_edges(discretizer: Any, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the edges that a KBinsDiscretizer with these settings finds."""
+    from sklearn.base import clone
+
+    # Equal width looks at the range only, and refuses weights.
+    weighted = weight is not None and discretizer.strategy != "uniform"
+    fitted = clone(discretizer).set_params(encode="ordinal")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Bins whose width are too small")  # repeated quantiles are merged, as wanted
+        fitted.fit(values[:, None], sample_weight=weight if weighted else None)
+    return np.asarray(fitted.bin_edges_[0], dtype=float)
 
 
 SAMPLE = 200_000  # rows that bins of equal counts are fitted to, as in scikit-learn's boosting

@@ -12,13 +12,12 @@ from typing import SupportsIndex
 
 import numpy as np
 import pandas as pd
-import sklearn.datasets
-from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from tinybayes.data._sources import binary_rows, in_data_dir, raw_rows, reference_fold
 from tinybayes.data.discretize import learn_encodings
 from tinybayes.data.encode import encode_matrix
 from tinybayes.errors import FileError, error, near
+from tinybayes.extras import require
 from tinybayes.model import Dataset, State, Variable
 
 
@@ -190,6 +189,9 @@ def _reference(name: str, path: Path, fold: int) -> Split:
 
 
 def _discretised(name: str, fold: int, seed: int, discretizer: str, n_bins: int, progress: bool) -> Split:
+    require("sklearn")
+    from sklearn.model_selection import StratifiedKFold, train_test_split
+
     X, y, columns, classes, origin = _numbers(name, progress)
     folds = n_folds(name)
     if folds == 1:
@@ -225,6 +227,9 @@ def _halved(images: np.ndarray) -> np.ndarray:
 def _numbers(name: str, progress: bool) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], tuple[State, ...], str]:
     """Return features, class codes, the names of the columns and of the classes, and where they came from."""
     if name in _BUNDLED:
+        require("sklearn")
+        import sklearn.datasets
+
         bunch = getattr(sklearn.datasets, f"load_{name}")()
         columns = tuple(str(column) for column in bunch.feature_names)
         return bunch.data, bunch.target, columns, tuple(bunch.target_names.tolist()), f"scikit-learn's load_{name}"

@@ -1,10 +1,9 @@
 """Reading tables: files and objects in memory become one re-iterable source of pandas frames."""
 
-import io
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,15 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.lib.format as npy
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tinybayes._kernels.threads import thread_count
-from tinybayes.data import _table, arff
+from tinybayes.data import arff
 from tinybayes.data._delimited import MISSING_TOKENS, probe, read_text
-from tinybayes.data._table import Pieces, Table, categories, from_arrow, from_frame, plain, reading, simple, to_frame
+from tinybayes.data._table import Table, categories, from_frame, plain, reading
 from tinybayes.errors import FileError, TinybayesError, error, near
-from tinybayes.model.variable import State
+from tinybayes.extras import require
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
@@ -80,8 +76,7 @@ def _dispatch(source: object) -> Table:
     if isinstance(source, Mapping) and "data" in source:
         return from_frame(_bunch(source), "Bunch")
     if hasattr(source, "__arrow_c_stream__"):
-        with reading("Arrow table", TinybayesError):
-            return from_arrow(pa.table(source), "Arrow table")
+        return _exported(source)
     if callable(source):
         return _from_function(source)
     known = "a path, a pandas frame, an Arrow table, a NumPy array, a scikit-learn Bunch or a function"
@@ -134,6 +129,16 @@ def _bunch(bunch: Mapping[Any, Any]) -> pd.DataFrame:
     return _matrix(data, "Bunch", names, bunch.get("target"), "target")
 
 
+def _exported(source: object) -> Table:
+    require("pyarrow")
+    import pyarrow as pa
+
+    from tinybayes.data._arrow_tables import from_arrow
+
+    with reading("Arrow table", TinybayesError):
+        return from_arrow(pa.table(source), "Arrow table")
+
+
 def _from_function(function: Callable[[], Iterable[pd.DataFrame]]) -> Table:
     def frames() -> Iterator[pd.DataFrame]:
         columns = None
@@ -160,9 +165,9 @@ def _read_arff(path: Path) -> Table:
 
     def batches() -> Iterator[pd.DataFrame]:
         with reading(name):
-            yield from arff.read_arff(io.BufferedReader(opened()), name)[1]
+            yield from arff.read_arff(opened(), name)[1]
 
-    attributes, frames = arff.read_arff(io.BufferedReader(opened()), name)
+    attributes, frames = arff.read_arff(opened(), name)
     first = next(frames, None)
     if first is None:
         raise error("at least one row", "only the declarations", where=name)
@@ -205,88 +210,10 @@ def _array(archive: zipfile.ZipFile, member: str, name: str) -> np.ndarray:
 
 
 def _read_parquet(path: Path) -> Table:
-    """Read a small file at once, a large one row group by row group."""
-    name = str(path)
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        about, schema = file.metadata, file.schema_arrow
-        index = _index_columns(schema)
-        names = [column for column in schema.names if column not in index]
-        _table.check_names(names, name)
-        stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        # A cell takes at least two bytes of text: the measure that the text formats have.
-        if max(stored, 2 * about.num_rows * len(names)) <= _table.SMALL:
-            return from_arrow(file.read().select(names), name)
-    read = partial(_read_group, path, max(1, _table.BLOCK // (2 * len(names))), about.num_row_groups < thread_count())
-    rows = tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
-    kinds = _table.simple_schema(pa.schema([schema.field(n) for n in names]), name)
-    pieces = Pieces(kinds, rows, read, _bounds(path, about, schema))
-    coded = [n for n in names if pa.types.is_dictionary(schema.field(n).type)]
-    declared = _declared(pieces, coded) if coded else {}
+    require("pyarrow")
+    from tinybayes.data._parquet import read_parquet
 
-    def batches() -> Iterator[pd.DataFrame]:
-        for group in range(len(rows)):
-            for table in read(group, names):
-                frame = to_frame(table, names)
-                yield frame.assign(**{n: frame[n].cat.set_categories(declared[n]) for n in declared})
-
-    return Table(name, tuple(names), batches, declared, pieces)
-
-
-def _read_group(path: Path, rows: int, threads: bool, group: int, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Read one row group in batches; every reading has a file of its own, so that threads do not meet."""
-    with reading(str(path)), pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=threads):
-            yield simple(pa.table(batch).select(list(names)), str(path))
-
-
-def _declared(pieces: Pieces, names: Sequence[str]) -> dict[str, tuple[State, ...]]:
-    """Join the dictionaries of all row groups, in their order."""
-    dictionaries: dict[int, list[tuple[str, pa.Array]]] = {}
-
-    def work(groups: Iterator[int]) -> None:
-        for group in groups:
-            last: dict[str, pa.Array] = {}
-            dictionaries[group] = []
-            for batch in pieces.read(group, names):
-                for name in names:
-                    for chunk in batch[name].chunks:
-                        if name not in last or not last[name].equals(chunk.dictionary):
-                            last[name] = chunk.dictionary
-                            dictionaries[group].append((name, chunk.dictionary))
-
-    pieces.spread(work)
-    joined: dict[str, dict[State, None]] = {name: {} for name in names}
-    for group in sorted(dictionaries):
-        for name, dictionary in dictionaries[group]:
-            joined[name].update(dict.fromkeys(dictionary.to_pylist()))
-    return {name: tuple(states) for name, states in joined.items()}
-
-
-def _bounds(path: Path, about: pq.FileMetaData, schema: pa.Schema) -> dict[str, tuple[int, int]]:
-    """Return the range of every column of integers for which all row groups tell it."""
-    paths = {about.schema.column(position).path: position for position in range(about.num_columns)}
-    integers = {n: paths[n] for n in schema.names if n in paths and pa.types.is_integer(schema.field(n).type)}
-    bounds: dict[str, tuple[int, int]] = {}
-    if not integers:
-        return bounds
-    # Arrow aborts the process on a column with a wrong description. Pre-buffering checks the same descriptions first
-    # and raises, except for the type, for which it trusts the schema.
-    with pq.ParquetFile(path, pre_buffer=True) as file:
-        next(file.iter_batches(1, columns=list(integers), use_threads=False), None)
-    for name, position in integers.items():
-        kind = about.schema.column(position).physical_type
-        parts = [about.row_group(group).column(position) for group in range(about.num_row_groups)]
-        told: list[Any] = [part.statistics if part.physical_type == kind else None for part in parts]
-        if told and all(one is not None and one.has_min_max and isinstance(one.min, int) for one in told):
-            bounds[name] = min(one.min for one in told), max(one.max for one in told)
-    return bounds
-
-
-def _index_columns(schema: pa.Schema) -> set[str]:
-    """Return the columns in which pandas has stored the index of a frame: they are not data."""
-    about = schema.pandas_metadata
-    index = about.get("index_columns") if isinstance(about, dict) else None
-    return {column for column in index if isinstance(column, str)} if isinstance(index, list) else set()
+    return read_parquet(path)
 
 
 _TEXT: dict[str, Callable[[Path], Table]] = {

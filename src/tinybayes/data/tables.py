@@ -8,8 +8,6 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from tinybayes.data._arrow import ArrowEncoder
-from tinybayes.data._scan import scan_variables
 from tinybayes.data._table import Pieces
 from tinybayes.data.checks import check_classes, check_features, check_rows, weight_scale, weight_sums
 from tinybayes.data.encode import encode_frame, encode_rows, row_weights
@@ -64,6 +62,8 @@ class EncodedTable(Nodes):
         return first
 
     def _columns(self, pieces: Pieces, groups: Iterable[int]) -> Iterator[Columns]:
+        from tinybayes.data._arrow import ArrowEncoder  # such a table has come through Arrow
+
         encoder = ArrowEncoder(self.variables, self.target, self.weight)
         absent = [name for name in encoder.columns if name not in self.table.columns]
         names = [name for name in encoder.columns if name not in absent]
@@ -129,6 +129,8 @@ def open_dataset(
 
     discretization = discretization or Discretization()
     if table.pieces is not None and weight is None:
+        from tinybayes.data._scan import scan_variables
+
         next(parts(), None)
         rows = sum(table.pieces.rows)
         variables, class_variable = scan_variables(table.pieces, chosen, target, discretization, table.declared)

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tinybayes.errors import FileError, error, visible
+from tinybayes.extras import require
 from tinybayes.files import atomic_path
 
 
@@ -36,6 +35,7 @@ def _write(frames: Iterable[pd.DataFrame], path: str | os.PathLike[str]) -> int:
         with atomic_path(path) as temporary:
             return _write_text(frames, temporary, "\t" if plain.endswith(".tsv") else ",")
     if name.endswith((".parquet", ".pq")):
+        require("pyarrow")
         with atomic_path(path) as temporary:
             return _write_parquet(frames, temporary)
     raise error("a .csv, .csv.gz, .tsv or .parquet file", name, where=str(path), kind=FileError)
@@ -58,6 +58,9 @@ class _Terminal(io.TextIOBase):
 
 
 def _write_parquet(frames: Iterable[pd.DataFrame], target: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows, writer = 0, None
     try:
         for frame in frames:

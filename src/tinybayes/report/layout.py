@@ -8,10 +8,6 @@ from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
-import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-
 ROW = 26.0  # from one node to the one below it
 CHARACTER = 6.6  # approximate width at the size of labels
 GAP = 46.0  # between the label of one column and the nodes of the next
@@ -49,13 +45,20 @@ def layout(parents: Sequence[Sequence[int]], labels: Sequence[str], aspect: floa
 
 def components(parents: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the weakly connected parts, each in the order of the nodes."""
-    edges = [(node, parent) for node, family in enumerate(parents) for parent in family]
-    # SciPy 1.11 reads indices of 64 bits of an undirected graph as garbage, and reports the error only on the console.
-    nodes, others = np.array(edges, dtype=np.int32).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(edges), dtype=bool), (nodes, others)), shape=(len(parents), len(parents)))
+    part = list(range(len(parents)))  # each node leads to the first one of its part, step by step
+
+    def first(node: int) -> int:
+        while part[node] != node:
+            part[node] = node = part[part[node]]
+        return node
+
+    for node, family in enumerate(parents):
+        for parent in family:
+            low, high = sorted((first(node), first(parent)))
+            part[high] = low
     members: dict[int, list[int]] = {}
-    for node, part in enumerate(connected_components(graph, directed=False)[1].tolist()):
-        members.setdefault(part, []).append(node)
+    for node in range(len(parents)):
+        members.setdefault(first(node), []).append(node)
     return list(members.values())
 
 

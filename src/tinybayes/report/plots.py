@@ -13,6 +13,7 @@ from tinybayes.report.front import metric_value, model_path, read_front
 from tinybayes.report.plot_front import draw_bits, draw_front
 from tinybayes.report.plot_models import draw_structure, draw_tables, draw_tree
 from tinybayes.report.plot_style import GREY, INK, drawn_text, in_style
+from tinybayes.search.titles import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,7 +125,11 @@ def _file(path: Path, wanted: str | None, families: tuple[str, ...]) -> Path:
             warn(
                 f"the chosen model, {chosen['label']}, cannot be drawn so; this is {best['label']}, model {best['id']}"
             )
-    if wanted is None or wanted not in known:
+        if wanted is None:
+            drawn = ", ".join(dict.fromkeys(TITLES.get(name, name) for name in families))
+            held = ", ".join(dict.fromkeys(TITLES.get(m["family"], m["family"]) for m in known.values()))
+            raise error(f"a model to draw so: {drawn}", held or "none", where=str(path))
+    if wanted not in known:
         names = ", ".join(list(known)[:12])
         raise error(f"the id of a saved model: {names}", repr(wanted), where="model")
     return model_path(path, known[wanted]["file"])

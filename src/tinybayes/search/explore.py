@@ -127,7 +127,7 @@ def explore(
         Called now and then. An interrupt (Ctrl-C), or a file ``stop`` in `output`, ends the search early; the front of
         the finished runs is made.
     """
-    require("jax", "optuna", extra="search")
+    require("jax", "optuna", "sklearn", extra="search")
     from tinybayes.search.study import Store  # here, since it needs Optuna
 
     began, execution = time.monotonic(), execution or Execution()

@@ -20,6 +20,7 @@ import numpy as np
 
 from tinybayes.cost import cheapest_format
 from tinybayes.errors import TinybayesError, error
+from tinybayes.extras import require
 from tinybayes.infer import compile_circuit
 from tinybayes.infer.circuit_passes import ExpectedCounts
 from tinybayes.infer.likelihood import dataset_rows
@@ -216,6 +217,7 @@ class Ascent:
         Some classes are used far more often than others. Scaled by the spread of its count, each weight has about the
         same curvature.
         """
+        require("scipy")
         from scipy.optimize import minimize  # here, since whatever learns would load it
 
         start, spread = self.start[self.free], self.spread
