@@ -10,7 +10,8 @@ WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
 
-HIDDEN = {"jax", "jaxlib", "optuna", "sqlalchemy", "pyarrow", "pysat", "sklearn", "scipy", "matplotlib", "onnx", "starlette"}
+HIDDEN = {"jax", "jaxlib", "optuna", "sqlalchemy", "pyarrow", "pysat", "sklearn", "scipy", "matplotlib", "onnx"}
+HIDDEN |= {"starlette"}
 
 class Without(PathFinder):
     @classmethod
