@@ -119,6 +119,14 @@ def unlink(g, e):
 
 
 @plain
+def replace(g, e, parent, child):
+    """Let an edge lead to another child."""
+    if g.child[e] != child:
+        unlink(g, e)
+        link(g, e, parent, child)
+
+
+@plain
 def has(g, n, variable):
     """Tell whether a node has indicators of the variable below it."""
     return (g.scope[n, variable // WORD] >> (variable % WORD)) & 1
@@ -384,7 +392,8 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
     for a in range(s.numbers[ANCESTORS]):
         _join(g, s, a, first_parameter, first_state, cardinality, new_parameters)
     for i in range(s.numbers[SIDE_D] - 1, -1, -1):
-        _cut_off(g, s.side_d[i])
+        if count_bits(s.values[s.side_d[i]]) > 1:
+            _cut_off(g, s.side_d[i])
     for i in range(s.numbers[SIDE_V] - 1, -1, -1):
         if g.above[s.side_v[i]] == 0:
             _cut_off(g, s.side_v[i])
@@ -394,8 +403,13 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
 def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp):
     for i in range(s.numbers[SIDE_D]):
         n = s.side_d[i]
+        single = count_bits(s.values[n]) == 1
         for v in range(cardinality):
             if not (s.values[n] >> v) & 1:
+                continue
+            if single:  # the node stays; only its children may be replaced
+                _replace_children(g, s, n, v, first_parameter, states, cardinality, new_parameters, stamp)
+                s.copies[i * cardinality + v] = n
                 continue
             children = s.stack[: g.degree[n]]
             for k in range(g.degree[n]):
@@ -406,6 +420,16 @@ def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, sta
                     c = s.copies[s.position[c] * cardinality + v]
                 children[k] = c
             s.copies[i * cardinality + v] = add_node(g, g.kind[n], -1, children)
+
+
+@jit
+def _replace_children(g, s, n, v, first_parameter, states, cardinality, new_parameters, stamp):
+    for e in range(g.start[n], g.start[n] + g.degree[n]):
+        c = g.child[e]
+        if first_parameter <= c < first_parameter + states:
+            replace(g, e, n, new_parameters[v] + c - first_parameter)
+        elif g.kind[c] >= SUM and s.mark[c] == stamp:
+            replace(g, e, n, s.copies[s.position[c] * cardinality + v])
 
 
 @jit
@@ -464,8 +488,7 @@ def _join(g, s, a, first_parameter, first_state, cardinality, new_parameters):
     last = g.start[m] + g.degree[m] - 1
     for e in range(g.start[m], last + 1):
         if g.child[e] == d:
-            unlink(g, e)
-            link(g, e, m, joined)
+            replace(g, e, m, joined)
             break
     if single:
         return

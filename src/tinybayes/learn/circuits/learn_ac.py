@@ -194,7 +194,7 @@ class State:
         return Trees(self.table, self.parts, self.order, self.descendant, self.numbers, self.progress, self.steps)
 
     def run(self, looks: int) -> bool:
-        """Look at up to so many candidates; tell whether no candidate is left."""
+        """Look at up to so many candidates, or do so many splits (greedy); tell whether no candidate is left."""
         counter = N_LOOKS if self.with_circuit and not self.greedy else N_SPLITS
         end = int(self.numbers[counter]) + looks
         while True:
@@ -211,7 +211,8 @@ class State:
     def run_all(self, report: Callable[[Growth], None] | None) -> None:
         """Run until no candidate is left, the time is over or the user interrupts."""
         began = time.monotonic()
-        looks, ended = LOOKS, False
+        least = max(1, LOOKS // 25) if self.greedy else LOOKS  # a split does more than a look
+        looks, ended = least, False
         with interruptible() as interrupted:
             while not ended and not interrupted.is_set():
                 started = time.monotonic()
@@ -221,7 +222,7 @@ class State:
                     report(self.growth(now - began))
                 if now - began > self.seconds:
                     break
-                looks = int(np.clip(looks * SECONDS_A_REPORT / max(now - started, 1e-3), LOOKS, 10**7))
+                looks = int(np.clip(looks * SECONDS_A_REPORT / max(now - started, 1e-3), least, 10**7))
         self.elapsed, self.complete = time.monotonic() - began, bool(ended and not self.numbers[LIMITED])
 
     def result(self, data: Dataset) -> Grown:

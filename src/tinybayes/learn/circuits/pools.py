@@ -133,7 +133,8 @@ def costs(g: Graph, room: int, first_state: np.ndarray) -> Costs:
     of_states = {name: np.zeros((nodes, -(-int(first_state[-1]) // WORD)), np.int64) for name in ("states", "around")}
     return Costs(
         changed=np.zeros(nodes, np.int64),
-        before=np.zeros(words, np.int64),
+        touched=np.zeros(nodes, np.int64),
+        some=np.zeros((2, words), np.int64),
         terms=np.zeros(variables, np.int32),
         used=np.zeros(variables, np.int32),
         everything=np.full(words, -1, np.int64),
