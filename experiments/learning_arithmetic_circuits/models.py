@@ -1,8 +1,9 @@
 """Learn the models of Tables 3 and 4: python -m experiments.learning_arithmetic_circuits.models.
 
-Every growth is appended to results/models.jsonl and not repeated; `--sum-up` only writes results/models.json: for each
-data set and learner the prices with the best log-likelihood on the validation rows, and what that model is like.
-Growths run side by side, one a core.
+Every growth is appended to results/models.jsonl and not repeated, unless the time ended it and more is allowed now;
+`--sum-up` only writes results/models.json: for each data set and learner the prices with the best log-likelihood on the
+validation rows, what that model is like, and the test log-likelihood of a model learned with the same prices on the
+training and the validation rows together. Growths run side by side, one a core.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,12 +31,13 @@ from tinybayes.model import BayesNet, Dataset
 Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
 HERE = Path(__file__).parent
 PACKAGES = ("numba", "numpy")
+LEARNERS = ("trees", "quick", "greedy")
 COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
 def runs(plan: dict[str, Any], name: str) -> Iterator[Run]:
     """List the growths of a data set."""
-    for learner in ("trees", "quick", "greedy"):
+    for learner in LEARNERS:
         options = plan[learner]
         if name not in options.get("data", [name]):
             continue
@@ -53,7 +56,8 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
 
 def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, Any] | None:
     """Return the growth of a learner that was best on the validation rows."""
-    own = [run for run in done if (run["data"], run["learner"]) == (name, learner)]
+    last = {(run["data"], run["learner"], run["edge_price"], run["parameter_price"]): run for run in done}
+    own = [run for key, run in last.items() if key[:2] == (name, learner)]
     return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
 
 
@@ -111,7 +115,15 @@ def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]
     if grown.circuit is not None:  # the circuit and the network must agree
         both = log_evidence(grown.circuit, split.test.X), log_likelihood(grown.net, split.test.X)
         assert np.abs(both[0] - both[1]).max() < 1e-8
-    return {**best, **compiled(grown.net)}
+    return {**best, **compiled(grown.net), **retrain(split, best, limit)}
+
+
+def retrain(split: Any, best: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Learn a model with the same prices from the training and the validation rows, and test it."""
+    both = replace(split.train, X=np.concatenate([split.train.X, split.valid.X]))
+    grown = learn(both, best["learner"], best["edge_price"], best["parameter_price"], limit)
+    test = round(float(log_likelihood(grown.net, split.test.X).mean()), 5)
+    return {"retrained": {"test": test, "edges": grown.growth.edges, "complete": grown.complete}}
 
 
 def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -127,7 +139,9 @@ def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
+    parser.add_argument("--learner", action="append", choices=LEARNERS, help="may be repeated")
     parser.add_argument("--sum-up", action="store_true")
+    parser.add_argument("--grow-only", action="store_true", help="leave summing up to a later run")
     parser.add_argument("--quick", action="store_true", help="nltcs only, a few seconds a growth, results not kept")
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "models.toml").read_text())
@@ -136,13 +150,23 @@ def main() -> None:
     limit = 5.0 if options.quick else plan["limit"]
     began = time.monotonic()
     done = read_lines(store)
-    known = {(r["data"], r["learner"], r["edge_price"], r["parameter_price"]) for r in done}
-    jobs = [(name, run, limit) for name in names for run in runs(plan, name) if (name, *run) not in known]
+    known = {
+        (r["data"], r["learner"], r["edge_price"], r["parameter_price"])
+        for r in done
+        if r["complete"] or r["seconds"] >= limit
+    }
+    learners = options.learner or LEARNERS
+    jobs = [
+        (name, run, limit)
+        for name in names
+        for run in runs(plan, name)
+        if (name, *run) not in known and run[0] in learners
+    ]
     for result in side_by_side(grow, [] if options.sum_up else jobs):
         print(result, flush=True)
         done.append(result)
         append_line(store, result)
-    if not options.quick:
+    if not options.quick and not options.grow_only:
         sum_up(plan, done, began, bool(jobs) and not options.sum_up)
 
 
@@ -159,7 +183,7 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
     jobs = []
     for run in filter(None, best):
         old = kept.get((run["data"], run["learner"], run["edge_price"], run["parameter_price"]))
-        if old is not None and old["score"] == run["score"]:
+        if old is not None and old["score"] == run["score"] and "retrained" in old:
             described[run["data"], run["learner"]] = {**old, **run}
         else:
             jobs.append((run["data"], run, plan["limit"]))
