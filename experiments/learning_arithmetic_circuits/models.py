@@ -3,7 +3,7 @@
 Every growth is appended to results/models.jsonl and not repeated, unless the time ended it and more is allowed now;
 `--sum-up` only writes results/models.json: for each data set and learner the prices with the best log-likelihood on the
 validation rows, what that model is like, and the test log-likelihood of a model learned with the same prices on the
-training and the validation rows together. Growths run side by side, one a core.
+training and the validation rows together (`--retrain`). Growths run side by side, one a core.
 """
 
 import argparse
@@ -30,8 +30,10 @@ from tinybayes.model import BayesNet, Dataset
 
 Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
 HERE = Path(__file__).parent
+RETRAINED = HERE / "results" / "retrained.jsonl"
 PACKAGES = ("numba", "numpy")
 LEARNERS = ("trees", "quick", "greedy")
+KEYS = ("data", "learner", "edge_price", "parameter_price")
 COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
@@ -56,7 +58,7 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
 
 def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, Any] | None:
     """Return the growth of a learner that was best on the validation rows."""
-    last = {(run["data"], run["learner"], run["edge_price"], run["parameter_price"]): run for run in done}
+    last = {tuple(run[key] for key in KEYS): run for run in done}
     own = [run for key, run in last.items() if key[:2] == (name, learner)]
     return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
 
@@ -115,15 +117,17 @@ def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]
     if grown.circuit is not None:  # the circuit and the network must agree
         both = log_evidence(grown.circuit, split.test.X), log_likelihood(grown.net, split.test.X)
         assert np.abs(both[0] - both[1]).max() < 1e-8
-    return {**best, **compiled(grown.net), **retrain(split, best, limit)}
+    return {**best, **compiled(grown.net)}
 
 
-def retrain(split: Any, best: dict[str, Any], limit: float) -> dict[str, Any]:
+def retrain(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
     """Learn a model with the same prices from the training and the validation rows, and test it."""
+    split = datasets.load(name)
     both = replace(split.train, X=np.concatenate([split.train.X, split.valid.X]))
     grown = learn(both, best["learner"], best["edge_price"], best["parameter_price"], limit)
     test = round(float(log_likelihood(grown.net, split.test.X).mean()), 5)
-    return {"retrained": {"test": test, "edges": grown.growth.edges, "complete": grown.complete}}
+    keys = {key: best[key] for key in KEYS}
+    return {**keys, "test": test, "edges": grown.growth.edges, "complete": grown.complete}
 
 
 def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -141,6 +145,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
     parser.add_argument("--learner", action="append", choices=LEARNERS, help="may be repeated")
     parser.add_argument("--sum-up", action="store_true")
+    parser.add_argument("--retrain", action="store_true", help="learn the best models with the validation rows, too")
     parser.add_argument("--grow-only", action="store_true", help="leave summing up to a later run")
     parser.add_argument("--quick", action="store_true", help="nltcs only, a few seconds a growth, results not kept")
     options = parser.parse_args()
@@ -150,11 +155,7 @@ def main() -> None:
     limit = 5.0 if options.quick else plan["limit"]
     began = time.monotonic()
     done = read_lines(store)
-    known = {
-        (r["data"], r["learner"], r["edge_price"], r["parameter_price"])
-        for r in done
-        if r["complete"] or r["seconds"] >= limit
-    }
+    known = {tuple(r[key] for key in KEYS) for r in done if r["complete"] or r["seconds"] >= limit}
     learners = options.learner or LEARNERS
     jobs = [
         (name, run, limit)
@@ -166,8 +167,20 @@ def main() -> None:
         print(result, flush=True)
         done.append(result)
         append_line(store, result)
+    if options.retrain:
+        retrain_best(plan, names, learners, done)
     if not options.quick and not options.grow_only:
         sum_up(plan, done, began, bool(jobs) and not options.sum_up)
+
+
+def retrain_best(plan: dict[str, Any], names: Any, learners: Any, done: list[dict[str, Any]]) -> None:
+    """Retrain the chosen models that were not yet; they are appended to results/retrained.jsonl."""
+    best = filter(None, (best_run(done, name, learner) for name in names for learner in learners))
+    known = {tuple(r[key] for key in KEYS) for r in read_lines(RETRAINED) if r["complete"]}
+    jobs = [(run["data"], run, plan["limit"]) for run in best if tuple(run[key] for key in KEYS) not in known]
+    for result in side_by_side(retrain, jobs):
+        print(result, flush=True)
+        append_line(RETRAINED, result)
 
 
 def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown: bool) -> None:
@@ -177,13 +190,13 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
     """
     path = HERE / "results" / "models.json"
     before = read_report(path) or {"provenance": [], "table4": []}
-    kept = {tuple(r[key] for key in ("data", "learner", "edge_price", "parameter_price")): r for r in before["table4"]}
+    kept = {tuple(r[key] for key in KEYS): r for r in before["table4"]}
     best = [best_run(done, name, learner) for name in plan["data"] for learner in ("quick", "greedy", "trees")]
     described: dict[tuple[str, str], dict[str, Any]] = {}
     jobs = []
     for run in filter(None, best):
         old = kept.get((run["data"], run["learner"], run["edge_price"], run["parameter_price"]))
-        if old is not None and old["score"] == run["score"] and "retrained" in old:
+        if old is not None and old["score"] == run["score"]:
             described[run["data"], run["learner"]] = {**old, **run}
         else:
             jobs.append((run["data"], run, plan["limit"]))
@@ -191,6 +204,10 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
         print(result, flush=True)
         described[result["data"], result["learner"]] = result
     results = [described[run["data"], run["learner"]] for run in filter(None, best)]
+    again = {tuple(r[key] for key in KEYS): r for r in read_lines(RETRAINED)}
+    for result in results:
+        found = again.get(tuple(result[key] for key in KEYS))
+        result["retrained"] = found and {key: found[key] for key in ("test", "edges", "complete")}
     earlier = before["provenance"] if isinstance(before["provenance"], list) else [before["provenance"]]
     tables = [table3(name, datasets.load(name)) for name in plan["data"]]
     runs_made = [*earlier, provenance(time.monotonic() - began, packages=PACKAGES)] if grown or jobs else earlier

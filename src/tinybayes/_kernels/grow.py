@@ -284,12 +284,13 @@ def grow(g, s, trees, work, heap, rules, pause):
         states = table.first_state[i + 1] - table.first_state[i]
         values = table.first_state[v + 1] - table.first_state[v]
         written, nodes = 0, 0
+        place = parts.parameter[part], states, v, table.first_state[v], values
         if rules.with_circuit:
             if parts.looked[part, v] != numbers[N_SPLITS]:
                 # Above this many edges the score is negative, whatever the exact number.
                 least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
                 limit = int(key / rules.edge_price) + least + 1 if rules.edge_price > 0 else NO_LIMIT
-                cost, _, _ = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
+                cost, _, _ = edge_cost(g, s, *place, limit)
                 numbers[N_LOOKS] += 1
                 looks += 1
                 parts.cost[part, v] = cost
@@ -303,7 +304,7 @@ def grow(g, s, trees, work, heap, rules, pause):
             if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
                 numbers[LIMITED] = 1
                 continue
-            _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
+            _, written, nodes = edge_cost(g, s, *place, NO_LIMIT)
         if not _room(g, trees, written, nodes + values * states, values, rules.with_circuit):
             push(heap, key, candidate)
             return FULL
@@ -352,7 +353,8 @@ def grow_greedily(g, s, trees, work, costs, rules, pause):
         i = parts.variable[part]
         states = table.first_state[i + 1] - table.first_state[i]
         values = table.first_state[v + 1] - table.first_state[v]
-        _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
+        place = parts.parameter[part], states, v, table.first_state[v], values
+        _, written, nodes = edge_cost(g, s, *place, NO_LIMIT)
         if not _room(g, trees, written, nodes + values * states, values, True):
             return FULL
         numbers[N_LOOKS] += 1

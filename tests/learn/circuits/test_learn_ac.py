@@ -107,7 +107,8 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         part = int(leaves[a[pick]])
         before = int(state.graph.numbers[LIVE])
         states = state.cardinality[state.parts.variable[part]]
-        place = state.parts.parameter[part], states, int(v[pick]), table.first_state[v[pick]]
+        tested = int(v[pick])
+        place = state.parts.parameter[part], states, tested, table.first_state[tested], state.cardinality[tested]
         cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
         # Counting that ends early gives a lower bound above the limit, or the number itself.
         for limit in (cost - 30, cost - 1, cost, cost + 5):
@@ -154,7 +155,8 @@ def test_greedy_takes_the_best_split_every_time(seed):
             for v in range(5):
                 if not np.isfinite(state.parts.gain[part, v]) or state.descendant[i, v]:
                     continue
-                place = state.parts.parameter[part], state.cardinality[i], v, state.table.first_state[v]
+                place = state.parts.parameter[part], state.cardinality[i], v
+                place += state.table.first_state[v], state.cardinality[v]
                 cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
                 more = (state.cardinality[i] - 1) * (state.cardinality[v] - 1)
                 score = state.parts.gain[part, v] - prices[0] * cost - prices[1] * more
@@ -185,7 +187,7 @@ def test_greedy_knows_the_cost_of_every_split_at_all_times(seed):
         for part in np.flatnonzero(parts.tested[: int(state.numbers[N_PARTS])] < 0).tolist():
             i = parts.variable[part]
             for v in np.flatnonzero(np.isfinite(parts.gain[part]) & ~state.descendant[i]).tolist():
-                place = parts.parameter[part], state.cardinality[i], v, table.first_state[v]
+                place = parts.parameter[part], state.cardinality[i], v, table.first_state[v], state.cardinality[v]
                 cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
                 assert parts.cost[part, v] == cost
                 checked += 1

@@ -250,8 +250,10 @@ class State:
             i, cost = self.parts.variable[part], 0
             self._make_room_for_one()
             while self.with_circuit:
-                own, first = self.parts.parameter[part], self.table.first_state[v]
-                cost, written, nodes = edge_cost(self.graph, self.scratch, own, self.cardinality[i], v, first, NO_LIMIT)
+                own, values = self.parts.parameter[part], (self.table.first_state[v], self.cardinality[v])
+                cost, written, nodes = edge_cost(
+                    self.graph, self.scratch, own, self.cardinality[i], v, *values, NO_LIMIT
+                )
                 if self._fits(written, nodes + 64 * 64):
                     break
                 self._enlarge_graph()
