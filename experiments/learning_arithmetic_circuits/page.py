@@ -31,9 +31,9 @@ TABLE4 = """
 
 *Quick* and *greedy* are circuits learned with the two rules of the paper. *Trees* are Bayesian networks with decision
 trees, learned without a price on edges (as WinMine in the paper). LL is the mean log-likelihood of a test row in nats;
-*retrained* that of a model learned with the same prices from training and validation rows together. Parents are the mean and the most. *Compiled* is the
-size of a circuit compiled from the network alone, by elimination. Widths are those of a min-fill order. A plus marks a
-growth that the time ended.
+*retrained* that of a model learned with the same prices from training and validation rows together. Of the numbers of
+parents, the mean and the largest are shown. *Compiled* is the size of a circuit compiled from the network alone, by
+elimination. Widths are those of a min-fill order. A plus marks a growth that the time ended.
 
 | data | learner | k_e | k_p | test LL | retrained | edges | leaves | parents (most) | width | compiled | seconds |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
