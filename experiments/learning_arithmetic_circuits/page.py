@@ -93,7 +93,19 @@ def models(report: Record) -> str:
         ]
         cells += [f"{r['mean_parents']:.1f} ({r['most_parents']})", r["treewidth"], compiled]
         lines.append(line(*cells, f"{r['seconds']:.1f}" + ("" if r["complete"] else "+")))
-    return "".join(lines) + made(report, COMMAND.format("models"))
+    return "".join(lines) + _likely(report["table4"]) + made(report, COMMAND.format("models"))
+
+
+def _likely(rows: Sequence[Record]) -> str:
+    """Say how much less likely the chosen circuits make a test row than the trees."""
+    test = {(r["data"], r["learner"]): r["test"] for r in rows}
+    names = [name for name in dict.fromkeys(r["data"] for r in rows) if {(name, "quick"), (name, "trees")} <= set(test)]
+    shown = [f"{name} {test[name, 'quick'] - test[name, 'trees']:+.3f}" for name in names]
+    both = [f"{n} {test[n, 'greedy'] - test[n, 'quick']:+.3f}" for n in names if (n, "greedy") in test]
+    return (
+        f"\n**As likely as the trees?** Test LL of quick minus that of the trees: {', '.join(shown)}. Test LL of greedy minus"
+        f" that of quick, each at its own best prices: {', '.join(both)}. Greedy was tried at fewer low prices.\n"
+    )
 
 
 def _retrained(result: Record | None) -> str:
@@ -121,7 +133,21 @@ def queries(report: Record, docs: Path) -> str:
         if any(r["setting"] == s for r in results)
     )
     draw(results, names, docs / "figures" / "circuits_figure1.svg")
-    return "".join(lines) + FIGURE1.format(counts=counts) + made(report, COMMAND.format("queries"))
+    return "".join(lines) + FIGURE1.format(counts=counts) + _accurate(results) + made(report, COMMAND.format("queries"))
+
+
+def _accurate(results: Sequence[Record]) -> str:
+    """Count where the circuit is more accurate than Gibbs sampling, and where less, by more than two standard errors."""
+    exact = {tuple(r[key] for key in ("data", "query", "evidence")): r for r in results if r["setting"] == "exact"}
+    parts = []
+    for setting in list(SETTINGS)[1:]:
+        own = [r for r in results if r["setting"] == setting and r["queries"] >= FEWEST and r["error"]]
+        gaps = [(r["accuracy"] - exact[r["data"], r["query"], r["evidence"]]["accuracy"]) / r["error"] for r in own]
+        parts.append(f"{setting} {sum(g < -2 for g in gaps)} : {sum(g > 2 for g in gaps)} of {len(gaps)}")
+    return (
+        "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard errors:"
+        f" {', '.join(parts)}.\n"
+    )
 
 
 def draw(results: Sequence[Record], names: Sequence[str], path: Path) -> None:
