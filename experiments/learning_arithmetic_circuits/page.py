@@ -103,8 +103,8 @@ def _likely(rows: Sequence[Record]) -> str:
     shown = [f"{name} {test[name, 'quick'] - test[name, 'trees']:+.3f}" for name in names]
     both = [f"{n} {test[n, 'greedy'] - test[n, 'quick']:+.3f}" for n in names if (n, "greedy") in test]
     return (
-        f"\n**As likely as the trees?** Test LL of quick minus that of the trees: {', '.join(shown)}. Test LL of greedy minus"
-        f" that of quick, each at its own best prices: {', '.join(both)}. Greedy was tried at fewer low prices.\n"
+        f"\n**As likely as the trees?** Test LL of quick minus that of the trees: {', '.join(shown)}. Test LL of greedy"
+        f" minus that of quick, each at its own best prices: {', '.join(both)}. Greedy was tried at fewer low prices.\n"
     )
 
 
@@ -133,7 +133,8 @@ def queries(report: Record, docs: Path) -> str:
         if any(r["setting"] == s for r in results)
     )
     draw(results, names, docs / "figures" / "circuits_figure1.svg")
-    return "".join(lines) + FIGURE1.format(counts=counts) + _accurate(results) + made(report, COMMAND.format("queries"))
+    verdict = _accurate(results)
+    return "".join(lines) + FIGURE1.format(counts=counts) + verdict + made(report, COMMAND.format("queries"))
 
 
 def _accurate(results: Sequence[Record]) -> str:
@@ -145,8 +146,8 @@ def _accurate(results: Sequence[Record]) -> str:
         gaps = [(r["accuracy"] - exact[r["data"], r["query"], r["evidence"]]["accuracy"]) / r["error"] for r in own]
         parts.append(f"{setting} {sum(g < -2 for g in gaps)} : {sum(g > 2 for g in gaps)} of {len(gaps)}")
     return (
-        "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard errors:"
-        f" {', '.join(parts)}.\n"
+        "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard"
+        f" errors: {', '.join(parts)}.\n"
     )
 
 
