@@ -139,11 +139,11 @@ def queries(report: Record, docs: Path) -> str:
 
 def _accurate(results: Sequence[Record]) -> str:
     """Count where the circuit is more accurate than Gibbs sampling, and where less, by more than two standard errors."""
-    exact = {tuple(r[key] for key in ("data", "query", "evidence")): r for r in results if r["setting"] == "exact"}
+    exact = {(r["data"], r["query"], r["evidence"]): r["accuracy"] for r in results if r["setting"] == "exact"}
     parts = []
     for setting in list(SETTINGS)[1:]:
         own = [r for r in results if r["setting"] == setting and r["queries"] >= FEWEST and r["error"]]
-        gaps = [(r["accuracy"] - exact[r["data"], r["query"], r["evidence"]]["accuracy"]) / r["error"] for r in own]
+        gaps = [(r["accuracy"] - exact[r["data"], r["query"], r["evidence"]]) / r["error"] for r in own]
         parts.append(f"{setting} {sum(g < -2 for g in gaps)} : {sum(g > 2 for g in gaps)} of {len(gaps)}")
     return (
         "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard"
