@@ -138,7 +138,7 @@ def queries(report: Record, docs: Path) -> str:
 
 
 def _accurate(results: Sequence[Record]) -> str:
-    """Count where the circuit is more accurate than Gibbs sampling, and where less, by more than two standard errors."""
+    """Count where the circuit is more, and less, accurate than Gibbs sampling by more than two standard errors."""
     exact = {(r["data"], r["query"], r["evidence"]): r["accuracy"] for r in results if r["setting"] == "exact"}
     parts = []
     for setting in list(SETTINGS)[1:]:
