@@ -1,8 +1,9 @@
 """Learn the models of Tables 3 and 4: python -m experiments.learning_arithmetic_circuits.models.
 
-Every growth is appended to results/models.jsonl and not repeated; `--sum-up` only writes results/models.json: for each
-data set and learner the prices with the best log-likelihood on the validation rows, and what that model is like.
-Growths run side by side, one a core.
+Every growth is appended to results/models.jsonl and not repeated, unless the time ended it and more is allowed now;
+`--sum-up` only writes results/models.json: for each data set and learner the prices with the best log-likelihood on the
+validation rows, what that model is like, and the test log-likelihood of a model learned with the same prices on the
+training and the validation rows together (`--retrain`). Growths run side by side, one a core.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,13 +30,16 @@ from tinybayes.model import BayesNet, Dataset
 
 Run = tuple[str, float | None, float]  # learner, price of an edge, price of a parameter
 HERE = Path(__file__).parent
+RETRAINED = HERE / "results" / "retrained.jsonl"
 PACKAGES = ("numba", "numpy")
+LEARNERS = ("trees", "quick", "greedy")
+KEYS = ("data", "learner", "edge_price", "parameter_price")
 COMPILED = 2_000_000  # edges at which compiling the network alone is given up
 
 
 def runs(plan: dict[str, Any], name: str) -> Iterator[Run]:
     """List the growths of a data set."""
-    for learner in ("trees", "quick", "greedy"):
+    for learner in LEARNERS:
         options = plan[learner]
         if name not in options.get("data", [name]):
             continue
@@ -53,7 +58,8 @@ def learn(data: Dataset, learner: str, edge_price: float | None, parameter_price
 
 def best_run(done: list[dict[str, Any]], name: str, learner: str) -> dict[str, Any] | None:
     """Return the growth of a learner that was best on the validation rows."""
-    own = [run for run in done if (run["data"], run["learner"]) == (name, learner)]
+    last = {tuple(run[key] for key in KEYS): run for run in done}
+    own = [run for key, run in last.items() if key[:2] == (name, learner)]
     return {**max(own, key=lambda run: run["valid"]), "tried": len(own)} if own else None
 
 
@@ -114,6 +120,16 @@ def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]
     return {**best, **compiled(grown.net)}
 
 
+def retrain(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Learn a model with the same prices from the training and the validation rows, and test it."""
+    split = datasets.load(name)
+    both = replace(split.train, X=np.concatenate([split.train.X, split.valid.X]))
+    grown = learn(both, best["learner"], best["edge_price"], best["parameter_price"], limit)
+    test = round(float(log_likelihood(grown.net, split.test.X).mean()), 5)
+    keys = {key: best[key] for key in KEYS}
+    return {**keys, "test": test, "edges": grown.growth.edges, "complete": grown.complete}
+
+
 def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """Call a function for each job, as many at a time as there are cores; return results as they come."""
     jobs = list(jobs)
@@ -127,7 +143,10 @@ def side_by_side(function: Any, jobs: Iterable[tuple[Any, ...]]) -> Iterator[dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
+    parser.add_argument("--learner", action="append", choices=LEARNERS, help="may be repeated")
     parser.add_argument("--sum-up", action="store_true")
+    parser.add_argument("--retrain", action="store_true", help="learn the best models with the validation rows, too")
+    parser.add_argument("--grow-only", action="store_true", help="leave summing up to a later run")
     parser.add_argument("--quick", action="store_true", help="nltcs only, a few seconds a growth, results not kept")
     options = parser.parse_args()
     plan = tomllib.loads((HERE / "models.toml").read_text())
@@ -136,14 +155,32 @@ def main() -> None:
     limit = 5.0 if options.quick else plan["limit"]
     began = time.monotonic()
     done = read_lines(store)
-    known = {(r["data"], r["learner"], r["edge_price"], r["parameter_price"]) for r in done}
-    jobs = [(name, run, limit) for name in names for run in runs(plan, name) if (name, *run) not in known]
+    known = {tuple(r[key] for key in KEYS) for r in done if r["complete"] or r["seconds"] >= limit}
+    learners = options.learner or LEARNERS
+    jobs = [
+        (name, run, limit)
+        for name in names
+        for run in runs(plan, name)
+        if (name, *run) not in known and run[0] in learners
+    ]
     for result in side_by_side(grow, [] if options.sum_up else jobs):
         print(result, flush=True)
         done.append(result)
         append_line(store, result)
-    if not options.quick:
+    if options.retrain:
+        retrain_best(plan, names, learners, done)
+    if not options.quick and not options.grow_only:
         sum_up(plan, done, began, bool(jobs) and not options.sum_up)
+
+
+def retrain_best(plan: dict[str, Any], names: Any, learners: Any, done: list[dict[str, Any]]) -> None:
+    """Retrain the chosen models that were not yet; they are appended to results/retrained.jsonl."""
+    best = filter(None, (best_run(done, name, learner) for name in names for learner in learners))
+    known = {tuple(r[key] for key in KEYS) for r in read_lines(RETRAINED) if r["complete"]}
+    jobs = [(run["data"], run, plan["limit"]) for run in best if tuple(run[key] for key in KEYS) not in known]
+    for result in side_by_side(retrain, jobs):
+        print(result, flush=True)
+        append_line(RETRAINED, result)
 
 
 def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown: bool) -> None:
@@ -153,7 +190,7 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
     """
     path = HERE / "results" / "models.json"
     before = read_report(path) or {"provenance": [], "table4": []}
-    kept = {tuple(r[key] for key in ("data", "learner", "edge_price", "parameter_price")): r for r in before["table4"]}
+    kept = {tuple(r[key] for key in KEYS): r for r in before["table4"]}
     best = [best_run(done, name, learner) for name in plan["data"] for learner in ("quick", "greedy", "trees")]
     described: dict[tuple[str, str], dict[str, Any]] = {}
     jobs = []
@@ -167,6 +204,10 @@ def sum_up(plan: dict[str, Any], done: list[dict[str, Any]], began: float, grown
         print(result, flush=True)
         described[result["data"], result["learner"]] = result
     results = [described[run["data"], run["learner"]] for run in filter(None, best)]
+    again = {tuple(r[key] for key in KEYS): r for r in read_lines(RETRAINED)}
+    for result in results:
+        found = again.get(tuple(result[key] for key in KEYS))
+        result["retrained"] = found and {key: found[key] for key in ("test", "edges", "complete")}
     earlier = before["provenance"] if isinstance(before["provenance"], list) else [before["provenance"]]
     tables = [table3(name, datasets.load(name)) for name in plan["data"]]
     runs_made = [*earlier, provenance(time.monotonic() - began, packages=PACKAGES)] if grown or jobs else earlier

@@ -5,14 +5,13 @@ variable's permutation of the rows. Its counts are made once, when it appears, f
 common ones of their variables; what is left belongs to those. Where these states are many, the rows of weight one are
 counted by bits (`bit_counts.py`).
 
-A candidate is a pair (leaf, variable); its gain in likelihood is computed once. Candidates wait in a heap ordered by an
-upper bound of their score: the gain minus the price of the new parameters minus the price of the edges they cost when
-last looked at. The one on top is looked at again; if it is still on top with the number of edges that is true now, it
-is the best.
+A candidate is a pair (leaf, variable); its gain in likelihood is computed once. Its score is the gain minus the price
+of the new parameters minus the price of the edges it costs.
 
-Two rules say when a number of edges must be counted anew. *Quick*: when the candidate comes to the top, supposing that
-costs never fall. *Greedy*: when a node changed that the count walks over (`forget_costs`); such a candidate goes back
-to its bound without edges, so that the best split is found for certain.
+Two rules find the best candidate. *Quick* supposes that costs never fall: candidates wait in a heap ordered by an upper
+bound of their score, with the number of edges that was true when they were last looked at. The one on top is looked at
+again; if it is still on top with the number of edges that is true now, it is taken. *Greedy* knows the edges of all
+candidates at all times (`edge_costs.py`), so that the best split is found for certain.
 """
 
 import math
@@ -22,7 +21,8 @@ import numpy as np
 
 from tinybayes._kernels import jit, plain
 from tinybayes._kernels.bit_counts import count_bits_by_column
-from tinybayes._kernels.circuit_graph import PARAMETER, PRODUCT, SUM
+from tinybayes._kernels.circuit_graph import PARAMETER, SUM
+from tinybayes._kernels.edge_costs import put_back, take_away
 from tinybayes._kernels.growing_circuit import (
     LIVE,
     N_EDGES,
@@ -32,10 +32,8 @@ from tinybayes._kernels.growing_circuit import (
     STAMP,
     WORD,
     add_node,
-    count_bits,
     edge_cost,
     link,
-    list_nodes,
     split,
 )
 from tinybayes._kernels.heap import pop, push
@@ -72,7 +70,7 @@ class Parts(NamedTuple):
     path: np.ndarray  # the variables tested above, as bits
     gain: np.ndarray  # for each variable; -inf where it cannot be tested
     cost: np.ndarray
-    looked: np.ndarray  # when the cost was counted; greedy: 1 while it is known to be right
+    looked: np.ndarray  # quick: how many splits there were when the cost was counted
 
 
 class Trees(NamedTuple):
@@ -103,19 +101,8 @@ class Rules(NamedTuple):
     parameter_price: float
     smoothing: float
     bayesian: bool
-    greedy: bool
     with_circuit: bool
     max_edges: int
-
-
-class Greedy(NamedTuple):
-    """Working memory of the greedy rule; a single row each where it is not used."""
-
-    sets: np.ndarray  # the distributions below every node, as bits
-    beside: np.ndarray  # those below a sibling of the node or of a node above it, under a common product
-    taken: np.ndarray  # of a node: the last stamp under which its scope was taken
-    inside: np.ndarray
-    outside: np.ndarray
 
 
 @plain
@@ -275,121 +262,16 @@ def current_key(table, parts, part, v, rules):
     return key if parts.cost[part, v] == UNKNOWN else key - rules.edge_price * parts.cost[part, v]
 
 
-@plain
-def find_neighbours(g, s, sets, beside):
-    """Find the distributions below every node and those beside it, as bits."""
-    count, words = list_nodes(g, s), sets.shape[1]
-    for i in range(count):  # children first
-        n = s.side_d[i]
-        sets[n] = 0
-        beside[n] = 0
-        if g.kind[n] == PARAMETER:
-            sets[n, g.leaf[n] // WORD] = np.int64(1) << (g.leaf[n] % WORD)
-        for e in range(g.start[n], g.start[n] + g.degree[n]):
-            for w in range(words):
-                sets[n, w] |= sets[g.child[e], w]
-    for i in range(count - 1, -1, -1):  # parents first
-        n = s.side_d[i]
-        for e in range(g.start[n], g.start[n] + g.degree[n]):
-            c = g.child[e]
-            if g.kind[c] < SUM:
-                continue
-            for w in range(words):
-                siblings = sets[n, w] & ~sets[c, w] if g.kind[n] == PRODUCT else 0
-                beside[c, w] |= beside[n, w] | siblings
-
-
-@plain
-def forget_costs(g, s, trees, greedy, heap, rules):
-    """Greedy: send back to their bounds all candidates whose cost the split just looked at may change.
-
-    The cost of (D, V) is counted from three sets of nodes: those above D without V in their scope, their parents (the
-    mutual ancestors), and the nodes with V in their scope below a mutual ancestor, but not above D; of the last also
-    the number of parents counts. So it can change in two ways only:
-
-    - a changed node is above D and does not have V in its scope: ``inside`` is, for each distribution, the scope common
-      to all changed nodes above it;
-    - a node has V in its scope and D beside it, that is, D is below a sibling of the node or of one above it under a
-      common product, and the node or a parent of it changed. A changed mutual ancestor is such a parent. ``outside``
-      is, for each distribution, the union of the scopes of these nodes.
-
-    The rule of the paper takes the second way for all nodes above V but not above D. Most of these are in contexts
-    where D does not occur, so that they do not matter; and it leaves out changed mutual ancestors, which do.
-    """
-    table, parts, count = trees.table, trees.parts, trees.numbers[N_PARTS]
-    _changed_scopes(g, s, count, greedy)
-    for part in range(count):
-        if parts.tested[part] >= 0:
-            continue
-        for v in range(len(table.columns)):
-            w, b = v // WORD, v % WORD
-            touched = not (greedy.inside[part, w] >> b) & 1 or (greedy.outside[part, w] >> b) & 1
-            if touched and parts.looked[part, v] == 1:
-                parts.looked[part, v] = 0
-                parts.cost[part, v] = UNKNOWN
-                key = current_key(table, parts, part, v, rules)
-                if key > 0:
-                    push(heap, key, part * len(table.columns) + v)
-
-
-@plain
-def _changed_scopes(g, s, count, greedy):
-    stamp = g.numbers[STAMP]
-    greedy.inside[:count] = -1
-    greedy.outside[:count] = 0
-    for group in range(3):
-        for i in range(s.numbers[group]):
-            n = s.side_d[i] if group == 0 else s.side_v[i] if group == 1 else s.ancestors[i, 0]
-            if group == 1 and s.asked[n] != stamp:
-                continue
-            _take_inside(g, n, greedy)
-            _take_outside(g, n, stamp, greedy)
-            if group == 2 and g.degree[n] > 3:
-                continue  # it stays, with fewer children: other children keep their parents, and as a mutual ancestor
-                # of other candidates it counts by having two children or more
-            for e in range(g.start[n], g.start[n] + g.degree[n]):
-                _take_outside(g, g.child[e], stamp, greedy)
-
-
-@plain
-def _take_inside(g, n, greedy):
-    for word in range(greedy.sets.shape[1]):
-        left = greedy.sets[n, word]
-        while left:
-            bit = left & -left
-            left ^= bit
-            part = word * WORD + count_bits(bit - 1)
-            for w in range(g.scope.shape[1]):
-                greedy.inside[part, w] &= g.scope[n, w]
-
-
-@plain
-def _take_outside(g, n, stamp, greedy):
-    if g.kind[n] < SUM or greedy.taken[n] == stamp:
-        return
-    greedy.taken[n] = stamp
-    for word in range(greedy.sets.shape[1]):
-        left = greedy.beside[n, word] & ~greedy.sets[n, word]
-        while left:
-            bit = left & -left
-            left ^= bit
-            part = word * WORD + count_bits(bit - 1)
-            for w in range(g.scope.shape[1]):
-                greedy.outside[part, w] |= g.scope[n, w]
-
-
 @jit
-def grow(g, s, trees, work, greedy, heap, rules, pause):
+def grow(g, s, trees, work, heap, rules, pause):
     """Split until nothing improves the score, a pool is full, or `pause` candidates were looked at."""
     table, parts, numbers = trees.table, trees.parts, trees.numbers
     n_variables = len(table.columns)
-    known = 1  # what `looked` says of a cost that is right; quick: the number of splits so far
     looks = 0
     while True:
         if heap.size[0] == 0:
             return DONE
-        most = 4 * numbers[N_PARTS] * rules.greedy * n_variables + 4 * n_variables
-        if heap.size[0] + most > len(heap.key) - 64 * n_variables:
+        if heap.size[0] + 4 * n_variables > len(heap.key) - 64 * n_variables:
             return FULL
         key, candidate = pop(heap)
         part, v = candidate // n_variables, candidate % n_variables
@@ -402,18 +284,17 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
         states = table.first_state[i + 1] - table.first_state[i]
         values = table.first_state[v + 1] - table.first_state[v]
         written, nodes = 0, 0
+        place = parts.parameter[part], states, v, table.first_state[v], values
         if rules.with_circuit:
-            if not rules.greedy:
-                known = numbers[N_SPLITS]
-            if parts.looked[part, v] != known:
+            if parts.looked[part, v] != numbers[N_SPLITS]:
                 # Above this many edges the score is negative, whatever the exact number.
                 least = 0 if parts.cost[part, v] == UNKNOWN else parts.cost[part, v]
                 limit = int(key / rules.edge_price) + least + 1 if rules.edge_price > 0 else NO_LIMIT
-                cost, _, _ = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], limit)
+                cost, _, _ = edge_cost(g, s, *place, limit)
                 numbers[N_LOOKS] += 1
                 looks += 1
                 parts.cost[part, v] = cost
-                parts.looked[part, v] = known
+                parts.looked[part, v] = numbers[N_SPLITS]
                 key = current_key(table, parts, part, v, rules)
                 if key > 0:
                     push(heap, key, candidate)
@@ -423,16 +304,10 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
             if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
                 numbers[LIMITED] = 1
                 continue
-            if rules.greedy:
-                find_neighbours(
-                    g, s, greedy.sets, greedy.beside
-                )  # before the region is found, which uses the same scratch
-            _, written, nodes = edge_cost(g, s, parts.parameter[part], states, v, table.first_state[v], NO_LIMIT)
+            _, written, nodes = edge_cost(g, s, *place, NO_LIMIT)
         if not _room(g, trees, written, nodes + values * states, values, rules.with_circuit):
             push(heap, key, candidate)
             return FULL
-        if rules.with_circuit and rules.greedy:
-            forget_costs(g, s, trees, greedy, heap, rules)
         apply(g, s, trees, work, rules, part, v)
         trees.progress[SCORE] += key
         trees.progress[LIKELIHOOD] += parts.gain[part, v]
@@ -441,6 +316,55 @@ def grow(g, s, trees, work, greedy, heap, rules, pause):
         looks += not rules.with_circuit
         if looks >= pause:
             return PAUSED
+
+
+@plain
+def best_split(g, trees, rules):
+    """Return the split that improves the score most, of equal ones the first, and by how much; no part if none does."""
+    table, parts = trees.table, trees.parts
+    best, key, variable = -1, 0.0, -1
+    for part in range(trees.numbers[N_PARTS]):
+        if parts.tested[part] >= 0:
+            continue
+        i = parts.variable[part]
+        for v in range(len(table.columns)):
+            if parts.gain[part, v] <= key or trees.descendant[i, v]:
+                continue
+            now = current_key(table, parts, part, v, rules)
+            if now > key:
+                if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
+                    trees.numbers[LIMITED] = 1
+                    continue
+                best, variable, key = part, v, now
+    return best, variable, key
+
+
+@jit
+def grow_greedily(g, s, trees, work, costs, rules, pause):
+    """Do the best split until nothing improves the score, a pool is full, or `pause` splits were done.
+
+    The costs of all splits must be right at the start (`edge_costs.start_costs`), and are so at the end.
+    """
+    table, parts, numbers = trees.table, trees.parts, trees.numbers
+    for _ in range(pause):
+        part, v, key = best_split(g, trees, rules)
+        if part < 0:
+            return DONE
+        i = parts.variable[part]
+        states = table.first_state[i + 1] - table.first_state[i]
+        values = table.first_state[v + 1] - table.first_state[v]
+        place = parts.parameter[part], states, v, table.first_state[v], values
+        _, written, nodes = edge_cost(g, s, *place, NO_LIMIT)
+        if not _room(g, trees, written, nodes + values * states, values, True):
+            return FULL
+        numbers[N_LOOKS] += 1
+        n_nodes, first = g.numbers[N_NODES], numbers[N_PARTS]
+        stamp = take_away(g, s, costs, parts.cost, first, table.first_state)
+        apply(g, s, trees, work, rules, part, v)
+        put_back(g, s, costs, parts.cost, part, first, numbers[N_PARTS], n_nodes, stamp, table.first_state)
+        trees.progress[SCORE] += key
+        trees.progress[LIKELIHOOD] += parts.gain[part, v]
+    return PAUSED
 
 
 @plain

@@ -24,7 +24,7 @@ WORD = 63  # bits used of a word
 NO_LIMIT = 2**60
 FEW = 6  # children that are looked through without a hint
 N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # indices in `Graph.numbers`
-SIDE_D, SIDE_V, ANCESTORS, SIDE_V_EDGES = 0, 1, 2, 3  # indices in `Scratch.numbers`
+SIDE_D, SIDE_V, ANCESTORS = 0, 1, 2  # indices in `Scratch.numbers`
 
 
 class Graph(NamedTuple):
@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
     side_d: np.ndarray
     side_v: np.ndarray
     ancestors: np.ndarray  # rows: mutual ancestor, its child above D, its child above V
-    numbers: np.ndarray  # lengths of the three lists, and the edges of all nodes on the side of V
+    numbers: np.ndarray  # lengths of the three lists
     copies: np.ndarray
     via: np.ndarray  # of a product on the side of V: its child there
     hint: np.ndarray  # edges that `find_child` found; its length is a power of two
@@ -119,6 +119,14 @@ def unlink(g, e):
 
 
 @plain
+def replace(g, e, parent, child):
+    """Let an edge lead to another child."""
+    if g.child[e] != child:
+        unlink(g, e)
+        link(g, e, parent, child)
+
+
+@plain
 def has(g, n, variable):
     """Tell whether a node has indicators of the variable below it."""
     return (g.scope[n, variable // WORD] >> (variable % WORD)) & 1
@@ -147,11 +155,11 @@ def find_child(g, s, n, variable):
 
 
 @plain
-def find_region(g, s, first_parameter, states, variable, first_state):
-    """Find what a split of the distribution with these parameters on the variable would touch.
+def find_upper_region(g, s, first_parameter, states, variable, first_state, cardinality):
+    """Find the nodes on the side of the distribution with these parameters, and the mutual ancestors.
 
-    Fills the lists of both sides (that of V with children first) and of the mutual ancestors; afterwards ``values``
-    tells for which values of the variable each node would be copied.
+    Afterwards ``values`` tells for which values of the variable each of them would be copied. Below the other child of
+    a mutual ancestor lie all of them, or it is an indicator (`edge_costs.py` says why).
     """
     g.numbers[STAMP] += 1
     stamp = g.numbers[STAMP]
@@ -178,18 +186,16 @@ def find_region(g, s, first_parameter, states, variable, first_state):
                     s.stack[top] = p
                     top += 1
             e = g.later[e]
-    s.numbers[SIDE_D], s.numbers[SIDE_V], s.numbers[ANCESTORS], s.numbers[SIDE_V_EDGES] = side, 0, ancestors, 0
+    s.numbers[SIDE_D], s.numbers[SIDE_V], s.numbers[ANCESTORS] = side, 0, ancestors
     equal = True
     whole = 0
     for a in range(ancestors):
         m = s.ancestors[a, 0]
         v = find_child(g, s, m, variable)
         s.ancestors[a, 2] = v
+        values = (np.int64(1) << cardinality) - 1
         if g.kind[v] == INDICATOR:
             values = np.int64(1) << (g.leaf[v] - first_state)
-        else:
-            _values_below(g, s, v, variable, first_state, stamp)
-            values = s.values[v]
         s.values[m] = values
         equal = equal and (a == 0 or values == whole)
         whole |= values
@@ -202,10 +208,14 @@ def find_region(g, s, first_parameter, states, variable, first_state):
 
 
 @plain
-def _values_below(g, s, top_node, variable, first_state, stamp):
-    """Walk down from a node along the variable; list every node once, children first, with its values."""
+def _list_side_v(g, s, top_node, variable, first_state, cardinality, stamp, least, limit):
+    """Walk down from a node along the variable; list every node once, children first, with its values.
+
+    ``least`` bounds the edges that the split adds, without those of nodes that are not listed yet. Returns it with the
+    nodes that were; the walk ends early if it is above `limit`.
+    """
     if s.seen[top_node] == stamp:
-        return
+        return least
     s.seen[top_node] = stamp
     s.values[top_node] = 0
     s.dead[top_node] = 0
@@ -241,7 +251,19 @@ def _values_below(g, s, top_node, variable, first_state, stamp):
         s.position[n] = s.numbers[SIDE_V]
         s.side_v[s.numbers[SIDE_V]] = n
         s.numbers[SIDE_V] += 1
-        s.numbers[SIDE_V_EDGES] += g.degree[n]
+        if not _decides(g, s, n):
+            least += g.degree[n] * (cardinality - 1)
+            if least > limit:
+                return least
+    return least
+
+
+@plain
+def _decides(g, s, n):
+    """Tell whether a node on the side of V is a sum over V, or a product with one of its values."""
+    if g.kind[n] == SUM:
+        n = g.child[g.start[n]]
+    return g.kind[n] == PRODUCT and g.kind[s.via[n]] == INDICATOR
 
 
 @plain
@@ -284,12 +306,27 @@ def _copy_edges(g, s, n, bit):
 
 
 @plain
-def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
+def _most_taken_away(g, first_state, cardinality):
+    """Return how many edges copying the side of V can take away: those of sums over V, and two of each of their terms.
+
+    Every sum over V has one term with the first value.
+    """
+    sums = 0
+    e = g.head[first_state]
+    while e >= 0:
+        sums += g.above[g.parent[e]]
+        e = g.later[e]
+    return 3 * cardinality * sums
+
+
+@plain
+def edge_cost(g, s, first_parameter, states, variable, first_state, cardinality, limit):
     """Return the edges that a split adds, and the edges and the nodes that it writes at most.
 
-    Counting ends early once the first number is sure to be above `limit`; then it is a lower bound.
+    Counting ends early once the first number is sure to be above `limit`; then it is a lower bound. Otherwise the lists
+    of both sides (that of V with children first) and of the mutual ancestors are filled.
     """
-    stamp = find_region(g, s, first_parameter, states, variable, first_state)
+    stamp = find_upper_region(g, s, first_parameter, states, variable, first_state, cardinality)
     added, written, nodes = 0, 0, 0
     for i in range(s.numbers[SIDE_D]):
         n = s.side_d[i]
@@ -298,17 +335,24 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, limit):
         written += g.degree[n] * times
         nodes += times
     for a in range(s.numbers[ANCESTORS]):
-        m, v = s.ancestors[a, 0], s.ancestors[a, 2]
+        m = s.ancestors[a, 0]
         times = count_bits(s.values[m])
         if times > 1:  # with a single value nothing on the side of V needs to be restricted
             # The mutual ancestor becomes the sum itself where it has no other children.
             added += 4 * times - (2 if g.degree[m] == 2 else 1)
             written += 4 * times
             nodes += times + 1
+    least = added - _most_taken_away(g, first_state, cardinality) if limit < NO_LIMIT else 0
+    for a in range(s.numbers[ANCESTORS]):
+        if least > limit:
+            return least, written, nodes
+        v = s.ancestors[a, 2]
+        if g.kind[v] != INDICATOR:
+            least = _list_side_v(g, s, v, variable, first_state, cardinality, stamp, least, limit)
             s.dead[v] += 1
             s.asked[v] = stamp
-    if added - s.numbers[SIDE_V_EDGES] > limit:  # the other side can only take away the edges it has
-        return added - s.numbers[SIDE_V_EDGES], written, nodes
+    if least > limit:
+        return least, written, nodes
     for i in range(s.numbers[SIDE_V] - 1, -1, -1):  # parents first
         n = s.side_v[i]
         if s.asked[n] != stamp:
@@ -384,7 +428,8 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
     for a in range(s.numbers[ANCESTORS]):
         _join(g, s, a, first_parameter, first_state, cardinality, new_parameters)
     for i in range(s.numbers[SIDE_D] - 1, -1, -1):
-        _cut_off(g, s.side_d[i])
+        if count_bits(s.values[s.side_d[i]]) > 1:
+            _cut_off(g, s.side_d[i])
     for i in range(s.numbers[SIDE_V] - 1, -1, -1):
         if g.above[s.side_v[i]] == 0:
             _cut_off(g, s.side_v[i])
@@ -394,8 +439,13 @@ def split(g, s, first_parameter, states, variable, first_state, cardinality, new
 def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, stamp):
     for i in range(s.numbers[SIDE_D]):
         n = s.side_d[i]
+        single = count_bits(s.values[n]) == 1
         for v in range(cardinality):
             if not (s.values[n] >> v) & 1:
+                continue
+            if single:  # the node stays; only its children may be replaced
+                _replace_children(g, s, n, v, first_parameter, states, cardinality, new_parameters, stamp)
+                s.copies[i * cardinality + v] = n
                 continue
             children = s.stack[: g.degree[n]]
             for k in range(g.degree[n]):
@@ -406,6 +456,16 @@ def _copy_side_d(g, s, first_parameter, states, cardinality, new_parameters, sta
                     c = s.copies[s.position[c] * cardinality + v]
                 children[k] = c
             s.copies[i * cardinality + v] = add_node(g, g.kind[n], -1, children)
+
+
+@jit
+def _replace_children(g, s, n, v, first_parameter, states, cardinality, new_parameters, stamp):
+    for e in range(g.start[n], g.start[n] + g.degree[n]):
+        c = g.child[e]
+        if first_parameter <= c < first_parameter + states:
+            replace(g, e, n, new_parameters[v] + c - first_parameter)
+        elif g.kind[c] >= SUM and s.mark[c] == stamp:
+            replace(g, e, n, s.copies[s.position[c] * cardinality + v])
 
 
 @jit
@@ -464,8 +524,7 @@ def _join(g, s, a, first_parameter, first_state, cardinality, new_parameters):
     last = g.start[m] + g.degree[m] - 1
     for e in range(g.start[m], last + 1):
         if g.child[e] == d:
-            unlink(g, e)
-            link(g, e, m, joined)
+            replace(g, e, m, joined)
             break
     if single:
         return

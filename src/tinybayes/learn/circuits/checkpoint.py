@@ -135,18 +135,21 @@ def _digest(data: Dataset, table: Table) -> str:
 def _snapshot(state: State) -> Snapshot:
     count = int(state.numbers[N_PARTS])
     cost = state.parts.cost[:count]
-    known = np.flatnonzero((cost != UNKNOWN) & (state.parts.tested[:count, None] < 0))
+    remembered = (cost != UNKNOWN) & (state.parts.tested[:count, None] < 0) & (not state.greedy)
+    known = np.flatnonzero(remembered)
     looked = state.parts.looked[:count].ravel()[known]
     return Snapshot(state.steps[: state.numbers[N_SPLITS]].copy(), known, cost.ravel()[known], looked)
 
 
 def _restore(state: State, snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
-    """Repeat the splits and put the costs back."""
+    """Repeat the splits; quick: put the costs back."""
     state.repeat(snapshot.splits)
+    if state.greedy:
+        return
     count, candidate = int(state.numbers[N_PARTS]), snapshot.candidate
     if candidate.size and not 0 <= candidate.min() <= candidate.max() < count * len(state.cardinality):
         raise error("costs of known candidates", "others", where=str(path), kind=FileError)
     for array, values, none in ((state.parts.cost, snapshot.cost, UNKNOWN), (state.parts.looked, snapshot.looked, -1)):
         array[:count] = none
         array[:count].reshape(-1)[candidate] = values
-    state.rebuild_heap()
+    state.prepare()

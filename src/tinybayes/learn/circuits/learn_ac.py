@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinybayes._kernels import grow as kernel
+from tinybayes._kernels.edge_costs import find_sets, start_costs
 from tinybayes._kernels.grow import (
     LIKELIHOOD,
     LIMITED,
@@ -157,14 +158,14 @@ class State:
         if options.method == "latent":
             raise error("quick or greedy", "'latent'", where="method", remedy="use learn_latent_tree")
         smoothing, bayesian = options.smoothing, options.bayesian
-        self.table, self.seconds, self.greedy = table, options.seconds, options.method == "greedy"
+        self.table, self.seconds = table, options.seconds
         self.with_circuit = options.edge_price is not None
+        self.greedy = self.with_circuit and options.method == "greedy"
         self.rules = Rules(
             float(options.edge_price or 0.0),
             float(options.parameter_price),
             float(smoothing),
             bayesian,
-            self.greedy,
             self.with_circuit,
             np.iinfo(np.int64).max if options.max_edges is None else options.max_edges,
         )
@@ -185,7 +186,7 @@ class State:
             find_gains(self.trees, v, self.work, smoothing, bayesian)
         self.start = pools.independent_score(table, smoothing, bayesian)
         self.start_edges = int(self.graph.numbers[LIVE])
-        self.rebuild_heap()
+        self.prepare()
 
     @property
     def trees(self) -> Trees:
@@ -193,14 +194,16 @@ class State:
         return Trees(self.table, self.parts, self.order, self.descendant, self.numbers, self.progress, self.steps)
 
     def run(self, looks: int) -> bool:
-        """Look at up to so many candidates; tell whether no candidate is left."""
-        counter = N_LOOKS if self.with_circuit else N_SPLITS
+        """Look at up to so many candidates, or do so many splits (greedy); tell whether no candidate is left."""
+        counter = N_LOOKS if self.with_circuit and not self.greedy else N_SPLITS
         end = int(self.numbers[counter]) + looks
         while True:
             left = max(1, end - int(self.numbers[counter]))  # the pools may have been enlarged in between
-            status = kernel.grow(
-                self.graph, self.scratch, self.trees, self.work, self.greedy_work, self.heap, self.rules, left
-            )
+            pools_and_trees = self.graph, self.scratch, self.trees, self.work
+            if self.greedy:
+                status = kernel.grow_greedily(*pools_and_trees, self.costs, self.rules, left)
+            else:
+                status = kernel.grow(*pools_and_trees, self.heap, self.rules, left)
             if status != kernel.FULL:
                 return bool(status == kernel.DONE)
             self._make_room()
@@ -208,7 +211,8 @@ class State:
     def run_all(self, report: Callable[[Growth], None] | None) -> None:
         """Run until no candidate is left, the time is over or the user interrupts."""
         began = time.monotonic()
-        looks, ended = LOOKS, False
+        least = max(1, LOOKS // 25) if self.greedy else LOOKS  # a split does more than a look
+        looks, ended = least, False
         with interruptible() as interrupted:
             while not ended and not interrupted.is_set():
                 started = time.monotonic()
@@ -218,7 +222,7 @@ class State:
                     report(self.growth(now - began))
                 if now - began > self.seconds:
                     break
-                looks = int(np.clip(looks * SECONDS_A_REPORT / max(now - started, 1e-3), LOOKS, 10**7))
+                looks = int(np.clip(looks * SECONDS_A_REPORT / max(now - started, 1e-3), least, 10**7))
         self.elapsed, self.complete = time.monotonic() - began, bool(ended and not self.numbers[LIMITED])
 
     def result(self, data: Dataset) -> Grown:
@@ -246,8 +250,10 @@ class State:
             i, cost = self.parts.variable[part], 0
             self._make_room_for_one()
             while self.with_circuit:
-                own, first = self.parts.parameter[part], self.table.first_state[v]
-                cost, written, nodes = edge_cost(self.graph, self.scratch, own, self.cardinality[i], v, first, NO_LIMIT)
+                own, values = self.parts.parameter[part], (self.table.first_state[v], self.cardinality[v])
+                cost, written, nodes = edge_cost(
+                    self.graph, self.scratch, own, self.cardinality[i], v, *values, NO_LIMIT
+                )
                 if self._fits(written, nodes + 64 * 64):
                     break
                 self._enlarge_graph()
@@ -255,7 +261,7 @@ class State:
             more = (self.cardinality[v] - 1) * (self.cardinality[i] - 1)
             gain = self.parts.gain[part, v]
             self.progress += gain - rules.edge_price * cost - rules.parameter_price * more, gain
-        self.rebuild_heap()
+        self.prepare()
 
     def growth(self, seconds: float) -> Growth:
         """Return the current progress."""
@@ -279,12 +285,14 @@ class State:
 
     def _make_room(self) -> None:
         """Enlarge the full pool: the trees, the heap, or else the circuit."""
-        other = self._make_room_for_one()
-        before = len(self.heap.key)
-        self.rebuild_heap()
-        if self.with_circuit and not other and len(self.heap.key) <= before:
+        grew = self._make_room_for_one()
+        if not self.greedy:
+            before = len(self.heap.key)
+            self._rebuild_heap()
+            grew |= len(self.heap.key) > before
+        if self.with_circuit and not grew:
             self._enlarge_graph()
-            self.rebuild_heap()
+        self.prepare(recount=False)
 
     def _fits(self, edges: int, nodes: int) -> bool:
         g = self.graph
@@ -302,8 +310,19 @@ class State:
         self.graph = new
         self.scratch = pools.scratch(new, int(self.cardinality.max()))
 
-    def rebuild_heap(self) -> None:
-        """Offer all candidates anew, with the costs that are known."""
+    def prepare(self, recount: bool = True) -> None:
+        """Quick: offer all candidates anew, with the costs that are known. Greedy: count them, or what they need."""
+        if not self.greedy:
+            self._rebuild_heap()
+            return
+        first, count = self.table.first_state, self.numbers[N_PARTS]
+        self.costs = pools.costs(self.graph, len(self.parts.variable), first)
+        if recount:
+            start_costs(self.graph, self.scratch, self.costs, self.parts.cost, count, first)
+        else:
+            find_sets(self.graph, self.scratch, self.costs, count)
+
+    def _rebuild_heap(self) -> None:
         count, variables = int(self.numbers[N_PARTS]), len(self.cardinality)
         leaves = np.flatnonzero(self.parts.tested[:count] < 0)
         gain, cost = self.parts.gain[leaves], self.parts.cost[leaves]
@@ -314,8 +333,4 @@ class State:
         order = np.argsort(-key[a, v], kind="stable")
         keys, candidates = key[a, v][order], (leaves[a] * variables + v)[order]
         room = 2 * len(keys) + 256 * variables + 4096
-        if self.greedy:  # a split may send all candidates back to their bounds
-            room += 8 * len(self.parts.variable) * variables
         self.heap = Heap(np.resize(keys, room), np.resize(candidates, room), np.array([len(keys)]))
-        parts, nodes = (len(self.parts.variable), len(self.graph.kind)) if self.greedy else (1, 1)
-        self.greedy_work = pools.greedy_work(parts, nodes, self.graph.scope.shape[1])

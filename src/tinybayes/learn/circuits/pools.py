@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tinybayes._kernels.grow import Greedy, Parts, Table, Work, leaf_score
+from tinybayes._kernels.edge_costs import Costs
+from tinybayes._kernels.grow import Parts, Table, Work, leaf_score
 from tinybayes._kernels.growing_circuit import N_NODES, ROOT, WORD, Graph, Scratch, add_node, list_nodes
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
@@ -125,11 +126,22 @@ def work(table: Table) -> Work:
     )
 
 
-def greedy_work(room: int, nodes: int, words: int) -> Greedy:
-    """Make the working memory of the greedy rule, for so many parts and nodes and words of a scope."""
-    sets, beside = (np.zeros((nodes, -(-room // WORD)), np.int64) for _ in range(2))
-    return Greedy(
-        sets, beside, np.zeros(nodes, np.int64), np.zeros((room, words), np.int64), np.zeros((room, words), np.int64)
+def costs(g: Graph, room: int, first_state: np.ndarray) -> Costs:
+    """Make room for the costs of all splits, for so many parts."""
+    nodes, words, variables = len(g.kind), -(-room // WORD), len(first_state) - 1
+    of_nodes = {name: np.zeros((nodes, words), np.int64) for name in ("below", "beside", "always")}
+    of_states = {name: np.zeros((nodes, -(-int(first_state[-1]) // WORD)), np.int64) for name in ("states", "around")}
+    return Costs(
+        changed=np.zeros(nodes, np.int64),
+        touched=np.zeros(nodes, np.int64),
+        some=np.zeros((2, words), np.int64),
+        terms=np.zeros(variables, np.int32),
+        used=np.zeros(variables, np.int32),
+        everything=np.full(words, -1, np.int64),
+        fresh=np.zeros(words, np.int64),
+        variable=np.repeat(np.arange(variables), np.diff(first_state)),
+        **of_nodes,
+        **of_states,
     )
 
 
