@@ -37,7 +37,8 @@ def test_every_store_has_a_report():
     stores = [p for p in (ROOT / "experiments").rglob("*.jsonl*") if not p.name.startswith("learning-quick")]
     assert len(stores) > 10
     for store in stores:
-        assert exists(store.with_name(store.name.removesuffix(".gz").removesuffix("l"))), store
+        report = store.name.removesuffix(".gz").removesuffix("l").replace("retrained", "models")
+        assert exists(store.with_name(report)), store
 
 
 def test_runs_take_what_they_lack_from_the_top():

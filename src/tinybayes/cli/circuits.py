@@ -104,7 +104,7 @@ def _check_options(context: typer.Context, options: "CircuitOptions", trees_only
     if trees_only and unused:
         raise error("no options of circuits with --trees-only", ", ".join(unused), where=unused[0])
     latent: tuple[str, ...] = "hidden_states", "components", "epochs", "batch_size", "restarts", "average"
-    latent += "discriminative", "validation_fraction", "last_step", "levels", "seed", "device"
+    latent += "discriminative", "validation_fraction", "last_step", "levels", "seed", "device", "deterministic"
     growing = "parameter_price", "checkpoint"
     by_em = options.method == "latent"
     if unused := given(context, *(growing if by_em else latent)):
@@ -154,7 +154,9 @@ def _learn_latent(
             learned = learn_latent_tree_with(rows, options, report=report)
         else:
             learned = learn_latent_classifier(rows, options, report=report)
-    chosen = {name: value for name, value in asdict(options).items() if name not in ("seconds", "device")}
+    chosen = {
+        name: value for name, value in asdict(options).items() if name not in ("seconds", "device", "deterministic")
+    }
     trained = {"rows": len(rows), "method": "latent", **chosen, "discretizer": cuts or "none"}
     fit = float(np.average(log_likelihood(learned.circuit, rows), weights=rows.weight))
     trained |= {"complete": learned.complete, "log_likelihood": fit}

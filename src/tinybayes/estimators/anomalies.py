@@ -41,7 +41,8 @@ class AnomalyDetector(OutlierMixin, CircuitDensity):
         What cuts numbers: "auto" is "uniform", because the probability of an interval then goes with the density in it.
         Between quantiles all intervals are equally probable, the outer ones too, however far off a value is.
     edge_price, parameter_price, smoothing, max_edges, seconds, hidden_states, components, epochs, batch_size, \
-restarts, average, validation_fraction, random_state, device, n_bins, max_states, verbose
+restarts, average, validation_fraction, random_state, device, deterministic, n_bins, max_states, \
+verbose
         As for `CircuitDensity`.
 
     Attributes
@@ -83,6 +84,7 @@ restarts, average, validation_fraction, random_state, device, n_bins, max_states
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = 0,
         device: str | None = None,
+        deterministic: bool = False,
         discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 62,

@@ -40,7 +40,7 @@ class BayesNetClassifier(ScoredClassifier):
         For everything drawn at random.
     n_candidates, bits, size_penalty, structure_noise, input_noise, noise_reach, noise_end, sharing, structure_rate, \
 lam, gamma, eta, conditional, epochs, learning_rate, batch_size, n_configs, early_stopping, validation_fraction, \
-image_shape, ordering, device
+image_shape, ordering, device, deterministic
         Of "hybrid"; see `HybridOptions`.
     verbose : bool, default=False
         Show a progress bar while training by gradient.
@@ -98,6 +98,7 @@ image_shape, ordering, device
         image_shape: tuple[int, int] | None = None,
         ordering: str = "C",
         device: str | None = None,
+        deterministic: bool = False,
         verbose: bool = False,
     ) -> None:
         store_parameters(self, locals())

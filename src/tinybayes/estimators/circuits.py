@@ -63,6 +63,7 @@ class _CircuitEstimator(TableEstimator):
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = 0,
         device: str | None = None,
+        deterministic: bool = False,
         discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 62,
@@ -162,6 +163,8 @@ class CircuitDensity(DensityMixin, _CircuitEstimator):
         Of "latent": seed of the start, of the held-out rows and of the order of the others.
     device : {"cpu", "gpu"} or None, default=None
         Of "latent": by default the device that JAX prefers.
+    deterministic : bool, default=False
+        Of "latent", on a GPU: equal runs give equal bytes, several times as slow. A CPU always does that.
     discretizer : {"auto", "quantile", "uniform"}, scikit-learn discretiser or None, default="auto"
         What cuts other numbers: "auto" is "quantile"; with None every distinct number is a state.
     n_bins : int, default=8
@@ -294,7 +297,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     Parameters
     ----------
     edge_price, parameter_price, method, smoothing, max_edges, levels, seconds, hidden_states, components, epochs, \
-batch_size, restarts, average, validation_fraction, random_state, device, n_bins, max_states, verbose
+batch_size, restarts, average, validation_fraction, random_state, device, deterministic, n_bins, max_states, \
+verbose
         As for `CircuitDensity`.
     discriminative : bool, default=True
         Of "latent": after EM, the trees are trained by gradient to predict the class. Otherwise they remain those of
@@ -337,6 +341,7 @@ batch_size, restarts, average, validation_fraction, random_state, device, n_bins
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = 0,
         device: str | None = None,
+        deterministic: bool = False,
         discretizer: Discretizer = "auto",
         n_bins: int = 8,
         max_states: int = 62,

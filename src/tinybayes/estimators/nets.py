@@ -57,6 +57,8 @@ class QuantizedNetClassifier(ScoredClassifier):
         For everything drawn at random.
     device : {"cpu", "gpu"} or None, default=None
         By default what JAX finds best.
+    deterministic : bool, default=False
+        On a GPU: equal runs give equal bytes, several times as slow. A CPU always does that.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -107,6 +109,7 @@ class QuantizedNetClassifier(ScoredClassifier):
         max_states: int = 1000,
         random_state: int | np.random.RandomState | None = None,
         device: str | None = None,
+        deterministic: bool = False,
         verbose: bool = False,
     ) -> None:
         store_parameters(self, locals())

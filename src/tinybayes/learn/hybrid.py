@@ -87,6 +87,7 @@ class HybridOptions(TableOptions):
     )
     ordering: str = option("C", "Order of the pixels, for structure heuristic.", choices=("A", "B", "C"))
     device: str | None = same_option(TrainingOptions, "device")
+    deterministic: bool = same_option(TrainingOptions, "deterministic")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -195,6 +196,7 @@ def _train(
             every=-(-epochs // MEASUREMENTS) if options.early_stopping else epochs,
             shuffle_seed=seed,
             device=options.device,
+            deterministic=options.deterministic,
         ),
         validation=held_out,
         report=report,

@@ -198,6 +198,7 @@ def _trained_further(
         keep_best=held_out is not None,
         shuffle_seed=options.seed,
         device=options.device,
+        deterministic=options.deterministic,
         deadline=time.time() + options.seconds,
     )
     improved = train_conditional(data, tree, tables, training, class_of_root=class_of_root, validation=held_out)

@@ -116,12 +116,13 @@ class Rounds:
         """Return the expected counts of all rows."""
         from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
 
-        return counts_and_log_likelihood(self.rows, self.tree, tables)[0]
+        same = self.training.deterministic
+        return counts_and_log_likelihood(self.rows, self.tree, tables, deterministic=same)[0]
 
     def _likelihood(self, rows: Dataset, tables: Tables) -> float:
         from tinybayes.learn.circuits.latent_training import counts_and_log_likelihood
 
-        return counts_and_log_likelihood(rows, self.tree, tables)[1]
+        return counts_and_log_likelihood(rows, self.tree, tables, deterministic=self.training.deterministic)[1]
 
     def _again(self, trained: "TrainedTables", counts: Tables, allowed: np.ndarray) -> "TrainedTables":
         """Train with the allowed transitions only, from the expected counts."""

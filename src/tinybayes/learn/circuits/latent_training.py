@@ -105,11 +105,14 @@ def rows_of(data: Dataset) -> engine.Rows:
     return engine.Rows(X, jnp.zeros(len(X), dtype=jnp.int32), jnp.asarray(weight, dtype=jnp.float32))
 
 
-def counts_and_log_likelihood(data: Dataset, tree: Tree, tables: Tables) -> tuple[Tables, float]:
+def counts_and_log_likelihood(
+    data: Dataset, tree: Tree, tables: Tables, *, deterministic: bool = False
+) -> tuple[Tables, float]:
     """Return the expected counts of all rows, and the log-likelihood of a row on average."""
     steps, rows = LatentSteps(tree, tables.emission.shape[2]), rows_of(data)
     total = float(len(data) if data.weight is None else data.weight.sum())
-    counts, log_likelihood = _over_blocks(on_device(tables), engine.to_blocks(rows), steps=steps)
+    blocks = engine.to_blocks(rows)
+    counts, log_likelihood = _over_blocks(on_device(tables), blocks, steps=steps, deterministic=deterministic)
     scale = total / float(rows.weight.sum())
     mean = float(log_likelihood) / float(rows.weight.sum())
     return Tables(*(scale * np.asarray(part, dtype=np.float64) for part in counts)), mean

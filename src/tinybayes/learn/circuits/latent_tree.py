@@ -7,6 +7,7 @@ edges it is the best density of this package (docs/learning_circuits.md).
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from threading import Event
 from typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ def learn_latent_tree(
     seconds: float = LatentOptions.seconds,
     seed: int = LatentOptions.seed,
     device: str | None = LatentOptions.device,
+    deterministic: bool = LatentOptions.deterministic,
     report: "Callable[[Progress], None] | None" = None,
 ) -> LatentTree:
     """Learn a tree of hidden variables over the observed ones.
@@ -105,7 +107,7 @@ def learn_latent_tree(
         How many states the hidden variables have: one number for all, or one for each observed variable, beside which
         they stand.
     components, epochs, batch_size, last_step, smoothing, restarts, average, validation_fraction, edge_price, \
-max_edges, levels, seconds, seed, device
+max_edges, levels, seconds, seed, device, deterministic
         See `LatentOptions`.
     validation
         Rows that choose the best epoch and start; by default a share of the rows is held out.
@@ -139,6 +141,7 @@ max_edges, levels, seconds, seed, device
         seconds=seconds,
         seed=seed,
         device=device,
+        deterministic=deterministic,
     )
     return learn_latent_tree_with(data, options, validation, report, states=_states_of(hidden_states, data))
 
@@ -200,6 +203,7 @@ def begin(
         keep_best=True,
         shuffle_seed=options.seed,
         device=options.device,
+        deterministic=options.deterministic,
         deadline=deadline,
     )
     from tinybayes.learn.circuits.latent_training import TrainedTables, counts_and_log_likelihood, train_latent
@@ -208,14 +212,15 @@ def begin(
         return time.time() > deadline or (interrupted is not None and interrupted.is_set())
 
     rates = FIRST_STEP, options.last_step
+    measured = partial(counts_and_log_likelihood, deterministic=options.deterministic)
     trained = train_latent(rows, tree, starts, prior, training, rates=rates, validation=held_out, report=report)
     if options.average and len(trained) > 1:
         structure, tables = average_of(structure, [one.tables for one in trained])
         prior = pseudocounts(rows, structure.tree, states[structure.variables], options.smoothing)
-        value = np.nan if held_out is None else counts_and_log_likelihood(held_out, structure.tree, tables)[1]
+        value = np.nan if held_out is None else measured(held_out, structure.tree, tables)[1]
         chosen = TrainedTables(tables, value, (), all(one.complete for one in trained))
     else:
-        fits = [counts_and_log_likelihood(rows, tree, one.tables)[1] for one in trained]
+        fits = [measured(rows, tree, one.tables)[1] for one in trained]
         scores = fits if held_out is None else [one.validation_log_likelihood for one in trained]
         chosen = trained[int(np.argmax(scores))]
     return Rounds(rows, held_out, structure, prior, training, options.last_step, stopped), chosen
@@ -228,7 +233,7 @@ def finish(data: Dataset, rounds: Rounds, trained: "TrainedTables", levels: int 
     rows, tree, tables = rounds.rows, rounds.tree, trained.tables
     circuit = latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission)
     if levels is None:
-        fit = counts_and_log_likelihood(rows, tree, tables)[1]
+        fit = counts_and_log_likelihood(rows, tree, tables, deterministic=rounds.training.deterministic)[1]
     else:  # they do not sum to one
         circuit = with_codebook(circuit)
         fit = float(np.average(circuit.log_likelihood(rows.X), weights=rows.weight))

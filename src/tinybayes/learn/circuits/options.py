@@ -64,6 +64,9 @@ class LatentOptions:
     seconds: float = same_option(CircuitOptions, "seconds")
     seed: int = option(0, "Of the start and of the order of the rows.", low=0, high=MOST_SEED)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
+    deterministic: bool = option(
+        False, "On a GPU: equal runs give equal bytes, several times as slow. A CPU always does that."
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -25,7 +25,7 @@ class TrainingOptions:
     memory: int | None = option(None, "Bytes that the configurations trained at once may take.", low=1)
     device: str | None = option(None, "cpu or gpu; by default the one that JAX prefers.")
     deterministic: bool = option(
-        False, "On a GPU, sum in a fixed order, so that equal runs give equal bytes; slower. A CPU always does."
+        False, "On a GPU: equal runs give equal bytes, several times as slow. A CPU always does that."
     )
     deadline: float = option(math.inf, "Of the wall clock, in seconds: training ends early then, as by an interrupt.")
 
