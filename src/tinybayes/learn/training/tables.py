@@ -228,6 +228,8 @@ def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
             or [cpd.parents for cpd in c.start.cpds] != _parents(c.candidates.parent[:, 0].tolist())
         ):
             raise error("a network of the fixed structure that is trained", "another one", where=f"{where}, start")
+        if c.start is not None and not c.start.is_normalized(1e-3):
+            raise error("normalised tables", "others", where=f"{where}, start", remedy="train in floats first")
         if c.sharing and c.per_row:
             remedy = "leave one of them out"
             raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
