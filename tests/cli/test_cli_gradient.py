@@ -67,6 +67,7 @@ def test_every_option_reaches_the_training(place, given):
         image_shape=(1, 4),
         ordering="A",
         device="cpu",
+        deterministic=True,
     )
     assert all(getattr(wanted, f.name) != f.default for f in fields(wanted))
     options = (
@@ -75,7 +76,7 @@ def test_every_option_reaches_the_training(place, given):
         " --structure-rate 0.125 --lam 2 --gamma 3 --eta 4 --conditional 0.75 --epochs 5"
     )
     options += " --learning-rate 0.25 --batch-size 7 --n-configs 2 --early-stopping --validation-fraction 0.25"
-    options += " --image-shape 1x4 --ordering A --device cpu"
+    options += " --image-shape 1x4 --ordering A --device cpu --deterministic"
     run(*FIT, "--training", "hybrid", *options.split(), cwd=place)
     assert given == [wanted]
 

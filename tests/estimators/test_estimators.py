@@ -266,7 +266,7 @@ def test_heuristic_structures_need_an_image():
     [
         ({"bits": 40}, "bits: expected 1 to 16 bits"),
         ({"n_configs": 0}, "n_configs: expected at least 1"),
-        ({"epochs": 0}, "epochs: expected at least 1"),
+        ({"epochs": 0}, "epochs: expected 1 to 1000000000"),
         ({"gamma": -1}, "gamma: expected above 0"),
         ({"device": "abacus"}, "device: expected one of cpu"),
         ({"n_configs": 2, "validation_fraction": 2}, "validation_fraction: expected above 0, below 1"),

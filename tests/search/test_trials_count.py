@@ -102,7 +102,7 @@ def test_another_seed_finds_something_else(table, tmp_path):
 
 
 def test_no_trials_are_refused(table, tmp_path):
-    with pytest.raises(TinybayesError, match="trials: expected at least 1, got 0"):
+    with pytest.raises(TinybayesError, match="trials: expected 1 to 1,000,000,000, got 0"):
         explore(table, "kind", output=tmp_path, trials=0)
 
 

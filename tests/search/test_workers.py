@@ -85,7 +85,7 @@ def test_what_fails_is_told_and_the_rest_goes_on(tmp_path, monkeypatch, problem,
     for module in (clock, schedule):
         monkeypatch.setattr(module, "COMPILING", 0.0)  # so that a short search tries what must be compiled
     frame = load_iris(as_frame=True).frame
-    done = explore_module.explore(frame, "target", output=tmp_path, seconds=4, families=f"closed-form,{family}")
+    done = explore_module.explore(frame, "target", output=tmp_path, seconds=6, families=f"closed-form,{family}")
     assert any(model["family"] == family for model in done.models) == found
     assert any(model["family"] in ("naive", "tan") for model in done.models)
     failures = done.document["failures"]
