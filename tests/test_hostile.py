@@ -26,6 +26,7 @@ from tinybayes.infer.frames import prediction_frames
 from tinybayes.learn import learn_classifier
 from tinybayes.learn.circuits.options import CircuitOptions, LatentOptions
 from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.trees.options import BoostingOptions
 from tinybayes.model import (
     CPD,
     Circuit,
@@ -225,6 +226,7 @@ HUGE = 10**400
         (Discretization, "n_bins", 10**9),  # a list of as many cut points
         (Discretization, "max_states", HUGE),
         (Execution, "workers", HUGE),
+        (BoostingOptions, "rounds", 10**10),  # for ever
     ],
 )
 def test_integers_beyond_all_use_are_refused(options, name, value):

@@ -32,7 +32,9 @@ class TreeOptions:
 class BoostingOptions(TreeOptions):
     """Boosted trees: each one follows the gradient of the log loss of those before it."""
 
-    rounds: int = option(100, "Trees for each class; for two classes trees in all.", low=1, search=(4, 400), log=True)
+    rounds: int = option(
+        100, "Trees for each class; for two classes trees in all.", low=1, high=100_000, search=(4, 400), log=True
+    )
     learning_rate: float = option(0.1, "Share of a tree that is added.", above=0, search=(0.03, 0.5), log=True)
     symmetric: bool = option(False, "Ask the same question of all nodes of a level; leaves are a power of two.")
     ridge: float = option(0.0, "Added to the second derivatives of a leaf: values stay small.", low=0)
