@@ -3,7 +3,7 @@
     python docs/make_landing.py                 the figures, from docs/example and benchmarks/results
     python docs/make_landing.py --search DIR    first keeps the front and the models of a search on digits:
 
-    tinybayes explore digits.csv --target digit --image-shape 8x8 --budget 4kB --trials 160 -o DIR
+    tinybayes explore digits.csv --target digit --image-shape 8x8 --budget 4kB --trials 100 -o DIR
 
 The pictures are part of the page, so that they take the colours of its light or dark scheme. When the docs are built,
 hooks.py writes the report of the kept search.
