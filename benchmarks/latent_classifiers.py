@@ -55,15 +55,15 @@ def measure(name: str, table: Table, method: str) -> dict[str, Any]:
 
 def page(results: list[dict[str, Any]]) -> str:
     """Return the table of the page, and the means."""
-    found = {(one["data"], one["method"]): one for one in results}
-    names = [name for name in TABLES if all((name, method) in found for method in METHODS)]
+    by_method = {(one["data"], one["method"]): one for one in results}
+    names = [name for name in TABLES if all((name, method) in by_method for method in METHODS)]
     lines = [HEAD]
     for name in names:
-        own = [found[name, method] for method in METHODS]
+        own = [by_method[name, method] for method in METHODS]
         cells = [f"{100 * one['error']:.1f}" for one in own] + [f"{one['log_loss']:.3f}" for one in own]
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {own[-1]['edges']:,} |\n")
-    means = [np.mean([100 * found[name, m]["error"] for name in names]) for m in METHODS]
-    losses = [np.mean([found[name, m]["log_loss"] for name in names]) for m in METHODS]
+    means = [np.mean([100 * by_method[name, m]["error"] for name in names]) for m in METHODS]
+    losses = [np.mean([by_method[name, m]["log_loss"] for name in names]) for m in METHODS]
     lines.append(
         "| mean | " + " | ".join([f"{one:.1f}" for one in means] + [f"{one:.3f}" for one in losses]) + " | |\n"
     )

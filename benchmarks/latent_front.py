@@ -59,10 +59,10 @@ class Store:
 
     def write(self, part: str, keep: Callable[[Record], bool], new: list[Record]) -> None:
         """Replace the records of a part that `keep` refuses by new ones."""
-        found = self.all()
-        found[part] = [one for one in found.get(part, []) if keep(one)] + new
-        found |= provenance(["jax", "numpy"]) | {"command": "python benchmarks/latent_front.py"}
-        self.path.write_text(json.dumps(found, indent=1) + "\n")
+        content = self.all()
+        content[part] = [one for one in content.get(part, []) if keep(one)] + new
+        content |= provenance(["jax", "numpy"]) | {"command": "python benchmarks/latent_front.py"}
+        self.path.write_text(json.dumps(content, indent=1) + "\n")
         for one in new:
             print(one, flush=True)
 
