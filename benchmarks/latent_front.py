@@ -3,6 +3,7 @@
     python benchmarks/latent_front.py tune --models DIR --only msnbc book
     python benchmarks/latent_front.py best --models DIR
     python benchmarks/latent_front.py front --models DIR --only nltcs plants
+    python benchmarks/latent_front.py quantised --only nltcs plants
     python benchmarks/latent_front.py learn-ac --only nltcs plants
 
 `tune` learns circuits with the settings of `latent_front.toml` and keeps them, with the likelihood of the validation
@@ -10,7 +11,8 @@ rows. `best` takes, for each data set, the circuit that is best on validation ro
 edges, and looks at the test rows; `tune` ends with it, too. A circuit that was the best before and is not at hand
 remains, unless it is beaten on validation rows. `merge` takes over what was measured elsewhere with `--output`. `front`
 learns a tree with 16 states, cuts it to 40 and 15 % of its edges, and goes on with EM through the quantiser, to a few
-levels; `tie` without EM is measured beside it. `learn-ac` learns circuits of LearnAC at two prices, for a limited time,
+levels; `tie` without EM is measured beside it. `quantised` learns the best circuit of at most 150,000 edges again and
+does the same with it, for 16 and 32 levels. `learn-ac` learns circuits of LearnAC at two prices, for a limited time,
 and ties their parameters. Bits are those of the parameters, 32 each where they are not tied.
 `python -m experiments.page` draws the picture and writes the tables (docs/results_circuits.md).
 """
@@ -39,6 +41,7 @@ PLAN = Path(__file__).with_suffix(".toml")
 LIMIT = 150_000  # edges
 CUT = 10 * LIMIT  # what has more edges is not cut to the limit: too much would be lost
 SHARES = {1.0: (16,), 0.4: (4, 8, 16, 32), 0.15: (16,)}  # edges that are left, and levels of the parameters
+LEVELS = (32, 16)  # of the best circuits within the limit
 TRIED = (
     *("hidden_states", "components", "smoothing", "epochs", "batch_size", "last_step", "seed"),
     *("restarts", "average"),
@@ -160,6 +163,23 @@ def front(store: Store, name: str, models: Path) -> None:
     store.write("front", lambda old: old["data"] != name, new)
 
 
+def quantised(store: Store, name: str, models: Path) -> None:
+    """Learn the best circuit within the limit of edges again, and go on through the quantiser; choose nothing."""
+    train, validation, test = parts(name)
+    best_one = next(one for one in store.read("best") if (one["data"], one["limit"]) == (name, LIMIT))
+    options = LatentOptions(**{key: best_one[key] for key in TRIED if best_one.get(key) is not None})
+    rounds, trained = begin(train, options, validation)
+    if rounds.edges(trained.tables) > LIMIT:
+        trained = rounds.within(trained, LIMIT)
+    about = {"data": name, "limit": LIMIT, "hidden_states": options.hidden_states}
+    learned = finish(train, rounds, trained)
+    new = [point(about | {"form": "latent", "levels": None}, learned.circuit, validation, test)]
+    for count in LEVELS:
+        coarse = finish(train, rounds, rounds.quantized(trained, count), levels=count)
+        new.append(point(about | {"form": "EM", "levels": count}, coarse.circuit, validation, test))
+    store.write("quantised", lambda old: old["data"] != name, new)
+
+
 def learn_ac(store: Store, name: str) -> None:
     """Learn circuits by LearnAC, and tie their parameters."""
     train, validation, test = parts(name)
@@ -184,7 +204,7 @@ def point(about: Record, circuit: Circuit, validation: Dataset, test: Dataset) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tune", "best", "merge", "front", "learn-ac"))
+    parser.add_argument("what", choices=("tune", "best", "merge", "front", "quantised", "learn-ac"))
     parser.add_argument("files", type=Path, nargs="*", help="results to merge")
     parser.add_argument("--only", nargs="+", default=[*NAMED, *OTHERS])
     parser.add_argument("--models", type=Path, default=Path("latent_models"), help="where circuits are kept")
@@ -199,7 +219,7 @@ def main() -> None:
         if given.what == "learn-ac":
             learn_ac(store, name)
         else:
-            {"tune": tune, "best": best, "front": front}[given.what](store, name, given.models)
+            {"tune": tune, "best": best, "front": front, "quantised": quantised}[given.what](store, name, given.models)
 
 
 if __name__ == "__main__":
