@@ -15,6 +15,7 @@ from tinybayes import CircuitClassifier, CircuitDensity, export, learn_latent_tr
 from tinybayes.cost import model_cost
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.infer.alarm import from_metadata
+from tinybayes.infer.circuit import conditional
 from tinybayes.learn.circuits import learn_ac
 from tinybayes.model import BayesNet, Circuit
 from tinybayes.report import progress
@@ -254,6 +255,17 @@ def test_a_rate_of_false_alarms_makes_a_detector_that_is_exported(place, frame):
     told = pd.read_csv(place / "alarms.csv")
     assert told["alarm"][2:].tolist() == below[2:].tolist()
     assert told["alarm"][0]
+    assert told["blame"][0] == odd.columns[0]
+    assert told["blame"].notna().tolist() == told["alarm"].tolist()
+    rows = read_dataset(place / "odd.csv", like=circuit).X[2:][below[2:]]
+    given = np.full_like(rows[:1], -1)
+    for row, name in zip(rows, told["blame"][2:][below[2:]], strict=True):  # each value alone, the others as evidence
+        logs = []
+        for v in range(len(row)):
+            query, evidence = given.copy(), row[None].copy()
+            query[0, v], evidence[0, v] = row[v], -1
+            logs.append(conditional(circuit, query, evidence)[0])
+        assert name == circuit.variables[int(np.argmin(logs))].name
     assert told["log_likelihood"][1] == pytest.approx(
         circuit.log_likelihood(read_dataset(place / "odd.csv", like=circuit).X[1:2])[0]
     )

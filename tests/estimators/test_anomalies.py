@@ -1,5 +1,7 @@
 """Anomalies: the rate of false alarms, and which feature is to blame."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tinybayes import AnomalyDetector, CircuitDensity, TinybayesError, export, load, save
 from tinybayes.deploy.files.native import load_metadata
-from tinybayes.infer import log_conditionals
-from tinybayes.infer.alarm import from_metadata, quantile
+from tinybayes.infer import compile_circuit, log_conditionals
+from tinybayes.infer.alarm import from_metadata, least_probable, quantile
+from zoo import sprinkler
 
 
 @pytest.mark.exhaustive
@@ -117,3 +120,21 @@ def test_a_detector_is_saved_with_its_alarm_and_exported(tmp_path):
 def test_a_bad_rate_is_refused(rate):
     with pytest.raises(TinybayesError, match="false_alarm_rate"):
         AnomalyDetector(rate).fit(usual(100, 0))
+
+
+def test_no_value_is_to_blame_where_nothing_is_known_or_the_row_is_impossible():
+    circuit = compile_circuit(sprinkler())
+    X = np.zeros((4, len(circuit.nodes)), dtype=np.int32)
+    X[1] = -1
+    X[2] = _impossible(circuit)
+    unseen = np.zeros(X.shape, dtype=bool)
+    unseen[3, 2:] = True
+    X[unseen] = -1
+    expected = log_conditionals(circuit, X[:1]).argmin()
+    assert least_probable(circuit, X, unseen).tolist() == [expected, -1, -1, 2]
+    assert least_probable(circuit, X[:0], unseen[:0]).shape == (0,)
+
+
+def _impossible(circuit):
+    rows = np.array(list(itertools.product(*(range(n) for n in circuit.cardinalities))), dtype=np.int32)
+    return rows[circuit.log_likelihood(rows) == -np.inf][0]

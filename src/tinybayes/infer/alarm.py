@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.infer.circuit import log_conditionals
 from tinybayes.infer.integer_density import ZERO, Density, integer_density, integer_log_likelihood
 from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.model import Circuit, Dataset
@@ -97,6 +98,31 @@ def quantile(scores: np.ndarray, weight: np.ndarray | None, share: float) -> flo
     order = np.argsort(scores, kind="stable")
     below = np.cumsum(weights[order]) - weights[order]  # the weight of the rows before each one
     return float(scores[order[np.searchsorted(below, share * weights.sum(), side="right") - 1]])
+
+
+def least_probable(circuit: Circuit, X: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """Return, for each row, the variable whose value is the least probable one given all others.
+
+    Parameters
+    ----------
+    circuit
+        The density.
+    X
+        Rows of codes, -1 where a value is missing or was never seen.
+    unseen
+        Which values were never seen: the first of them is to blame.
+
+    Returns
+    -------
+    ndarray of int
+        -1 where no single value is to blame: nothing is known, or the row has the probability zero.
+    """
+    result = np.where(unseen.any(axis=1), unseen.argmax(axis=1), -1)
+    rows = np.flatnonzero((result < 0) & (X >= 0).any(axis=1) & (log_likelihood(circuit, X) > -np.inf))
+    if rows.size:
+        logs = log_conditionals(circuit, X[rows])
+        result[rows] = np.where(np.isnan(logs), np.inf, logs).argmin(axis=1)
+    return result
 
 
 def from_metadata(metadata: Mapping[str, Any]) -> Alarm | None:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tinybayes.data.encode import encode_column, encode_frame
 from tinybayes.errors import error
-from tinybayes.infer.alarm import Alarm
+from tinybayes.infer.alarm import Alarm, least_probable
 from tinybayes.infer.circuit import conditional, log_evidence, log_partition, posteriors
 from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
@@ -68,13 +68,21 @@ def query_frames(
 
 
 def alarm_frames(circuit: Circuit, alarm: Alarm, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """Yield the columns ``log_likelihood`` and ``alarm`` for batches of rows, as a detector has them."""
+    """Yield the columns ``log_likelihood``, ``alarm`` and ``blame`` for batches of rows, as a detector has them.
+
+    The blame of an alarm is the column whose value is the least probable one, given all others of its row.
+    """
     names = [variable.name for variable in circuit.variables]
     for frame in frames:
         codes = encode_frame(frame, circuit.variables)
         unseen = (codes < 0) & frame[names].notna().to_numpy()
-        scores = alarm.scores(log_likelihood(circuit, codes), unseen.sum(axis=1))
-        yield pd.DataFrame({"log_likelihood": scores, "alarm": scores < alarm.threshold})
+        logs = log_likelihood(circuit, codes)
+        scores = alarm.scores(logs, unseen.sum(axis=1))
+        alarms = scores < alarm.threshold
+        blamed = np.full(len(codes), None, dtype=object)
+        rows = np.flatnonzero(alarms)
+        blamed[rows] = [None if v < 0 else names[v] for v in least_probable(circuit, codes[rows], unseen[rows])]
+        yield pd.DataFrame({"log_likelihood": scores, "alarm": alarms, "blame": blamed})
 
 
 def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool = False) -> Iterator[pd.DataFrame]:
