@@ -19,7 +19,7 @@ from tinybayes._kernels.streams import start_stream
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
 from tinybayes.extras import installed
-from tinybayes.infer.gibbs import Queries, Run, new_chain
+from tinybayes.infer.gibbs import Queries, Run, check_count, new_chain
 from tinybayes.infer.log_linear import as_network
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.importance import choose
@@ -136,7 +136,7 @@ def gibbs_marginals(
     for v, state in known.items():
         evidence[0, v] = state
     queries = Queries(evidence, np.full(evidence.shape, -1))
-    count = chains or chain_count()
+    count = _checked(chains, burn_in)
     plan = Run(net, queries, count, burn_in, 1, True, seed)
     states = int(plan.net.first_state[len(variables)])
     made = [_Gibbs(plan, queries.evidence[0], number, burn_in, states).advance for number in range(count)]
@@ -188,6 +188,12 @@ def network(model: LogLinear) -> BayesNet:
     return BayesNet(shape.variables, None, tuple(cpds))
 
 
+def _checked(chains: int | None, burn_in: int) -> int:
+    """Check the options of all chains; return how many there are to be."""
+    check_count("burn_in", burn_in, 0)
+    return chain_count() if chains is None else check_count("chains", chains, 1)
+
+
 def mcsat(
     problem: Problem,
     budget: Budget,
@@ -215,7 +221,7 @@ def mcsat(
         remedy = "uniform='samplesat' does without"
         raise error(f"tables of at most {LARGEST:,} entries", f"{units.entries:,}", where="mcsat", remedy=remedy)
     exact = small and uniform != "samplesat"
-    count = chains or chain_count()
+    count = _checked(chains, burn_in)
     begins, groups = _first_states(problem, count, seed), _groups(problem, by_feature=levels == "feature")
     within = units if exact else None
     made = [_McSat(problem, within, groups, begins[c], [seed, c], burn_in).advance for c in range(count)]

@@ -52,12 +52,14 @@ def tied(
 
     Without a lookahead, variables are drawn in the order that `parents_first` gives, when there is one.
     """
+    if not (isinstance(prune, bool) or prune == "sat"):
+        raise error("True, False or 'sat'", repr(prune), where="prune")
+    if not isinstance(draw, bool):
+        raise error("True or False", repr(draw), where="draw")
     if lookahead == "auto" and not draw:
         answer = exact_marginals(problem, budget, _room(budget, problem))
         if answer is not None:
             return answer
-    if not (isinstance(prune, bool) or prune == "sat"):
-        raise error("True, False or 'sat'", repr(prune), where="prune")
     first, room = parents_first(), _room(budget, problem)
     proposal = choose(problem, room, seed, lookahead=lookahead, prune=prune is True, parents_first=first)
     if prune == "sat" or (proposal.blind and installed("pysat") and _dead(problem, proposal, seed) > _DEAD):
