@@ -9,7 +9,7 @@ import pytest
 from sampling_cases import MODELS, case, check, clause_model, random_model, scores, truth
 from tinybayes import LogLinear, TinybayesError, Variable, compile_circuit
 from tinybayes.infer import marginals, slices
-from tinybayes.infer.sampling import chains, importance, proposals
+from tinybayes.infer.sampling import chains, importance, proposals, satisfiable
 from tinybayes.infer.sampling.problem import restrict
 from tinybayes.infer.sampling.proposals import smoothed
 from tinybayes.model import Factor
@@ -111,11 +111,16 @@ def test_where_tables_of_zeros_are_too_large_a_solver_is_asked_when_samples_weig
     model, free = parities(40, 36)
     monkeypatch.setattr(proposals, "MOST_SUPPORTS", 0)
     options = {"method": "tied", "lookahead": 2, "draw": True}
+    for name, value in (("installed", lambda package: False), ("MOST_LITERALS", 10)):  # it is not asked if it cannot be
+        with monkeypatch.context() as patch:
+            patch.setattr(satisfiable, name, value)
+            found = marginals(model, samples=5000, **options)
+            assert found.zero > 0.99
+            assert proposals.BLIND in found.notes
     with monkeypatch.context() as patch:
-        patch.setattr(importance, "installed", lambda package: False)
-        found = marginals(model, samples=5000, **options)
-        assert found.zero > 0.99
-        assert proposals.BLIND in found.notes
+        patch.setattr(satisfiable, "MOST_LITERALS", 10)
+        with pytest.raises(TinybayesError, match="prune: expected clauses of at most 10 literals"):
+            marginals(model, samples=10, prune="sat", **options)
     for prune in (True, "sat"):
         found = marginals(model, samples=100, **options, prune=prune)
         assert found.zero == 0

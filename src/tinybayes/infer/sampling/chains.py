@@ -18,14 +18,13 @@ from tinybayes._kernels.gibbs import Sums, burn, enter, sample
 from tinybayes._kernels.streams import start_stream
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.extras import installed
 from tinybayes.infer.gibbs import Queries, Run, check_count, new_chain
 from tinybayes.infer.log_linear import as_network
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.importance import choose
 from tinybayes.infer.sampling.problem import Problem, impossible
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.satisfiable import satisfiable
+from tinybayes.infer.sampling.satisfiable import satisfiable, solvable
 from tinybayes.infer.sampling.schedule import Units, make_units
 from tinybayes.infer.sampling.weighted import rows
 from tinybayes.model import CPD, BayesNet, Float, LogLinear, Variable
@@ -234,7 +233,7 @@ def _first_states(problem: Problem, count: int, seed: int) -> np.ndarray:
     proposal = choose(problem, LARGEST, seed)
     drawn, logs = rows(proposal, _TRIES, seed)
     good = np.flatnonzero(np.isfinite(logs))
-    if not good.size and proposal.blind and installed("pysat"):
+    if not good.size and proposal.blind and solvable(problem):
         return satisfiable(problem, proposal).rows(count, np.array([seed, 0], dtype=np.uint64))[0]
     if not good.size:
         raise impossible()
