@@ -159,6 +159,20 @@ def test_a_large_file_can_be_read_again_and_sliced(tmp_path: Path) -> None:
     assert read_frame(table)["a"].tolist() == list(range(500))
 
 
+@pytest.mark.usefixtures("tiny_blocks")
+def test_a_block_without_a_value_has_the_type_of_the_others(tmp_path: Path) -> None:
+    table = as_table(write(tmp_path, "t.csv", "a,b\n" + ",x\n" * 200 + "x,?\n" * 200))
+    assert len({tuple(batch.dtypes) for batch in table.batches()}) == 1
+
+
+@pytest.mark.usefixtures("tiny_blocks")
+def test_a_table_that_is_being_read_leaves_the_limits_of_csv_alone(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    batches = as_table(write(tmp_path, "t.csv", "a\n" + "x\n" * 200)).batches()
+    next(batches)
+    assert csv.field_size_limit() == before
+
+
 def test_types_and_missing_values(tmp_path: Path) -> None:
     content = "i,n,b,s,d,none\n 1 , .5,true,  x y ,2020-01-31,\n?,1e3,NA, NA,2020-02-01,nan\n"
     frame = read_frame(write(tmp_path, "t.csv", content))
@@ -191,6 +205,9 @@ def test_types_and_missing_values(tmp_path: Path) -> None:
         ("a\n1\ninf\n", {"a": [1.0, float("inf")]}),
         ("a\n12345678901234567890\n", {"a": [12345678901234567890.0]}),
         ("a\n1\nNAN\n", {"a": [1.0, None]}),
+        ("a\n1\n-nan(ind)\n", {"a": [1.0, None]}),
+        ("a\n00000000000000000000000009007199254740993\n", {"a": [2**53 + 1]}),
+        ("\r\r\na\nx\n", {"a": ["x"]}),
     ],
 )
 def test_small_print_of_csv(tmp_path: Path, content: str, expected: dict[str, list[Any]]) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sampling_cases import MODELS, case, check, clause_model, random_model, scores, truth
-from tinybayes import LogLinear, TinybayesError, Variable
+from tinybayes import LogLinear, TinybayesError, Variable, compile_circuit
 from tinybayes.infer import marginals, slices
-from tinybayes.infer.sampling import chains, importance, proposals
+from tinybayes.infer.sampling import chains, importance, proposals, satisfiable
 from tinybayes.infer.sampling.problem import restrict
 from tinybayes.infer.sampling.proposals import smoothed
 from tinybayes.model import Factor
@@ -111,11 +111,16 @@ def test_where_tables_of_zeros_are_too_large_a_solver_is_asked_when_samples_weig
     model, free = parities(40, 36)
     monkeypatch.setattr(proposals, "MOST_SUPPORTS", 0)
     options = {"method": "tied", "lookahead": 2, "draw": True}
+    for name, value in (("installed", lambda package: False), ("MOST_LITERALS", 10)):  # it is not asked if it cannot be
+        with monkeypatch.context() as patch:
+            patch.setattr(satisfiable, name, value)
+            found = marginals(model, samples=5000, **options)
+            assert found.zero > 0.99
+            assert proposals.BLIND in found.notes
     with monkeypatch.context() as patch:
-        patch.setattr(importance, "installed", lambda package: False)
-        found = marginals(model, samples=5000, **options)
-        assert found.zero > 0.99
-        assert proposals.BLIND in found.notes
+        patch.setattr(satisfiable, "MOST_LITERALS", 10)
+        with pytest.raises(TinybayesError, match="prune: expected clauses of at most 10 literals"):
+            marginals(model, samples=10, prune="sat", **options)
     for prune in (True, "sat"):
         found = marginals(model, samples=100, **options, prune=prune)
         assert found.zero == 0
@@ -124,8 +129,6 @@ def test_where_tables_of_zeros_are_too_large_a_solver_is_asked_when_samples_weig
     model, free = parities(20, 12)
     found = marginals(model, samples=100, **options)  # half of them weigh zero: that is still far quicker
     assert 0.3 < found.zero < 0.7
-    with pytest.raises(TinybayesError, match="prune: expected True, False or 'sat'"):
-        marginals(model, **options, prune="smt")
 
 
 def test_chains_begin_where_a_solver_finds_a_solution(monkeypatch):
@@ -281,3 +284,22 @@ def test_impossible_evidence_is_an_error():
             marginals(model, {"a": 0, "b": 0}, method=method, samples=500)
         found = marginals(model, {"a": 0}, method=method, samples=500)
         assert found["b"][1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("tied", {"prune": "smt"}, "prune: expected True, False or 'sat', got 'smt'"),
+        ("tied", {"draw": "no"}, "draw: expected True or False, got 'no'"),
+        ("mcsat", {"chains": 0}, "chains: expected an integer of at least 1, got 0"),
+        ("mcsat", {"chains": 2.5}, "chains: expected an integer of at least 1, got 2.5"),
+        ("gibbs", {"burn_in": -1}, "burn_in: expected an integer of at least 0, got -1"),
+        ("mcsat", {"levels": "entry"}, "levels: expected 'factor' or 'feature', got 'entry'"),
+        ("auto", {"chains": 3}, "options of 'tied': draw, lookahead, prune, got chains"),
+    ],
+)
+def test_options_are_checked_even_if_an_exact_answer_needs_none(method, options, message):
+    model, _ = parities(4, 2)
+    for one in [model] if method != "auto" else [model, compile_circuit(model)]:
+        with pytest.raises(TinybayesError, match=message):
+            marginals(one, method=method, samples=10, **options)

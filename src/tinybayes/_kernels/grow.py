@@ -328,9 +328,9 @@ def best_split(g, trees, rules):
             continue
         i = parts.variable[part]
         for v in range(len(table.columns)):
-            if parts.gain[part, v] <= key or trees.descendant[i, v]:
+            if trees.descendant[i, v]:
                 continue
-            now = current_key(table, parts, part, v, rules)
+            now = current_key(table, parts, part, v, rules)  # may be above the gain: some splits save edges
             if now > key:
                 if g.numbers[LIVE] + parts.cost[part, v] > rules.max_edges:
                     trees.numbers[LIMITED] = 1

@@ -15,9 +15,14 @@ BOOLEANS = ("true", "True", "TRUE", "false", "False", "FALSE")
 KINDS = ("nothing", "integer", "number", "boolean", "text")  # what a column holds
 
 # The numbers of Arrow: Python's own reader also takes 1_000 and digits of other scripts.
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?(?:inf|infinity|nan)", re.ASCII | re.IGNORECASE)
-_INTEGER = re.compile(r"-?\d+", re.ASCII)
-_DIGITS = 20  # more of them do not fit in 64 bits, or are zeros
+# "nan(ind)" and the like are what C programs print.
+NUMBER = re.compile(
+    r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf|infinity|nan(?:\(\w*\))?)",
+    re.ASCII | re.IGNORECASE,
+)
+_INTEGER = re.compile(r"-?0{0,4000}\d{1,19}", re.ASCII)  # more digits do not fit in 64 bits, or Python refuses them
+
+_TEXT = pd.Series(["text"]).dtype  # str, before pandas 3 object
 
 Cells = Sequence[str | None]
 
@@ -54,7 +59,7 @@ def kind_of(cells: Cells) -> str:
 
 
 def _is_integer(cell: str) -> bool:
-    return bool(_INTEGER.fullmatch(cell)) and len(cell) <= _DIGITS and -(2**63) <= int(cell) < 2**63
+    return bool(_INTEGER.fullmatch(cell)) and -(2**63) <= int(cell) < 2**63
 
 
 def join(first: str, second: str) -> str:
@@ -68,7 +73,12 @@ def join(first: str, second: str) -> str:
 
 def numbers(cells: Cells) -> np.ndarray:
     """Convert cells that are numbers; a missing one is NaN."""
-    return np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+    return np.array([np.nan if cell is None else float(cell.partition("(")[0]) for cell in cells], dtype=np.float64)
+
+
+def texts(cells: Cells) -> pd.Series:
+    """Return cells of text as a column, of the same type where all of them are missing."""
+    return pd.Series(list(cells), dtype=_TEXT)
 
 
 def column(cells: Cells, kind: str, gaps: bool) -> object:
@@ -76,7 +86,7 @@ def column(cells: Cells, kind: str, gaps: bool) -> object:
     if kind in ("nothing", "number"):
         return numbers(cells)
     if kind == "text":
-        return pd.Series(list(cells), dtype=None if any(cell is not None for cell in cells) else object)
+        return texts(cells)
     missing = np.array([cell is None for cell in cells])
     if kind == "integer":
         integers = np.array([0 if cell is None else int(cell) for cell in cells], dtype=np.int64)

@@ -110,9 +110,10 @@ def read_text(path: Path, delimiters: str, header: bool = True) -> Table:
     head, opened, small = probe(path)
     name = str(path)
     headers = [_first_line(head, delimiter, name) for delimiter in delimiters]
-    (skip, cells), delimiter = max(zip(headers, delimiters, strict=True), key=lambda each: len(each[0][1]))
+    cells, delimiter = max(zip(headers, delimiters, strict=True), key=lambda each: len(each[0]))
     if not cells:
         raise error("at least one row", "an empty file", where=name)
+    skip = _empty_lines(head)
     names = _header(cells, name) if header else tuple(f"x{i}" for i in range(len(cells)))
     if delimiter == " " and "" in cells:
         raise error("single blanks between the cells", cells[:10], where=f"{name}:{skip + 1}")
@@ -135,14 +136,20 @@ def _reader() -> Any:
     return _delimited_python
 
 
-def _first_line(head: bytes, delimiter: str, name: str) -> tuple[int, list[str]]:
-    """Return the number of empty lines at the beginning and the cells of the line that follows."""
+def _first_line(head: bytes, delimiter: str, name: str) -> list[str]:
+    """Return the cells of the first line that is not empty."""
     rows = csv.reader(arff.text_lines(io.BytesIO(head), name), delimiter=delimiter)
     try:
         with long_cells():
-            return next(((i, row) for i, row in enumerate(rows) if row), (0, []))
+            return next(filter(None, rows), [])
     except csv.Error as problem:
         raise error("closed quotes and lines that end in a line feed", problem, where=f"{name}:1") from problem
+
+
+def _empty_lines(head: bytes) -> int:
+    """Return the number of empty lines at the beginning, as Arrow counts them: a carriage return ends one, too."""
+    ends = re.match(rb"(?:\xef\xbb\xbf)?([\r\n]*)", head)
+    return 0 if ends is None else len(re.findall(rb"\r\n|\r|\n", ends[1]))
 
 
 def _header(cells: list[str], name: str) -> tuple[str, ...]:

@@ -52,12 +52,15 @@ def _blocks(text: "Text") -> Iterator[list[Cells]]:
     reader = csv.reader(text.lines(), delimiter=text.delimiter)
     rows = (row for row in reader if row)
     last: list[str] = []
-    with long_cells():
-        for _ in range(text.header):
-            next(rows)
-        while block := list(islice(rows, max(1, CELLS // width))):
-            if any(len(row) != width for row in block):
-                raise CellsError(f"a row without {width} cells")
-            last = block[-1]
-            yield [clean(cells) for cells in zip(*block, strict=True)]
+
+    def take(count: int) -> list[list[str]]:
+        with long_cells():  # not for longer: the limit is that of the whole process
+            return list(islice(rows, count))
+
+    take(int(text.header))
+    while block := take(max(1, CELLS // width)):
+        if any(len(row) != width for row in block):
+            raise CellsError(f"a row without {width} cells")
+        last = block[-1]
+        yield [clean(cells) for cells in zip(*block, strict=True)]
     text.check_end(last[-1] if last else None)

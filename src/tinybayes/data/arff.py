@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import pandas as pd
 
-from tinybayes.data._cells import NUMBER, Cells, numbers
+from tinybayes.data._cells import NUMBER, Cells, numbers, texts
 from tinybayes.errors import FileError, TinybayesError, error
 
 CELLS = 1 << 20  # cells in a frame; in Python's own objects they take about 60 bytes each
@@ -219,13 +219,9 @@ def _nominal(cells: Cells, states: tuple[str, ...]) -> "pd.Categorical[str]":
     return pd.Categorical.from_codes(codes, categories=pd.Index(list(states)))
 
 
-def _text(cells: Cells) -> pd.Series:
-    return pd.Series(list(cells), dtype=None if any(cell is not None for cell in cells) else object)
-
-
 _CONVERT: dict[str, Callable[[Cells, tuple[str, ...]], object]] = {
     "number": lambda cells, _: _numbers(cells),
     "integer": lambda cells, _: _integers(cells),
     "nominal": _nominal,
-    "text": lambda cells, _: _text(cells),
+    "text": lambda cells, _: texts(cells),
 }

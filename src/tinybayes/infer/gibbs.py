@@ -178,10 +178,16 @@ def gibbs(
     )
 
 
+def check_count(name: str, value: object, least: int) -> int:
+    """Return a number of chains, sweeps or samples."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise error(f"an integer of at least {least}", repr(value), where=name)
+    return int(value)
+
+
 def _check_options(chains: int, burn_in: int, samples: int, smoothing: float, seed: int, seconds: float | None) -> None:
     for name, value, least in (("chains", chains, 1), ("burn_in", burn_in, 0), ("samples", samples, 1)):
-        if value != int(value) or value < least:
-            raise error(f"an integer of at least {least}", value, where=name)
+        check_count(name, value, least)
     if not 0 <= smoothing < math.inf:
         raise error("a number of at least 0", smoothing, where="smoothing")
     if not 0 <= seed < 2**64:

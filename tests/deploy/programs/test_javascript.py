@@ -130,7 +130,7 @@ def test_raw_values_get_the_codes_of_python():
 def test_names_that_javascript_or_c_take_are_refused():
     """Each of these broke the program: as a syntax error, or since the program needs what it hides."""
     net = random_forest(1, "tree", Fixed(3, 1))
-    for name in ("function", "let", "eval", "package", "exports", "Math", "tinybayesProgram", "atob"):
+    for name in ("function", "let", "eval", "package", "exports", "Math", "tinybayesProgram", "atob", "top"):
         with pytest.raises(TinybayesError, match="a name that no language reserves"):
             export(net, "javascript", name=name)
     for name in ("NULL", "INT8_MAX", "int_fast8_t", "printf"):

@@ -1,5 +1,7 @@
 """Latent trees trained for the class: gradients against enumeration, and what the training may not change."""
 
+import os
+import signal
 from dataclasses import replace
 
 import jax
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from tinybayes.infer.circuit import log_joint_with_class
+from tinybayes.learn.circuits import latent_classifier
 from tinybayes.learn.circuits.latent_circuit import class_mixture, latent_circuit
 from tinybayes.learn.circuits.latent_classifier import learn_latent_classifier
 from tinybayes.learn.circuits.latent_conditional import ConditionalSteps, train_conditional
@@ -15,6 +18,7 @@ from tinybayes.learn.circuits.latent_mixture import join, separate
 from tinybayes.learn.circuits.latent_start import Tables, draw_start, pseudocounts
 from tinybayes.learn.circuits.latent_structure import Tree, node_order, side_by_side
 from tinybayes.learn.circuits.latent_training import on_device
+from tinybayes.learn.circuits.latent_tree import learn_tables
 from tinybayes.learn.circuits.options import LatentOptions
 from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.options import TrainingOptions
@@ -88,7 +92,9 @@ def test_training_raises_the_posterior_and_keeps_sums_and_zeros(model):
     options = TrainingOptions(epochs=60, batch_size=20)
     trained = train_conditional(data, tree, tables, options, class_of_root=roots)
     assert mean(trained.tables) > mean(tables) + 0.01
-    assert trained.epochs == 60
+    assert (trained.epochs, trained.complete) == (60, True)
+    late = replace(options, deadline=0.0)
+    assert not train_conditional(data, tree, tables, late, class_of_root=roots).complete
     np.testing.assert_array_equal(trained.tables.transition > 0, tables.transition > 0)
     np.testing.assert_array_equal(trained.tables.emission > 0, tables.emission > 0)
     np.testing.assert_allclose(trained.tables.transition[: tree.roots].sum(), 1.0)
@@ -132,15 +138,43 @@ def test_joined_trees_are_separated_again():
         np.testing.assert_array_equal(part.emission, known.emission)
 
 
-def test_classifiers_are_never_worse_on_the_rows_that_choose():
+def test_classifiers_are_never_worse_on_the_rows_that_choose(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        latent_classifier, "learn_tables", lambda *given: (asked.append(given[1].seconds), learn_tables(*given))[1]
+    )
     generator = np.random.default_rng(0)
     causes = generator.integers(0, 2, (900, 3))
     X = (causes[:, [0, 0, 1, 1, 2, 2]] ^ (generator.random((900, 6)) < 0.2)).astype(np.int8)
     y = causes.sum(axis=1) >= 2  # in one tree, it hangs on a single cause
     data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(6)), CLASS, X, y.astype(int))
-    options = LatentOptions(hidden_states=2, epochs=5)
+    options = LatentOptions(hidden_states=2, epochs=5, seconds=8000)
     plain, trained = (learn_latent_classifier(data, replace(options, discriminative=on)) for on in (False, True))
     assert plain.epochs == 0 < trained.epochs
+    assert asked == [4000, 2000, 2000, 2000, 1000, 1000]  # one tree, and two of classes; half is for the gradient
     for before, after in zip(plain.conditional, trained.conditional, strict=True):
         assert after > before - 1e-6
     assert trained.conditional[0] > plain.conditional[0] + 0.01
+
+
+def labelled(rows):
+    X = np.random.default_rng(0).integers(0, 2, (rows, 3)).astype(np.int8)
+    return Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(3)), CLASS, X, X[:, 0])
+
+
+def test_an_interrupt_ends_all_trainings(monkeypatch):
+    trained = []
+    monkeypatch.setattr(latent_classifier, "learn_tables", lambda *given: (trained.append(1), learn_tables(*given))[1])
+    before = signal.getsignal(signal.SIGINT)
+    learned = learn_latent_classifier(
+        labelled(40), LatentOptions(hidden_states=2, epochs=50), report=lambda _: os.kill(os.getpid(), signal.SIGINT)
+    )
+    assert len(trained) == 1
+    assert (learned.complete, learned.epochs, learned.class_trees) == (False, 0, False)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.filterwarnings("error")
+def test_two_rows_are_enough():
+    learned = learn_latent_classifier(labelled(2), LatentOptions(hidden_states=2, epochs=2))
+    assert learned.circuit.n_edges > 0

@@ -300,6 +300,9 @@ def test_hidden_states_may_differ_and_a_class_is_a_variable():
     [
         ({"hidden_states": 0}, "hidden_states"),
         ({"hidden_states": [2, 2]}, "5 of them, one for each variable"),
+        ({"hidden_states": 2.0}, "hidden_states: expected a number of states"),
+        ({"hidden_states": [2, 2, 2, 2, "2"]}, "hidden_states: expected a number of states"),
+        ({"hidden_states": np.int64(2000)}, "hidden_states: expected 1 to 1024, got 2000"),
         ({"smoothing": 0.0}, "smoothing"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
         ({"restarts": 0}, "restarts"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
-from tinybayes._kernels.grow import N_PARTS, N_SPLITS, leaf_score
+from tinybayes._kernels.grow import N_PARTS, N_SPLITS, SCORE, leaf_score
 from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
@@ -192,6 +192,21 @@ def test_greedy_knows_the_cost_of_every_split_at_all_times(seed):
                 assert parts.cost[part, v] == cost
                 checked += 1
     assert checked > 300
+
+
+def test_greedy_takes_a_split_that_gains_nothing_but_saves_edges():
+    """Given the value of y, none of the ten sums over y, one for each value of w, is needed."""
+    w, noise, x = (part.ravel() for part in np.meshgrid(range(10), range(20), range(2)))
+    rows = np.stack([w, noise < 2 * w + 1, x], axis=1)
+    variables = Variable("w", tuple(range(10))), Variable("y", (0, 1)), Variable("x", (0, 1))
+    state = State(pools.distinct_rows(Dataset(variables, None, rows)), CircuitOptions(method="greedy"))
+    state.repeat(np.array([[1, 0]]))  # the part of y, split on w
+    gain, cost = float(state.parts.gain[2, 1]), int(state.parts.cost[2, 1])
+    assert (gain, cost) == (pytest.approx(0.0, abs=1e-9), -8)
+    score = state.progress[SCORE]
+    state.run(1)
+    assert state.steps[1].tolist() == [2, 1]
+    assert state.progress[SCORE] == pytest.approx(score + 8 * CircuitOptions.edge_price)
 
 
 def test_the_score_is_what_it_says():

@@ -60,6 +60,20 @@ def test_a_start_that_is_not_normalised_is_refused(data):
         train_tables(data, [TableConfiguration(candidates=candidates.fixed(naive_bayes(data)), start=net)])
 
 
+def test_a_start_with_zeros_or_with_other_states_is_refused(data):
+    space = candidates.fixed(naive_bayes(data))
+    zeros = maximum_likelihood(data, naive_bayes(data), smoothing=0.0)
+    fewer = tuple(Variable(v.name, (0, 1)) for v in data.variables)
+    other = Dataset(fewer, data.target, np.minimum(data.X, 1), data.y)
+    others = maximum_likelihood(other, naive_bayes(other), smoothing=1.0)
+    for net, message in (
+        (zeros, "probabilities above zero, got zeros"),
+        (others, "the variables of the training rows"),
+    ):
+        with pytest.raises(TinybayesError, match=f"configuration 0, start: expected {message}"):
+            train_tables(data, [TableConfiguration(candidates=space, start=net)])
+
+
 def test_the_options_of_a_fixed_order_are_known_to_the_compiler_and_change_nothing_on_a_cpu(data):
     double = jax.jit(lambda x: 2 * x, compiler_options=FIXED_ORDER)
     assert double(jax.numpy.ones(2)).tolist() == [2, 2]

@@ -27,6 +27,7 @@ from tinybayes.model import Circuit, Classifier, Cuts, Grid, Integers, Variable
 from tinybayes.model.encoding import Intervals
 
 TYPES = (("u1", 2**8), ("u2", 2**16), ("u4", 2**32))  # unsigned integers, and what is too large for them
+UNFORGEABLE = frozenset({"window", "document", "location", "top"})  # no script of a page may declare these
 END = """
 const {name} = tinybayesProgram({description});
 if (typeof module !== "undefined") module.exports = {name};
@@ -49,7 +50,7 @@ def to_javascript(
     same as in `tinybayes.deploy.programs.c.to_c`. Networks of floats are added up in doubles. Raw values are numbers or
     texts, whatever `raw` says.
     """
-    check_name(name)
+    check_name(name, UNFORGEABLE)
     if raw is not None and raw not in RAW:
         raise error(f"one of {', '.join(RAW)}", repr(raw), where="raw")
     if not isinstance(model, Circuit):

@@ -18,14 +18,13 @@ from tinybayes._kernels.gibbs import Sums, burn, enter, sample
 from tinybayes._kernels.streams import start_stream
 from tinybayes._kernels.threads import for_blocks, thread_count
 from tinybayes.errors import error
-from tinybayes.extras import installed
-from tinybayes.infer.gibbs import Queries, Run, new_chain
+from tinybayes.infer.gibbs import Queries, Run, check_count, new_chain
 from tinybayes.infer.log_linear import as_network
 from tinybayes.infer.orders import quick_order
 from tinybayes.infer.sampling.importance import choose
 from tinybayes.infer.sampling.problem import Problem, impossible
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.satisfiable import satisfiable
+from tinybayes.infer.sampling.satisfiable import satisfiable, solvable
 from tinybayes.infer.sampling.schedule import Units, make_units
 from tinybayes.infer.sampling.weighted import rows
 from tinybayes.model import CPD, BayesNet, Float, LogLinear, Variable
@@ -136,7 +135,7 @@ def gibbs_marginals(
     for v, state in known.items():
         evidence[0, v] = state
     queries = Queries(evidence, np.full(evidence.shape, -1))
-    count = chains or chain_count()
+    count = _checked(chains, burn_in)
     plan = Run(net, queries, count, burn_in, 1, True, seed)
     states = int(plan.net.first_state[len(variables)])
     made = [_Gibbs(plan, queries.evidence[0], number, burn_in, states).advance for number in range(count)]
@@ -188,6 +187,12 @@ def network(model: LogLinear) -> BayesNet:
     return BayesNet(shape.variables, None, tuple(cpds))
 
 
+def _checked(chains: int | None, burn_in: int) -> int:
+    """Check the options of all chains; return how many there are to be."""
+    check_count("burn_in", burn_in, 0)
+    return chain_count() if chains is None else check_count("chains", chains, 1)
+
+
 def mcsat(
     problem: Problem,
     budget: Budget,
@@ -215,7 +220,7 @@ def mcsat(
         remedy = "uniform='samplesat' does without"
         raise error(f"tables of at most {LARGEST:,} entries", f"{units.entries:,}", where="mcsat", remedy=remedy)
     exact = small and uniform != "samplesat"
-    count = chains or chain_count()
+    count = _checked(chains, burn_in)
     begins, groups = _first_states(problem, count, seed), _groups(problem, by_feature=levels == "feature")
     within = units if exact else None
     made = [_McSat(problem, within, groups, begins[c], [seed, c], burn_in).advance for c in range(count)]
@@ -228,7 +233,7 @@ def _first_states(problem: Problem, count: int, seed: int) -> np.ndarray:
     proposal = choose(problem, LARGEST, seed)
     drawn, logs = rows(proposal, _TRIES, seed)
     good = np.flatnonzero(np.isfinite(logs))
-    if not good.size and proposal.blind and installed("pysat"):
+    if not good.size and proposal.blind and solvable(problem):
         return satisfiable(problem, proposal).rows(count, np.array([seed, 0], dtype=np.uint64))[0]
     if not good.size:
         raise impossible()

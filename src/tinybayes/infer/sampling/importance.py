@@ -16,13 +16,12 @@ import numpy as np
 
 from tinybayes._kernels.draws import IMPOSSIBLE, SQUARES, TOTAL, Weighted
 from tinybayes.errors import TinybayesError, error
-from tinybayes.extras import installed
 from tinybayes.infer.join.solve import posterior_within
 from tinybayes.infer.orders import clique_entries, quick_order
 from tinybayes.infer.sampling.problem import Problem, restrict
 from tinybayes.infer.sampling.proposals import barren, rest_order, smoothed, with_messages, without_messages
 from tinybayes.infer.sampling.result import Budget, Marginals, Progress
-from tinybayes.infer.sampling.satisfiable import satisfiable
+from tinybayes.infer.sampling.satisfiable import satisfiable, solvable
 from tinybayes.infer.sampling.schedule import make_units
 from tinybayes.infer.sampling.weighted import Proposal, draw_blocks, empty, merge, run
 from tinybayes.model import LogLinear, Structure
@@ -52,15 +51,17 @@ def tied(
 
     Without a lookahead, variables are drawn in the order that `parents_first` gives, when there is one.
     """
+    if not (isinstance(prune, bool) or prune == "sat"):
+        raise error("True, False or 'sat'", repr(prune), where="prune")
+    if not isinstance(draw, bool):
+        raise error("True or False", repr(draw), where="draw")
     if lookahead == "auto" and not draw:
         answer = exact_marginals(problem, budget, _room(budget, problem))
         if answer is not None:
             return answer
-    if not (isinstance(prune, bool) or prune == "sat"):
-        raise error("True, False or 'sat'", repr(prune), where="prune")
     first, room = parents_first(), _room(budget, problem)
     proposal = choose(problem, room, seed, lookahead=lookahead, prune=prune is True, parents_first=first)
-    if prune == "sat" or (proposal.blind and installed("pysat") and _dead(problem, proposal, seed) > _DEAD):
+    if prune == "sat" or (proposal.blind and solvable(problem) and _dead(problem, proposal, seed) > _DEAD):
         return run(problem, satisfiable(problem, proposal), budget, seed, "tied", progress)
     return run(problem, _averaged(problem, proposal, seed), budget, seed, "tied", progress)
 

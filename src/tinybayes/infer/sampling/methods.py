@@ -96,17 +96,24 @@ def marginals(
         raise error(" or ".join(METHODS), repr(method), where="method")
     if not 0 <= seed < 2**64:
         raise error("an integer from 0 to 2**64 - 1", seed, where="seed")
+    sampler = "tied" if method == "auto" else method  # what options are for
+    allowed = _OPTIONS.get(sampler, [])
+    if unknown := sorted(set(options) - set(allowed)):
+        raise error(f"options of {sampler!r}: {', '.join(allowed) or 'none'}", ", ".join(unknown), where="marginals")
     budget = Budget.start(seconds, samples)
     if isinstance(model, Circuit):
         return _of_circuit(model, evidence, budget, method)
-    if isinstance(evidence, np.ndarray) and evidence.ndim == 2 and len(evidence) != 1 and method in _EXACT:
+    if (
+        isinstance(evidence, np.ndarray)
+        and evidence.ndim == 2
+        and len(evidence) != 1
+        and method in _EXACT
+        and not options
+    ):
         return _of_rows(as_log_linear(model), evidence, budget, method, progress)
     known = observed(model.nodes if isinstance(model, BayesNet) else model.variables, evidence)
-    if method == "auto" and options:
-        method = "tied"  # the options are those of sampling
-    allowed = _OPTIONS.get(method, [])
-    if unknown := sorted(set(options) - set(allowed)):
-        raise error(f"options of {method!r}: {', '.join(allowed) or 'none'}", ", ".join(unknown), where="marginals")
+    if options:
+        method = sampler
     if method == "gibbs":
         return gibbs_marginals(model, known, budget, seed, progress, **options)
     linear = as_log_linear(model)

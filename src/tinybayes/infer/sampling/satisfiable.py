@@ -15,7 +15,7 @@ import numpy as np
 
 from tinybayes._kernels.draws import REFERENCE, SQUARES, TOTAL, Weighted, row_chances
 from tinybayes.errors import error
-from tinybayes.extras import require
+from tinybayes.extras import installed, require
 from tinybayes.infer.sampling.problem import Problem, impossible
 from tinybayes.infer.sampling.weighted import Proposal
 
@@ -110,24 +110,36 @@ class Satisfiable:
         return self.solvers.own
 
 
+def solvable(problem: Problem) -> bool:
+    """Tell whether python-sat is there, and the clauses are few enough for it."""
+    return installed("pysat") and literals(problem) <= MOST_LITERALS
+
+
+def literals(problem: Problem) -> int:
+    """Return the literals of all clauses: one for each zero, and those that keep two states from being true at once."""
+    zeros = (
+        int(np.isneginf(logs).sum()) * len(scope) for scope, logs in zip(problem.scopes, problem.logs, strict=True)
+    )
+    return sum(zeros) + sum(k * k for k in problem.states.tolist())
+
+
 def satisfiable(problem: Problem, proposal: Proposal) -> Satisfiable:
     """Return a proposal without dead ends; it needs python-sat."""
     require("pysat")
+    if (needed := literals(problem)) > MOST_LITERALS:
+        remedy = "leave prune='sat' out"
+        raise error(f"clauses of at most {MOST_LITERALS:,} literals", f"{needed:,}", where="prune", remedy=remedy)
     first = np.concatenate([[1], 1 + np.cumsum(problem.states)])[:-1].astype(np.int64)
     clauses: list[list[int]] = []
     for begin, states in zip(first.tolist(), problem.states.tolist(), strict=True):
         own = range(begin, begin + states)
         clauses.append(list(own))
         clauses += [[-a, -b] for a, b in combinations(own, 2)]
-    constrained, literals = np.zeros(len(first), dtype=bool), 0
+    constrained = np.zeros(len(first), dtype=bool)
     for scope, logs in zip(problem.scopes, problem.logs, strict=True):
         zeros = np.flatnonzero(np.isneginf(logs))
         if not zeros.size:
             continue
-        literals += len(zeros) * len(scope)
-        if literals > MOST_LITERALS:
-            remedy = "leave prune='sat' out"
-            raise error(f"zeros of at most {MOST_LITERALS:,} literals", f"{literals:,}", where="prune", remedy=remedy)
         states = np.array(np.unravel_index(zeros, [int(problem.states[v]) for v in scope]))
         clauses += (-(first[list(scope)][:, None] + states).T).tolist()
         constrained[list(scope)] = True

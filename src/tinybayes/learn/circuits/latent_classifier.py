@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from threading import Event
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +23,12 @@ from tinybayes.learn.circuits.latent_start import Tables
 from tinybayes.learn.circuits.latent_structure import Tree, node_order, side_by_side
 from tinybayes.learn.circuits.latent_tree import learn_tables
 from tinybayes.learn.circuits.options import LatentOptions
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.model import Circuit, Dataset
 
 if TYPE_CHECKING:
+    from tinybayes.learn.circuits.latent_conditional import Improved
     from tinybayes.learn.training.engine import Progress
 
 CHOOSING = 50  # rows that choose, at least, but no more than a third of all
@@ -46,7 +49,8 @@ class LatentClassifier:
         Whether each class has a tree of its own.
     errors, conditional
         Share of wrong labels and mean log-probability of the true class, in nats, of the held-out rows: with one tree,
-        and with one a class (NaN where a class has no rows).
+        and with one a class. NaN where it was not learned, since a class has no rows or an interrupt came before, or
+        where no rows were held out.
     epochs
         Epochs of the training for the class.
     complete
@@ -70,17 +74,18 @@ class _Learned:
     complete: bool
 
 
-class _Learn(Protocol):
-    """Learns from rows, with some epochs of training for the class: the best number of held-out rows, if there are."""
+@dataclass(frozen=True)
+class _Plan:
+    """How to learn once: the options, with the time for this once, and the epochs of the training for the class."""
 
-    def __call__(
-        self,
-        data: Dataset,
-        held_out: Dataset | None,
-        options: LatentOptions,
-        epochs: int,
-        report: "Callable[[Progress], None] | None",
-    ) -> _Learned: ...
+    options: LatentOptions
+    epochs: int
+    report: "Callable[[Progress], None] | None"
+    interrupted: Event
+
+
+# Returns None after an interrupt before there was a classifier. Held-out rows, if given, choose the number of epochs.
+_Learn = Callable[[Dataset, Dataset | None, _Plan], _Learned | None]
 
 
 def learn_latent_classifier(
@@ -93,7 +98,7 @@ def learn_latent_classifier(
     data
         Rows with a class; missing values of features are summed out.
     options
-        Of the trees. Trees of classes share `max_edges` equally.
+        Of the trees. Trees of classes share `max_edges` equally, and all that is tried shares `seconds`.
     report
         Called after epochs of EM.
     """
@@ -108,15 +113,20 @@ def learn_latent_classifier(
     order = np.random.default_rng(options.seed).permutation(len(known))
     chosen_on, rest = known.rows(order[:count]), known.rows(order[count:])
     learners: tuple[_Learn, ...] = (_one_tree, _class_trees) if _has_all_classes(rest) else (_one_tree,)
-    epochs = _epochs(len(rest), options) if options.discriminative else 0
-    tried = [learn(rest, chosen_on, options, epochs, report) for learn in learners]
-    scores = [_quality(one.circuit, chosen_on) for one in tried]
-    best = min(range(len(tried)), key=lambda i: (scores[i][0], -scores[i][1]))
-    chosen = tried[best]
-    if len(known) <= FEW:
-        chosen = learners[best](known, None, options, chosen.epochs, report)
+    epochs = _epochs(len(rest), options) if options.discriminative and count else 0
+    again = len(known) <= FEW
+    own = replace(options, seconds=options.seconds / (len(learners) + again))
+    with interruptible() as interrupted:
+        plan = _Plan(own, epochs, report, interrupted)
+        tried = [one for learn in learners if (one := learn(rest, chosen_on if count else None, plan)) is not None]
+        scores = [_quality(one.circuit, chosen_on) for one in tried]
+        best = min(range(len(tried)), key=lambda i: (scores[i][0], -scores[i][1]))
+        chosen = tried[best]
+        if again and not interrupted.is_set():
+            chosen = learners[best](known, None, replace(plan, epochs=chosen.epochs)) or chosen
+        complete = chosen.complete and not interrupted.is_set()
     errors, conditional = ((part[0], part[-1] if len(part) > 1 else np.nan) for part in zip(*scores, strict=True))
-    return LatentClassifier(chosen.circuit, best == 1, errors, conditional, chosen.epochs, chosen.complete)
+    return LatentClassifier(chosen.circuit, best == 1, errors, conditional, chosen.epochs, complete)
 
 
 def _known_rows(data: Dataset) -> Dataset:
@@ -129,50 +139,43 @@ def _known_rows(data: Dataset) -> Dataset:
     return Dataset(data.variables, data.target, rows.X[:, :-1], rows.X[:, -1], rows.weight)
 
 
-def _one_tree(
-    data: Dataset,
-    held_out: Dataset | None,
-    options: LatentOptions,
-    epochs: int,
-    report: "Callable[[Progress], None] | None",
-) -> _Learned:
-    rounds, trained = learn_tables(data, replace(options, validation_fraction=0.0), held_out, report)
-    tree, tables = rounds.tree, trained.tables
-    if epochs:
-        tables, epochs = _trained_further(data, held_out, tree, tables, options, epochs)
+def _one_tree(data: Dataset, held_out: Dataset | None, plan: _Plan) -> _Learned | None:
+    deadline = time.time() + plan.options.seconds
+    rounds, trained = learn_tables(data, _of_em(plan), held_out, plan.report)
+    tree, tables, epochs, complete = rounds.tree, trained.tables, 0, trained.complete
+    if plan.epochs and not plan.interrupted.is_set():
+        further = _trained_further(data, held_out, tree, tables, plan, deadline)
+        tables, epochs, complete = further.tables, further.epochs, complete and further.complete
     circuit = latent_circuit(data.variables, data.target, tree, tables.transition, tables.emission)
-    return _Learned(circuit, epochs, trained.complete)
+    return _Learned(circuit, epochs, complete)
 
 
-def _class_trees(
-    data: Dataset,
-    held_out: Dataset | None,
-    options: LatentOptions,
-    epochs: int,
-    report: "Callable[[Progress], None] | None",
-) -> _Learned:
+def _class_trees(data: Dataset, held_out: Dataset | None, plan: _Plan) -> _Learned | None:
     assert data.target is not None
-    classes = data.target.cardinality
+    classes, options, deadline = data.target.cardinality, _of_em(plan), time.time() + plan.options.seconds
     # The sum over the classes takes four edges for each: one to its product, and three of it.
     limit = None if options.max_edges is None else max(1, options.max_edges // classes - 4)
-    own = replace(options, max_edges=limit, validation_fraction=0.0, seconds=options.seconds / classes)
+    own = replace(options, max_edges=limit, seconds=options.seconds / classes)
     trees, tables, complete = [], [], True
     for c in range(classes):
+        if plan.interrupted.is_set():
+            return None
         validation = None if held_out is None else _of_class(held_out, c)
         enough = validation is not None and len(validation) >= VALIDATION
-        rounds, trained = learn_tables(_of_class(data, c), own, validation if enough else None, report)
+        rounds, trained = learn_tables(_of_class(data, c), own, validation if enough else None, plan.report)
         trees.append((rounds.tree, rounds.structure.variables))
         tables.append(trained.tables)
         complete &= trained.complete
     weight = np.bincount(_labels(data), weights=data.weight, minlength=classes) + options.smoothing / classes
     shares = weight / weight.sum()
-    alone = [tree for tree, _ in trees]
-    if epochs:
+    alone, epochs = [tree for tree, _ in trees], 0
+    if plan.epochs and not plan.interrupted.is_set():
         whole, _ = side_by_side(trees)
         class_of_root = tuple(c for c, _ in node_order(alone)[: whole.roots])
         joined = join(alone, tables, shares)
-        joined, epochs = _trained_further(data, held_out, whole, joined, options, epochs, class_of_root)
-        tables, shares = separate(alone, joined)
+        further = _trained_further(data, held_out, whole, joined, plan, deadline, class_of_root)
+        epochs, complete = further.epochs, complete and further.complete
+        tables, shares = separate(alone, further.tables)
     circuits = [
         latent_circuit(data.variables, None, tree, part.transition, part.emission)
         for tree, part in zip(alone, tables, strict=True)
@@ -180,35 +183,41 @@ def _class_trees(
     return _Learned(class_mixture(circuits, data.target, shares), epochs, complete)
 
 
+def _of_em(plan: _Plan) -> LatentOptions:
+    """Return the options of EM, which leaves half of the time to the training for the class."""
+    seconds = plan.options.seconds / 2 if plan.epochs else plan.options.seconds
+    return replace(plan.options, validation_fraction=0.0, seconds=seconds)
+
+
 def _trained_further(
     data: Dataset,
     held_out: Dataset | None,
     tree: Tree,
     tables: Tables,
-    options: LatentOptions,
-    epochs: int,
+    plan: _Plan,
+    deadline: float,
     class_of_root: tuple[int, ...] = (),
-) -> tuple[Tables, int]:
-    """Return tables trained to predict the class, and the epochs that it took."""
+) -> "Improved":
+    """Return tables trained to predict the class."""
     from tinybayes.learn.circuits.latent_conditional import train_conditional
 
+    options = plan.options
     training = TrainingOptions(
-        epochs=epochs,
+        epochs=plan.epochs,
         batch_size=options.batch_size,
         keep_best=held_out is not None,
         shuffle_seed=options.seed,
         device=options.device,
         deterministic=options.deterministic,
-        deadline=time.time() + options.seconds,
+        deadline=deadline,
     )
-    improved = train_conditional(data, tree, tables, training, class_of_root=class_of_root, validation=held_out)
-    return improved.tables, improved.epochs
+    return train_conditional(data, tree, tables, training, class_of_root=class_of_root, validation=held_out)
 
 
 def _quality(circuit: Circuit, data: Dataset) -> tuple[float, float]:
     """Return the weighted share of wrong labels, and the weighted mean log-probability of the true class."""
     if not len(data):
-        return 0.0, 0.0
+        return np.nan, np.nan
     joint = log_joint_with_class(circuit, data.X)
     own = joint[np.arange(len(data)), _labels(data)] - np.logaddexp.reduce(joint, axis=1)
     wrong = joint.argmax(axis=1) != _labels(data)

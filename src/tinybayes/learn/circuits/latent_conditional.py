@@ -86,11 +86,15 @@ class ConditionalSteps(LatentSteps):
 
 @dataclass(frozen=True)
 class Improved:
-    """The tables, the mean of log P(c | x) of the validation rows (NaN without them), and the epochs they took."""
+    """The tables, the mean of log P(c | x) of the validation rows (NaN without them), and the epochs they took.
+
+    `complete` is False when an interrupt or the deadline ended the training early.
+    """
 
     tables: Tables
     conditional: float
     epochs: int
+    complete: bool
 
 
 def train_conditional(
@@ -138,4 +142,4 @@ class ConditionalRun(engine.Run[Improved]):
         transition, emission = (np.asarray(part[0], dtype=np.float64) for part in kept)
         tables = Tables(normalized_rows(transition, self.steps.tree.roots), normalized_rows(emission))
         epochs = self.options.epochs if self.best is None else min(self.history, key=lambda one: one[1][0])[0]
-        return [Improved(tables, -float(errors[0, 0]), epochs)]
+        return [Improved(tables, -float(errors[0, 0]), epochs, complete)]

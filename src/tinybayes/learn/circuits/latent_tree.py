@@ -125,8 +125,9 @@ max_edges, levels, seconds, seed, device, deterministic
     >>> bool(learned.log_likelihood > -2.6)
     True
     """
+    states = _states_of(hidden_states, data)
     options = LatentOptions(
-        hidden_states=hidden_states if isinstance(hidden_states, int) else max(hidden_states, default=0),
+        hidden_states=int(states.max()),
         components=components,
         epochs=epochs,
         batch_size=batch_size,
@@ -143,7 +144,7 @@ max_edges, levels, seconds, seed, device, deterministic
         device=device,
         deterministic=deterministic,
     )
-    return learn_latent_tree_with(data, options, validation, report, states=_states_of(hidden_states, data))
+    return learn_latent_tree_with(data, options, validation, report, states=states)
 
 
 def learn_latent_tree_with(
@@ -258,8 +259,9 @@ def default_epochs(rows: int, batch_size: int) -> int:
 def _states_of(hidden_states: int | Sequence[int], data: Dataset) -> np.ndarray:
     """Return the hidden states beside each variable."""
     count = len(data.nodes)
-    states = np.full(count, hidden_states) if isinstance(hidden_states, int) else np.array(hidden_states)
+    states = np.array(hidden_states)
+    states = np.full(count, states) if states.ndim == 0 else states
     if states.shape != (count,) or states.dtype.kind not in "iu" or (states < 1).any():
         expected = f"a number of states, or {count} of them, one for each variable"
         raise error(expected, hidden_states, where="hidden_states")
-    return states
+    return states.astype(np.int64)

@@ -223,16 +223,22 @@ def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
             raise error("a Float or Fixed format", str(c.number_format), where=where)
         if c.structure_noise and (c.candidates.parent[:, 0] >= 0).any():
             raise error('"no extra parent" as first choice', "another one", where=f"{where}, structure_noise")
-        if c.start is not None and (
-            c.candidates.parent.shape[1] > 1
-            or [cpd.parents for cpd in c.start.cpds] != _parents(c.candidates.parent[:, 0].tolist())
-        ):
-            raise error("a network of the fixed structure that is trained", "another one", where=f"{where}, start")
-        if c.start is not None and not c.start.is_normalized(1e-3):
-            raise error("normalised tables", "others", where=f"{where}, start", remedy="train in floats first")
+        if c.start is not None:
+            _check_start(data, c.start, c.candidates.parent, f"{where}, start")
         if c.sharing and c.per_row:
             remedy = "leave one of them out"
             raise error("one structure for a mini-batch", "one for every row", where=f"{where}, sharing", remedy=remedy)
+
+
+def _check_start(data: Dataset, net: BayesNet, parents: np.ndarray, where: str) -> None:
+    if (net.variables, net.target) != (data.variables, data.target):
+        raise error("the variables of the training rows", "others", where=where)
+    if parents.shape[1] > 1 or [cpd.parents for cpd in net.cpds] != _parents(parents[:, 0].tolist()):
+        raise error("a network of the fixed structure that is trained", "another one", where=where)
+    if not net.is_normalized(1e-3):
+        raise error("normalised tables", "others", where=where, remedy="train in floats first")
+    if any(np.isneginf(cpd.log_parameters).any() for cpd in net.cpds):  # no step leads away from minus infinity
+        raise error("probabilities above zero", "zeros", where=where, remedy="learn it with smoothing")
 
 
 def _shape(c: TableConfiguration) -> tuple[object, ...]:
