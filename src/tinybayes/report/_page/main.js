@@ -57,7 +57,7 @@
     T.byId("about").textContent = parts.join(" · ");
     T.byId("command").textContent = data.command || "The command was not recorded.";
     T.byId("cut").textContent = cutText(data);
-    const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), T.words(value)]);
     T.facts(T.byId("provenance"), [["seed", data.seed === null ? "" : data.seed], ["made", data.created], ...more]);
   }
 

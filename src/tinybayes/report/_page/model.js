@@ -10,7 +10,7 @@
   T.showModel = function (model) {
     const card = unpacked(T.card(model));
     T.byId("model-title").replaceChildren(T.dot(model.family), model.label);
-    const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), T.words(value)]);
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
       ...metric(model), ["validation error", T.figure(model, "validation_error")], ["test error", T.percent(model.test_error)],
