@@ -109,7 +109,7 @@ def explore(
     trials: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Try so many settings, in the place of --time: the same command, the same files."
+            min=1, metavar="N", help="Try N settings instead of --time: the same command gives the same files."
         ),
     ] = None,
     families: Annotated[

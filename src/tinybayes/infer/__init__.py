@@ -1,14 +1,12 @@
-"""Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees; sampling.
-
-This module is the index of the public names; ``__init__.pyi`` is the same index for type checkers. A module is loaded
-when one of its names is used, so that a first prediction does not wait for samplers and join trees.
-"""
+"""Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees; sampling."""
 
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+# The index of the public names; __init__.pyi is the same index for type checkers. A module is loaded when one of its
+# names is used, so that a first prediction does not wait for samplers and join trees.
 _HOMES = {
     "ask": "Answer ask ask_codes",
     "choose": "InferenceCost inference_costs",

@@ -66,7 +66,7 @@
     if (data.trials !== null) return `A search of ${T.count(data.trials)} trials: neither the time nor the number of workers decided, and the same command in a new directory gives the same files, byte for byte.`;
     if (data.cut === null) return "";
     const cut = data.cut.length ? ` The time did not suffice for all: ${data.cut.join("; ")}.` : "";
-    return `The time decided how much was tried, so that the same command may find other models.${cut} With --trials N in the place of --time a search can be repeated byte for byte.`;
+    return `The time decided how much was tried, so that the same command may find other models.${cut} With --trials N instead of --time, a search can be repeated byte for byte.`;
   }
 
   T.theme.start();
