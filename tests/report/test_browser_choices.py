@@ -330,6 +330,7 @@ def test_the_importance_of_hyper_parameters(browser, tmp_path):
     assert out == {m["id"] for m in models if m["settings"]["bits"] < 5}
     browser.js("document.querySelector('#hyper-lines .run:not(.out)').dispatchEvent(new Event('click'))")
     assert browser.find("#panel").is_displayed()
+    assert "hidden 19, 23" in browser.find("#panel").text
 
 
 def test_paper_is_white(browser, page):
