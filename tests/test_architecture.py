@@ -97,12 +97,12 @@ def test_modules_that_every_command_needs_load_nothing_heavy(module):
     assert done.stdout.strip() == "[]"
 
 
-def test_a_prediction_loads_no_samplers_and_no_join_trees():
+def test_a_prediction_loads_no_circuits_samplers_and_join_trees():
     code = "import sys, tinybayes.infer.scores; print([m for m in sys.modules if m.startswith('tinybayes.infer.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = ast.literal_eval(done.stdout)
     assert "tinybayes.infer.scores" in loaded
-    assert not [name for name in loaded if name.split(".")[2] in ("ask", "gibbs", "join", "sampling")]
+    assert not [name for name in loaded if name.split(".")[2] in ("ask", "circuit", "gibbs", "join", "sampling")]
 
 
 def test_a_function_goes_before_its_module_of_the_same_name():
