@@ -48,7 +48,7 @@
     document.title = data.title;
     T.byId("title").textContent = data.title;
     const {name, rows, features, target} = data.data, parts = [];
-    if (name) parts.push(String(name));
+    if (name && name !== target) parts.push(String(name));
     if (rows) parts.push(`${T.count(rows)} rows`);
     if (features) parts.push(`${T.count(features)} features`);
     if (data.data.classes) parts.push(`${T.count(Array.isArray(data.data.classes) ? data.data.classes.length : data.data.classes)} classes`);

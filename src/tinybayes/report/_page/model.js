@@ -170,7 +170,7 @@
     box.append(T.make("div", {class: "why"}, ...rows.map((entry) => {
       const right = entry.label === entry.truth;
       const verdict = right ? "rightly" : `wrongly: it is ${entry.truth}`;
-      return T.make("section", {class: right ? "right" : "wrong", "data-row": entry.row}, T.make("h4", {}, `Row ${T.count(entry.row)}: ${entry.label} and not ${entry.against}, ${verdict}`), ...T.odds(entry), T.make("p", {class: "quiet small"}, T.oddsNote(entry)));
+      return T.make("section", {class: right ? "right" : "wrong", "data-row": entry.row}, T.make("h4", {}, `Row ${T.count(entry.row + 1)}: ${entry.label} and not ${entry.against}, ${verdict}`), ...T.odds(entry), T.make("p", {class: "quiet small"}, T.oddsNote(entry)));
     })));
   }
 
