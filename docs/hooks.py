@@ -6,7 +6,7 @@ from typing import Any
 
 from mkdocs.utils import get_relative_url
 
-from tinybayes.report.html import write_report
+from tinybayes.report.html import page_data, page_text
 
 DOCS = Path(__file__).parent
 ENTRY = re.compile(r"^::: ([\w.]+)\n(?: +.*\n)*? +members: \[(.*)\]$", re.MULTILINE)
@@ -44,4 +44,6 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """Write the report of the search in docs/example into the site, by the code that the docs describe."""
-    write_report(DOCS / "example", Path(config["site_dir"]) / "assets" / "example_report.html")
+    data = page_data(DOCS / "example") | {"directory": "digits"}  # as its command calls it, wherever the docs are built
+    page = Path(config["site_dir"]) / "assets" / "example_report.html"
+    page.write_text(page_text(data), encoding="utf-8", newline="\n")

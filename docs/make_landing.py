@@ -84,17 +84,18 @@ def front_figure(example: dict[str, Any]) -> str:
     ticks = {v: f"{v:,} B" for v in (16, 64, 250, 1000, 4000, 16_000) if min(sizes) / 1.2 < v < max(sizes) * 1.3}
     marks = [v for v in (0.5, 1, 2, 5, 10, 20, 50) if min(errors) / 1.25 < v < max(errors) * 1.1]
     parts = axes(x, y, ticks, marks, ("flash of the whole program", "validation error"))
-    for model, error in zip(models, errors, strict=True):
-        kind, size = ("on", 5) if model.get("on_front") else ("point", 4)
+    front: dict[str, tuple[int, float]] = {}  # of flash and error, however long a prediction takes
+    for model, error in sorted(zip(models, errors, strict=True), key=lambda pair: (pair[0]["flash"], pair[1])):
+        if not front or error < min(least for _, least in front.values()):
+            front[model["id"]] = model["flash"], error
+    for model, error in sorted(zip(models, errors, strict=True), key=lambda pair: pair[0]["id"] in front):
+        kind, size = ("on", 5) if model["id"] in front else ("point", 4)
         title = f"<title>{escape(model['label'])}: {error:.1f} %, {model['flash']:,} B</title>"
         place = f'cx="{x(model["flash"]):.1f}" cy="{y(error):.1f}" r="{size}"'
         parts.append(f'<circle class="{kind}" {place}>{title}</circle>')
-    front, best = [], math.inf
-    for size, error in sorted(zip(sizes, errors, strict=True)):
-        if error < best:
-            front.append(f"H{x(size):.1f} V{y(error):.1f}" if front else f"M{x(size):.1f} {y(error):.1f}")
-            best = error
-    parts.insert(0, f'<path class="front" d="{" ".join(front)}"/>')
+    (size, error), *steps = front.values()
+    line = [f"M{x(size):.1f} {y(error):.1f}", *(f"H{x(size):.1f} V{y(error):.1f}" for size, error in steps)]
+    parts.insert(0, f'<path class="front" d="{" ".join(line)}"/>')
     limit = x(budget)
     parts.append(f'<line class="budget" x1="{limit:.1f}" y1="{TOP}" x2="{limit:.1f}" y2="{HEIGHT - BOTTOM}"/>')
     parts.append(text(limit + 8, TOP - 10, f"your budget: {budget:,} B", "strong", "end"))

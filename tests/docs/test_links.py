@@ -1,16 +1,22 @@
-"""The checker of links finds what leads nowhere."""
+"""The checker of links finds what leads nowhere; what the docs build besides."""
 
 import importlib.util
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "check_links.py"
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def broken(site):
-    spec = importlib.util.spec_from_file_location("check_links", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.broken_links(site)
+    return script("check_links").broken_links(site)
 
 
 def test_every_link_that_leads_nowhere_is_found(tmp_path):
@@ -27,3 +33,12 @@ def test_every_link_that_leads_nowhere_is_found(tmp_path):
     )
     lost = ["guide/#there", "gone/", "none.svg", "#no", "x.html"]
     assert broken(tmp_path) == [f"other.html: {link}" for link in lost]
+
+
+def test_the_report_of_the_landing_page_names_no_path_of_this_machine(tmp_path):
+    pytest.importorskip("mkdocs")
+    (tmp_path / "assets").mkdir()
+    script("hooks").on_post_build({"site_dir": str(tmp_path)})
+    text = (tmp_path / "assets" / "example_report.html").read_text(encoding="utf-8")
+    assert '"directory":"digits"' in text
+    assert str(DOCS) not in text

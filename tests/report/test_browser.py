@@ -38,6 +38,7 @@ def test_opens_complete_and_asks_for_nothing(browser, page):
     shown = browser.all("#why section")
     assert [int(place.get_attribute("data-row")) for place in shown] == [item["row"] for item in told]
     assert [place.get_attribute("class") for place in shown[:2]] == ["right", "wrong"]
+    assert shown[0].text.startswith(f"Row {told[0]['row'] + 1}: ")  # counted from 1, as where rows are loaded
     assert f"it is {told[1]['truth']}" in shown[1].text
     bars = browser.all("#why section:first-child .odds")
     assert [bar.get_attribute("data-feature") for bar in bars[1:]] == [c["feature"] for c in told[0]["contributions"]]

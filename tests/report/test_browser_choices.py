@@ -3,6 +3,7 @@
 import json
 import os
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -294,6 +295,7 @@ def test_the_importance_of_hyper_parameters(browser, tmp_path):
         bits, rate = int(random.integers(2, 6)), float(10 ** random.uniform(-4, -1))
         wrong = 0.4 / bits * float(np.exp(0.1 * random.normal()))
         settings = {"family": "naive", "bits": bits, "rate": rate, "seed": i, "same": 3, "kind": "ab"[i % 2]}
+        settings |= {f"smoothing_of_labels_{k}": float(random.random()) for k in range(4)} | {"hidden": [19, 23]}
         models.append(figures(id=str(i), settings=settings, validation_error=wrong, flash=300 * bits, on_front=i == 0))
     browser.open(write_page(checked_front({"models": models}), tmp_path / "p.html").as_uri())
     found = {
@@ -301,7 +303,7 @@ def test_the_importance_of_hyper_parameters(browser, tmp_path):
         for bar in browser.all("#hyper-bars .odds")
     }
     assert next(iter(found)) == "bits"
-    assert set(found) == {"bits", "rate", "kind"}
+    assert set(found) == {"bits", "rate", "kind", *(f"smoothing_of_labels_{k}" for k in range(4))}
     logs = np.log([m["validation_error"] for m in models])
     assert found["bits"] == pytest.approx(explained(logs, [m["settings"]["bits"] for m in models]))
     assert found["kind"] == pytest.approx(explained(logs, [m["settings"]["kind"] for m in models]), abs=1e-12)
@@ -309,6 +311,13 @@ def test_the_importance_of_hyper_parameters(browser, tmp_path):
     axes = [g.get_attribute("data-axis") for g in browser.all("#hyper-lines g")]
     assert axes[0] == "bits"
     assert axes[-2:] == ["flash", "error"]
+    boxes = [text.rect for text in browser.all("#hyper-lines .name")]
+    assert len(boxes) == 8
+    assert all(left["x"] + left["width"] <= right["x"] for left, right in pairwise(boxes))
+    browser.js("Tinybayes.choose('3', false)")
+    told = browser.find("#settings").text.splitlines()
+    assert "19, 23" in told
+    assert str(float(f"{models[3]['settings']['rate']:.4g}")) in told
     assert len(browser.all("#hyper-lines .run")) == 40
     bar = browser.find("#hyper-lines g[data-axis=bits] .hit")
     browser.js("arguments[0].scrollIntoView({block: 'center'})", bar)
@@ -321,6 +330,7 @@ def test_the_importance_of_hyper_parameters(browser, tmp_path):
     assert out == {m["id"] for m in models if m["settings"]["bits"] < 5}
     browser.js("document.querySelector('#hyper-lines .run:not(.out)').dispatchEvent(new Event('click'))")
     assert browser.find("#panel").is_displayed()
+    assert "hidden 19, 23" in browser.find("#panel").text
 
 
 def test_paper_is_white(browser, page):

@@ -1,10 +1,12 @@
 """The front in the terminal: 80 columns, marks, and which figures are means over several splits."""
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from tinybayes.cli.explore import tell
 from tinybayes.report.front_table import ROWS, front_table, shown_models
 from tinybayes.search.conclude import Exploration
 
@@ -24,7 +26,7 @@ def exploration(count=4, chosen="m1", metric="error"):
     models[-1]["on_front"] = count < 3
     picked = next((model for model in models if model["id"] == chosen), None)
     document = {"budget": {"core": "cortex-m0+"}, "metric": {"name": metric}}
-    return Exploration("search", models, picked, document)
+    return Exploration(Path("search"), models, picked, document)
 
 
 def printed(result, width=80, **options):
@@ -73,3 +75,14 @@ def test_another_metric_and_no_choice(width):
     assert max(map(len, text.splitlines())) <= width
     assert " ± 0.016" in text
     assert "* chosen" not in text
+
+
+def test_what_was_cut_short_is_said(capsys):
+    result = exploration(chosen=None)
+    result.document.update(failures=[], cut=["8 settings were stopped early", "it was ended early"])
+    tell(result)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Cut short: 8 settings were stopped early; it was ended early." in said
+    result.document["cut"] = []
+    tell(result)
+    assert "Cut short" not in capsys.readouterr().out

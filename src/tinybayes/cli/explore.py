@@ -63,8 +63,9 @@ def explore(
     metric: Annotated[
         str | None,
         typer.Option(
-            metavar="error|balanced|f1|logloss|auc|cost",
-            help="Minimised on validation rows; by default the cost where there is a cost matrix, else the error.",
+            metavar="NAME",
+            help="What is minimised on validation rows: error, balanced, f1, logloss, auc or cost. Default: the cost "
+            "where there is a cost matrix, else the error.",
             rich_help_panel=DECIDING,
         ),
     ] = None,
@@ -108,7 +109,7 @@ def explore(
     trials: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Try so many settings, in the place of --time: the same command, the same files."
+            min=1, metavar="N", help="Try N settings instead of --time: the same command gives the same files."
         ),
     ] = None,
     families: Annotated[
@@ -246,6 +247,9 @@ def tell(result: "Exploration", *, whole: bool = False) -> None:
     failures = result.document["failures"]
     if failures:
         say(f"Not everything could be carried out ({len(failures)} times); the last: {failures[-1]}", err=True)
+    cut = result.document["cut"]
+    if cut:
+        say(f"Cut short: {'; '.join(cut)}.")
     chosen = result.chosen
     if chosen is not None:
         rows = result.document["data"]["test_rows"]

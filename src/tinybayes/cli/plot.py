@@ -19,7 +19,8 @@ def plot(
         str | None, typer.Option("--model", help="Id of the model to draw; by default the chosen one.")
     ] = None,
     variable: Annotated[
-        list[str] | None, typer.Option("--variable", help="With cpt: whose table to draw; may be given several times.")
+        list[str] | None,
+        typer.Option("--variable", metavar="NAME", help="With cpt: whose table to draw; may be given several times."),
     ] = None,
     tree: Annotated[int, typer.Option("--tree", min=1, help="With structure: the tree to draw, of several.")] = 1,
     width: Annotated[float, typer.Option("--width", help="Of the figure, in inches.")] = 5.5,

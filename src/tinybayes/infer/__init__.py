@@ -1,77 +1,54 @@
 """Asking a model: class scores and labels, how good they are, exact queries by circuits and join trees; sampling."""
 
-from tinybayes.infer.ask import Answer, ask, ask_codes
-from tinybayes.infer.choose import InferenceCost, inference_costs
-from tinybayes.infer.circuit import (
-    conditional,
-    expected_counts,
-    log_conditionals,
-    log_evidence,
-    most_probable,
-    posteriors,
-    sample,
-)
-from tinybayes.infer.circuit_properties import Property, is_decomposable, is_deterministic, is_smooth
-from tinybayes.infer.compile_circuit import compile_circuit
-from tinybayes.infer.elimination import Estimate, estimate_width
-from tinybayes.infer.evaluate import Evaluation, evaluate
-from tinybayes.infer.explain import Contribution, Explanation, explain
-from tinybayes.infer.gibbs import GibbsAnswers, GibbsEstimate, Queries, gibbs
-from tinybayes.infer.integer_circuit import integer_posterior
-from tinybayes.infer.integers import integer_log_joint
-from tinybayes.infer.join.queries import MostProbable, joint_marginals, log_z, mpe
-from tinybayes.infer.likelihood import log_likelihood, log_partition
-from tinybayes.infer.log_linear import with_weights
-from tinybayes.infer.sampling.methods import METHODS, marginals, slices
-from tinybayes.infer.sampling.result import Marginals, hellinger
-from tinybayes.infer.scores import class_scores, integer_scores, normalize_scores, predict_codes, score_blocks
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
-__all__ = [
-    "METHODS",
-    "Answer",
-    "Contribution",
-    "Estimate",
-    "Evaluation",
-    "Explanation",
-    "GibbsAnswers",
-    "GibbsEstimate",
-    "InferenceCost",
-    "Marginals",
-    "MostProbable",
-    "Property",
-    "Queries",
-    "ask",
-    "ask_codes",
-    "class_scores",
-    "compile_circuit",
-    "conditional",
-    "estimate_width",
-    "evaluate",
-    "expected_counts",
-    "explain",
-    "gibbs",
-    "hellinger",
-    "inference_costs",
-    "integer_log_joint",
-    "integer_posterior",
-    "integer_scores",
-    "is_decomposable",
-    "is_deterministic",
-    "is_smooth",
-    "joint_marginals",
-    "log_conditionals",
-    "log_evidence",
-    "log_likelihood",
-    "log_partition",
-    "log_z",
-    "marginals",
-    "most_probable",
-    "mpe",
-    "normalize_scores",
-    "posteriors",
-    "predict_codes",
-    "sample",
-    "score_blocks",
-    "slices",
-    "with_weights",
-]
+# The index of the public names; __init__.pyi is the same index for type checkers. A module is loaded when one of its
+# names is used, so that a first prediction does not wait for samplers and join trees.
+_HOMES = {
+    "ask": "Answer ask ask_codes",
+    "choose": "InferenceCost inference_costs",
+    "circuit": "conditional expected_counts log_conditionals log_evidence most_probable posteriors sample",
+    "circuit_properties": "Property is_decomposable is_deterministic is_smooth",
+    "compile_circuit": "compile_circuit",
+    "elimination": "Estimate estimate_width",
+    "evaluate": "Evaluation evaluate",
+    "explain": "Contribution Explanation explain",
+    "gibbs": "GibbsAnswers GibbsEstimate Queries gibbs",
+    "integer_circuit": "integer_posterior",
+    "integers": "integer_log_joint",
+    "join.queries": "MostProbable joint_marginals log_z mpe",
+    "likelihood": "log_likelihood log_partition",
+    "log_linear": "with_weights",
+    "sampling.methods": "METHODS marginals slices",
+    "sampling.result": "Marginals hellinger",
+    "scores": "class_scores integer_scores normalize_scores predict_codes score_blocks",
+}
+_HOME_OF = {name: f"tinybayes.infer.{home}" for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME_OF)
+
+
+class _Index(ModuleType):
+    """Python stores each module that it loads in its package: there, a function goes before its module of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Index
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'tinybayes.infer' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,6 @@ import numpy as np
 from tinybayes._kernels.scores import forest_scores
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.errors import error
-from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.integers import integer_forest
 from tinybayes.infer.neural_net import net_scores
 from tinybayes.infer.scorer import BLOCK, Scorer, has_gaps, scorer
@@ -110,6 +109,8 @@ def _summed_out(score: Scorer, X: np.ndarray) -> np.ndarray:
 
 def _circuit_scores(circuit: Circuit, X: np.ndarray) -> np.ndarray:
     """Ask for all classes at once, a block of rows at a time."""
+    from tinybayes.infer.circuit import log_joint_with_class  # a first prediction of a network does not wait for it
+
     if circuit.target is None:
         raise error("a circuit with a class variable", "none", where="class scores", remedy="learn it with a target")
     X = np.asarray(X)

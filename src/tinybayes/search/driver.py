@@ -99,7 +99,7 @@ class Search:
             self.running = self.gather(self.running, self._finish, 0.2)
             self.tell("searching")
         if self.running:
-            self.cut.append(f"{sum(len(batch.settings) for batch, _ in self.running)} settings were given up")
+            self.cut.append(f"{sum(len(batch.settings) for batch, _ in self.running)} settings were stopped early")
         for batch, _ in self.running:
             self.schedule.give_up(batch)
         self.running = []

@@ -101,7 +101,7 @@ def explore(
     seconds
         Of the whole search.
     trials
-        Try so many settings, in the place of a time: neither the speed of the machine nor the number of workers decides
+        Try that many settings instead of a time: neither the speed of the machine nor the number of workers decides
         then, and the same call in a new directory gives the same files, byte for byte. There is no limit of time.
     families
         Names, separated by commas, out of `tinybayes.search.families.FAMILIES`; by default all that suit the table.

@@ -68,6 +68,13 @@ const Tinybayes = {};
     return bytes < 1e6 ? (bytes / 1e3).toFixed(1) + " kB" : (bytes / 1e6).toFixed(1) + " MB";
   };
   T.number = (value) => value === 0 ? "0" : Math.abs(value) >= 0.001 ? String(+value.toPrecision(3)) : value.toExponential(1);
+  // A setting or a fact, which may be a list or have parts.
+  T.words = function (value) {
+    if (typeof value === "number") return String(Number.isInteger(value) ? value : +value.toPrecision(4));
+    if (Array.isArray(value)) return value.map(T.words).join(", ");
+    if (value && typeof value === "object") return Object.entries(value).map(([name, one]) => `${name} ${T.words(one)}`).join(", ");
+    return value === null ? "none" : value === true ? "yes" : value === false ? "no" : String(value);
+  };
   T.cut = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
 
   // The codes of a table: base64 of bytes, or of pairs of them.

@@ -31,7 +31,7 @@
   function column(models, name) {
     const given = models.map((model) => model.settings[name]);
     const numeric = given.every((one) => typeof one === "number" || one === undefined || one === null) && given.some((one) => typeof one === "number");
-    return {name, numeric, values: given.map((one) => numeric ? one ?? null : one === undefined || one === null ? "none" : typeof one === "string" ? one : JSON.stringify(one))};
+    return {name, numeric, values: given.map((one) => numeric ? one ?? null : T.words(one ?? null))};
   }
 
   // The groups of a column: its values, or quarters of many numbers.
@@ -94,7 +94,7 @@
       const one = axes.find((entry) => entry.name === name);
       return one && !(one.at[path.index] !== null && one.at[path.index] >= low && one.at[path.index] <= high);
     })));
-    const drawn = axes.map((one, k) => ruler(one, x(k), y, keep));
+    const drawn = axes.map((one, k) => ruler(one, x(k), y, keep, Math.floor((x(1) - x(0)) / 8.2)));
     const svg = T.draw("svg", {viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `All runs of this family as lines over ${axes.map((one) => one.name).join(", ")}; the table lists the same models`}, ...paths, ...drawn);
     T.byId("hyper-lines").replaceChildren(svg);
     keep();
@@ -115,7 +115,7 @@
   }
   const ends = (values, text) => [text(Math.min(...values)), text(Math.max(...values))];
 
-  function ruler(one, x, y, keep) {
+  function ruler(one, x, y, keep, letters) {  // as many as have room between two axes
     const mark = T.draw("rect", {class: "kept", x: x - 7, width: 14, visibility: "hidden"});
     const share = (event) => {
       const box = group.ownerSVGElement.getBoundingClientRect();
@@ -140,7 +140,7 @@
       from = null;
     });
     const group = T.draw("g", {"data-axis": one.name}, T.draw("line", {class: "ruler", x1: x, x2: x, y1: y(0), y2: y(1)}), mark, hit,
-      T.draw("text", {x, y: 14, class: "name"}, T.cut(one.name.replace(/_/g, " "), 15)), T.draw("text", {x, y: TOP - 6}, T.cut(one.ends[1], 12)), T.draw("text", {x, y: HIGH - LOW + 18}, T.cut(one.ends[0], 12)));
+      T.draw("text", {x, y: 14, class: "name"}, T.cut(one.name.replace(/_/g, " "), letters), T.draw("title", {}, one.name)), T.draw("text", {x, y: TOP - 6}, T.cut(one.ends[1], 12)), T.draw("text", {x, y: HIGH - LOW + 18}, T.cut(one.ends[0], 12)));
     return group;
   }
 })(Tinybayes);

@@ -48,7 +48,7 @@
     document.title = data.title;
     T.byId("title").textContent = data.title;
     const {name, rows, features, target} = data.data, parts = [];
-    if (name) parts.push(String(name));
+    if (name && name !== target) parts.push(String(name));
     if (rows) parts.push(`${T.count(rows)} rows`);
     if (features) parts.push(`${T.count(features)} features`);
     if (data.data.classes) parts.push(`${T.count(Array.isArray(data.data.classes) ? data.data.classes.length : data.data.classes)} classes`);
@@ -57,7 +57,7 @@
     T.byId("about").textContent = parts.join(" · ");
     T.byId("command").textContent = data.command || "The command was not recorded.";
     T.byId("cut").textContent = cutText(data);
-    const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    const more = Object.entries(data.provenance).map(([key, value]) => [key.replace(/_/g, " "), T.words(value)]);
     T.facts(T.byId("provenance"), [["seed", data.seed === null ? "" : data.seed], ["made", data.created], ...more]);
   }
 
@@ -66,7 +66,7 @@
     if (data.trials !== null) return `A search of ${T.count(data.trials)} trials: neither the time nor the number of workers decided, and the same command in a new directory gives the same files, byte for byte.`;
     if (data.cut === null) return "";
     const cut = data.cut.length ? ` The time did not suffice for all: ${data.cut.join("; ")}.` : "";
-    return `The time decided how much was tried, so that the same command may find other models.${cut} With --trials N in the place of --time a search can be repeated byte for byte.`;
+    return `The time decided how much was tried, so that the same command may find other models.${cut} With --trials N instead of --time, a search can be repeated byte for byte.`;
   }
 
   T.theme.start();

@@ -10,7 +10,7 @@
   T.showModel = function (model) {
     const card = unpacked(T.card(model));
     T.byId("model-title").replaceChildren(T.dot(model.family), model.label);
-    const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), typeof value === "string" ? value : JSON.stringify(value)]);
+    const settings = Object.entries(model.settings || {}).map(([name, value]) => [name.replace(/_/g, " "), T.words(value)]);
     T.facts(T.byId("facts"), [
       ["family", T.data.families[model.family] || model.family],
       ...metric(model), ["validation error", T.figure(model, "validation_error")], ["test error", T.percent(model.test_error)],
@@ -170,7 +170,7 @@
     box.append(T.make("div", {class: "why"}, ...rows.map((entry) => {
       const right = entry.label === entry.truth;
       const verdict = right ? "rightly" : `wrongly: it is ${entry.truth}`;
-      return T.make("section", {class: right ? "right" : "wrong", "data-row": entry.row}, T.make("h4", {}, `Row ${T.count(entry.row)}: ${entry.label} and not ${entry.against}, ${verdict}`), ...T.odds(entry), T.make("p", {class: "quiet small"}, T.oddsNote(entry)));
+      return T.make("section", {class: right ? "right" : "wrong", "data-row": entry.row}, T.make("h4", {}, `Row ${T.count(entry.row + 1)}: ${entry.label} and not ${entry.against}, ${verdict}`), ...T.odds(entry), T.make("p", {class: "quiet small"}, T.oddsNote(entry)));
     })));
   }
 

@@ -79,7 +79,7 @@
 
   function table(models) {
     const names = [...new Set(models.flatMap((model) => Object.keys(model.settings || {})))].filter((name) => name !== "family");
-    const said = (value) => value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+    const said = (value) => value === undefined ? "" : T.words(value);
     const settings = names.map((name) => [name.replace(/_/g, " "), null, (model) => said((model.settings || {})[name])]);
     const rows = [...lines(), ...settings].map(([name, value, text]) => {
       const texts = models.map(text);
