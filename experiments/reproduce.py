@@ -29,7 +29,7 @@ def reproduce(
         A directory: ``NAME.jsonl`` holds every run, ``NAME.json`` the summary with the provenance of all runs; large
         files are compressed.
     only
-        Names, or beginnings of names, of the sweeps to run.
+        Names, or beginnings of names, of the sweeps to run; the report keeps its results of the others.
     quick
         A few settings and epochs of each, to see that everything works; kept apart under ``NAME-quick``.
     seconds
@@ -37,27 +37,31 @@ def reproduce(
     tell
         Called with a line of text now and then.
     """
-    sweeps = [s for s in sweeps_of(path, quick=quick) if not only or any(s.name.startswith(name) for name in only)]
+    planned = sweeps_of(path, quick=quick)
+    sweeps = [s for s in planned if not only or any(s.name.startswith(name) for name in only)]
     if not sweeps:
         known = ", ".join(s.name for s in read_sweeps(path))
         raise error(f"one of the sweeps {known}", list(only), where=str(path))
     output.mkdir(parents=True, exist_ok=True)
     store = output / f"{name_of(path, quick=quick)}.jsonl"
     began, before = time.monotonic(), _lines(store)
-    results = []
+    earlier = _earlier(store.with_suffix(".json"))
+    results = {one["sweep"]: one for one in earlier["results"]} if only else {}  # of sweeps that are not run now
     for sweep in sweeps:
         summary = run_sweep(sweep, store, tell=tell, seconds=seconds - (time.monotonic() - began))
         if summary is None:
             tell(f"{sweep.name}: not finished; run again to go on")
+            results.pop(sweep.name, None)
             continue
         for line in _outcome(summary):
             tell(line)
-        results.append(summary)
-    made = _earlier(store.with_suffix(".json"))
+        results[sweep.name] = summary
+    made = earlier["provenance"]
     if _lines(store) > before:
         made.append(provenance(time.monotonic() - began))
     pack(store)
-    report = {"provenance": made, "file": path.name, "results": results}
+    in_order = [results[sweep.name] for sweep in planned if sweep.name in results]
+    report = {"provenance": made, "file": path.name, "results": in_order}
     write_report(store.with_suffix(".json"), report)
     return report
 
@@ -88,10 +92,12 @@ def _lines(store: Path) -> int:
     return len(read_text(store).splitlines())
 
 
-def _earlier(report: Path) -> list[Record]:
-    """Return the provenance of the runs that a report is already made of."""
+def _earlier(path: Path) -> dict[str, list[Record]]:
+    """Return the results of an earlier report, and the provenance of its runs; empty lists if there is none."""
     try:
-        made = (read_report(report) or {})["provenance"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return made if isinstance(made, list) else [made]
+        report = read_report(path) or {}
+        made = report.get("provenance", [])
+        results = [one for one in report.get("results", []) if "sweep" in one]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {"provenance": [], "results": []}
+    return {"provenance": made if isinstance(made, list) else [made], "results": results}

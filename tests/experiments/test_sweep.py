@@ -7,11 +7,11 @@ import pytest
 
 from cases import whole
 from experiments.reproduce import reproduce
-from experiments.store import read_store
+from experiments.store import read_store, read_text
 from experiments.sweep import TableSweep, means, read_sweeps, run_sweep
-from tinybayes.data.named import load
 from tinybayes.errors import FileError, TinybayesError
 from tinybayes.learn.closed_form.structures import random_ordering
+from tinybayes.model import Dataset, Variable
 
 SMALL = TableSweep(
     name="small", data="iris", structure="naive", settings=4, epochs=4, short_epochs=2, finalists=1, batch_size=20
@@ -31,7 +31,10 @@ def test_settings_depend_on_the_seed_and_the_index_alone():
 
 def test_random_trees_share_the_orderings_of_tan_subset():
     """differentiable_tan, 4.2: ten trees for each of the five orderings that TAN Subset and TAN All have."""
-    data, sweep = load("letter").train, replace(SMALL, data="letter", structure="random", shared_orderings=True)
+    columns = tuple(Variable(f"x{i}", (0, 1)) for i in range(16))
+    rows = np.random.default_rng(0).integers(0, 2, (50, 17))
+    data = Dataset(columns, Variable("class", (0, 1)), rows[:, :16], rows[:, 16])
+    sweep = replace(SMALL, structure="random", shared_orderings=True)
     positions = {o: np.argsort(random_ordering(16, o)) for o in range(5)}
     trees = {}
     for ordering, subset in product(range(5), range(10)):
@@ -104,7 +107,14 @@ def test_files_of_sweeps(tmp_path):
     report = reproduce(path, tmp_path / "out", quick=True)
     assert json.loads((tmp_path / "out" / "f-quick.json").read_text()) == json.loads(json.dumps(report))
     assert report["provenance"][-1]["device"].startswith("cpu")
-    with pytest.raises(TinybayesError, match="one of the sweeps a"):
+    stored = read_text(tmp_path / "out" / "f-quick.jsonl")
+    path.write_text('[[sweep]]\nname = "b"\ndata = "iris"\nstructure = "naive"\n' + path.read_text())
+    again = reproduce(path, tmp_path / "out", quick=True, only=["a"])
+    assert (again, read_text(tmp_path / "out" / "f-quick.jsonl")) == (report, stored)
+    both = reproduce(path, tmp_path / "out", quick=True, only=["b"])
+    assert [one["sweep"] for one in both["results"]] == ["b", "a"]  # in the order of the file
+    assert both["results"][1] == json.loads(json.dumps(report))["results"][0]
+    with pytest.raises(TinybayesError, match="one of the sweeps b, a"):
         reproduce(path, tmp_path, only=["zzz"])
     for text in ("", "nonsense", "[[sweep]]\nname = 1\ncolour = 3\n"):
         path.write_text(text)
