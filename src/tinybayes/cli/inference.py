@@ -11,7 +11,7 @@ import typer
 from tinybayes.cli._console import check_output, print_json, remark, suggest, watched_live
 from tinybayes.cli._options import Json, given
 from tinybayes.errors import error
-from tinybayes.files import made_directory
+from tinybayes.files import exists, is_directory, made_directory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,8 +204,8 @@ def _row(model: Any, known: dict[int, int]) -> "np.ndarray":
 def _check_place(output: Path, several: bool) -> None:
     if not several:
         check_output(output)
-    elif not output.is_dir():
-        if output.suffix or output.exists():
+    elif not is_directory(output):
+        if output.suffix or exists(output):
             raise error("a directory", str(output), where="--output", remedy="several answers need one; it may be new")
         made_directory(output)
 

@@ -4,6 +4,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tinybayes.data._delimited import MISSING_TOKENS, probe, read_text
 from tinybayes.data._table import Table, categories, from_frame, plain, reading
 from tinybayes.errors import FileError, TinybayesError, error, near
 from tinybayes.extras import require
+from tinybayes.files import exists, is_directory, is_file
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
@@ -85,9 +87,11 @@ def _dispatch(source: object) -> Table:
 
 def _reader(path: Path) -> Callable[[Path], Table]:
     """Choose the reader by the suffix."""
-    if not path.is_file():
-        got = "a directory" if path.is_dir() else "none of that name"
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    if not is_file(path):
+        got = "a directory" if is_directory(path) else "a pipe or a device" if exists(path) else "none of that name"
+        beside: list[str] = []
+        with suppress(OSError):
+            beside = os.listdir(path.parent)
         raise error("a file", got, where=str(path), remedy=near(path.name, beside), kind=FileError)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst"):

@@ -144,8 +144,7 @@ def _sets(content: Object, nodes: np.ndarray, where: str) -> dict[int, np.ndarra
     if codes.min(initial=0) < 0 or codes.max(initial=0) >= MOST_STATES:
         raise error(f"categories below {MOST_STATES}", "others", where=f"{where}.categories", kind=FileError)
     return {
-        node: codes[begin : begin + length]
-        for node, begin, length in zip(*map(np.ndarray.tolist, parts), strict=True)
+        node: codes[begin : begin + length] for node, begin, length in zip(*map(np.ndarray.tolist, parts), strict=True)
     }
 
 
