@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 
 from tinybayes import BayesNet, TinybayesError, Variable, export, load, read_dataset, save
-from tinybayes.data.encode import encode_frame
+from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization
 from tinybayes.data.writers import write_frames
 from tinybayes.deploy.price import program_cost
 from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import FileError, TinybayesWarning
+from tinybayes.estimators._base import states_table
 from tinybayes.infer import ask, compile_circuit, estimate_width, evaluate, marginals
 from tinybayes.infer.alarm import from_metadata
 from tinybayes.infer.circuit_properties import is_deterministic
@@ -42,7 +43,7 @@ from tinybayes.model import (
     Trees,
 )
 from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
-from tinybayes.model.variable import distinct_texts
+from tinybayes.model.variable import distinct_texts, state_array
 from tinybayes.report.cards import model_card
 from tinybayes.search.explore import Execution
 
@@ -389,6 +390,24 @@ def test_states_that_read_alike_are_told_apart_in_answers():
     assert told.probability == pytest.approx(0.9)
     assert ask(net, "x='1' | y='True'").probability == pytest.approx(0.1)
     assert list(told.to_dict(net.nodes)["marginals"]["x"]) == ["1", "'1'"]
+
+
+@pytest.mark.parametrize("states", [(5, -1, 2**63), (10**299, 3), (True, False), (1.5, 2.5), (7, 1.5), ("a" * 9, "b")])
+def test_labels_are_the_states_themselves(states):
+    array = state_array(states)
+    assert array.tolist() == list(states)
+    assert list(map(type, array.tolist())) == list(map(type, states))
+    target = Variable("y", states)
+    net = BayesNet((), target, (CPD((), np.log(np.array([[0.2] * (len(states) - 1) + [0.8]], np.float32)), Float(32)),))
+    (frame,) = prediction_frames(net, [Dataset((), target, np.zeros((1, 0), np.int32), np.zeros(1, np.int32))])
+    assert frame["y"].tolist() == [states[-1]]
+    table = states_table(np.array([[0], [1]]), [target], as_frame=False)
+    assert table[:, 0].tolist() == list(states[:2])
+
+
+def test_integers_that_are_the_same_double_are_refused_in_a_matrix():
+    with pytest.raises(TinybayesError, match="expected states that differ in a table"):
+        encode_matrix(np.array([[0], [2**53]]), (Variable("x", (0, 2**53, 2**53 + 1)),))
 
 
 @pytest.mark.parametrize("states", [(1, "1"), ("True", True), (2**60, 2**60 + 1), ("nan", "b", 1.5, "1.5")])
