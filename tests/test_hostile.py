@@ -1,5 +1,6 @@
 """Models and tables made by an attacker: one clear error, before anything endless or huge begins."""
 
+import gzip
 import io
 import os
 import subprocess
@@ -184,6 +185,26 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
         assert archive.getinfo("X.npy").file_size > 200 * archive.getinfo("X.npy").compress_size
     with pytest.raises(FileError, match="when unpacked"):
         read_frame(path)
+
+
+def test_a_line_that_never_ends_is_refused(tmp_path, monkeypatch):
+    """3 MB unpacked to a line of 3 GB, which the search for the damaged line read whole."""
+    monkeypatch.setattr("tinybayes.data.arff.LONGEST_LINE", 1000)
+    for name, content in (
+        ("t.csv.gz", "a,b\n1,2\n" + "x" * 5000),
+        ("h.csv.gz", "a," * 5000),
+        ("t.arff.gz", "x" * 5000),
+    ):
+        with gzip.open(tmp_path / name, "wt") as file:
+            file.write(content)
+        with pytest.raises(FileError, match="expected lines of up to 0 MiB, got a longer one"):
+            read_frame(tmp_path / name)
+
+
+def test_an_array_without_rows_has_no_more_columns_than_others(tmp_path):
+    np.savez_compressed(tmp_path / "x.npz", X=np.zeros((0, 2**20 + 1)))
+    with pytest.raises(TinybayesError, match="at most 1,048,576 columns"):
+        read_frame(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The command that answers UAI's tasks: all marginals, the probability of evidence, the most probable explanation."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -233,8 +234,8 @@ def _cases(paths: list[Path]) -> list[tuple[str, dict[int, int]]]:
         name = path.name.removesuffix(".gz").removesuffix(".evid")
         own = read_evidence(path)
         cases += [(name if len(own) == 1 else f"{name}.{number}", known) for number, known in enumerate(own, 1)]
-    names = [name for name, _ in cases]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
+    repeated = next((name for name, count in Counter(name for name, _ in cases).items() if count > 1), None)
+    if repeated is not None:
         raise error("evidence files with different names", repr(repeated), where="--evidence")
     return cases
 

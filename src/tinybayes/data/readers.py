@@ -23,6 +23,7 @@ from tinybayes.files import exists, is_directory, is_file
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
+MOST_COLUMNS = 2**20
 MOST_UNPACKED = 2**30  # bytes of an array that is packed more tightly than this ratio, as no measured data are
 MOST_RATIO = 200
 
@@ -110,6 +111,8 @@ def _matrix(
     """Join a matrix, the names of its columns and a target to a frame."""
     if X.ndim != 2:
         raise error("an array with two axes", f"{X.ndim}", where=where)
+    if X.shape[1] > MOST_COLUMNS:  # an array without rows has any number of them for nothing
+        raise error(f"at most {MOST_COLUMNS:,} columns", f"{X.shape[1]:,}", where=where)
     columns = [f"x{i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
     if len(columns) != X.shape[1]:
         raise error(f"{X.shape[1]} names, one for each column", len(columns), where=where)
