@@ -104,7 +104,7 @@ def state_array(states: Sequence[State]) -> np.ndarray:
     kinds = set(map(type, states))
     dtype = {bool: np.bool_, int: np.int64, float: np.float64}.get(next(iter(kinds)), np.object_)
     small = kinds != {int} or all(-(2**63) <= int(state) < 2**63 for state in states)
-    array = np.empty(len(states), dtype=dtype if len(kinds) == 1 and small else np.object_)
+    array: np.ndarray = np.empty(len(states), dtype=dtype if len(kinds) == 1 and small else np.object_)
     array[:] = states
     return array
 
