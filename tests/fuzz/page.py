@@ -127,7 +127,10 @@ def _table_of(found: dict[str, Any]) -> str:
     )
     inputs = sum(one["inputs"] for one in readers.values())
     bad = sum(sum(one["findings"].values()) for one in readers.values())
-    run = f"seed {found['seed']}, commit {found['commit']}"
+    run, more = f"seed {found['seed']}, commit {found['commit']}", ""
+    if "models" in found:
+        c = found["models"]
+        more = f"With the same seed, {c['models']:,} random C programs, {c['rows']:,} rows: **{c['mismatches']} mismatches**.\n"
     return f"""Readers were run again on a later state, with other inputs ({run},
 {found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
 
@@ -136,7 +139,8 @@ def _table_of(found: dict[str, Any]) -> str:
 {rows}
 
     {found["command"]}
-"""
+
+{more}"""
 
 
 def _others(found: dict[str, Any] | None) -> str:
