@@ -130,7 +130,8 @@ def _table_of(found: dict[str, Any]) -> str:
     run, more = f"seed {found['seed']}, commit {found['commit']}", ""
     if "models" in found:
         c = found["models"]
-        more = f"With the same seed, {c['models']:,} random C programs, {c['rows']:,} rows: **{c['mismatches']} mismatches**.\n"
+        counts = f"{c['models']:,} random C programs, {c['rows']:,} rows"
+        more = f"With the same seed, {counts}: **{c['mismatches']} mismatches**.\n"
     return f"""Readers were run again on a later state, with other inputs ({run},
 {found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
 
