@@ -43,7 +43,7 @@ from tinybayes.model import (
     TreeEnsemble,
     Trees,
 )
-from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
+from tinybayes.model.circuit import INDICATOR, SUM
 from tinybayes.model.variable import distinct_texts, state_array
 from tinybayes.report.cards import model_card
 from tinybayes.search.explore import Execution
@@ -159,21 +159,6 @@ def test_a_wide_sum_takes_no_memory_for_its_pairs():
     )  # fmt: skip
     with pytest.raises(TinybayesError, match="pairs of children"):
         is_deterministic(twice)
-
-
-def test_pairs_are_compared_where_no_variable_tells_all_children_apart():
-    # Children x0 y0, x0 y1, x1: each pair differs in x or in y. Without the first y it does not.
-    kind = np.array([INDICATOR] * 4 + [PRODUCT, PRODUCT, SUM])
-
-    def made(first):
-        children = np.array([0, first, 0, 3, 4, 5, 1])
-        offsets = np.array([0, 0, 0, 0, 0, 2, 4, 7])
-        leaf = np.array([0, 1, 2, 3, -1, -1, -1])
-        two = (Variable("x", BIT), Variable("y", BIT))
-        return Circuit(two, None, kind, offsets, children, leaf, np.zeros(0, np.float32), Float(32))
-
-    assert is_deterministic(made(2))
-    assert not is_deterministic(made(3))
 
 
 def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
