@@ -1,6 +1,7 @@
 """What the processes of a search hold in memory: python benchmarks/search_memory.py.
 
-A worker is asked before it has done anything, after it has learned trees, and after it has trained networks with JAX.
+A worker is asked before it has done anything, after it has learned trees, and after it has trained networks with JAX,
+one kind after another.
 RSS counts pages of libraries for each process; the memory of its own is what one more process takes. Linux only.
 Workers load this file as well: what only the first process needs is imported in functions.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).parent / "results" / "search_memory.json"
 STEPS = 500  # of training
+LATER = ("naive", "conv", "tied")  # of other shapes: JAX keeps the programs of all
 
 
 def megabytes(process: int | str) -> dict[str, float]:
@@ -55,7 +57,7 @@ def main() -> None:
     from tinybayes.search.prepare import make_views
 
     views = make_views(load_digits(as_frame=True).frame, "target")
-    settings = {name: drawn(name, views) for name in ("tree", "boosted", "tan", "dense")}
+    settings = {name: drawn(name, views) for name in ("tree", "boosted", "tan", "dense", *LATER)}
     found = {"the process that searches, with the table": megabytes("self")}
     crew = Processes(views, 1)
     crew._pool.submit(len, ()).result()

@@ -1,5 +1,6 @@
 """Models and tables made by an attacker: one clear error, before anything endless or huge begins."""
 
+import gzip
 import io
 import os
 import subprocess
@@ -12,13 +13,14 @@ import pandas as pd
 import pytest
 
 from tinybayes import BayesNet, TinybayesError, Variable, export, load, read_dataset, save
-from tinybayes.data.encode import encode_frame
+from tinybayes.data.encode import encode_frame, encode_matrix
 from tinybayes.data.readers import read_frame
 from tinybayes.data.variables import Discretization
 from tinybayes.data.writers import write_frames
 from tinybayes.deploy.price import program_cost
 from tinybayes.deploy.programs.names import plain
 from tinybayes.errors import FileError, TinybayesWarning
+from tinybayes.estimators._base import states_table
 from tinybayes.infer import ask, compile_circuit, estimate_width, evaluate, marginals
 from tinybayes.infer.alarm import from_metadata
 from tinybayes.infer.circuit_properties import is_deterministic
@@ -41,8 +43,8 @@ from tinybayes.model import (
     TreeEnsemble,
     Trees,
 )
-from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
-from tinybayes.model.variable import distinct_texts
+from tinybayes.model.circuit import INDICATOR, SUM
+from tinybayes.model.variable import distinct_texts, state_array
 from tinybayes.report.cards import model_card
 from tinybayes.search.explore import Execution
 
@@ -159,21 +161,6 @@ def test_a_wide_sum_takes_no_memory_for_its_pairs():
         is_deterministic(twice)
 
 
-def test_pairs_are_compared_where_no_variable_tells_all_children_apart():
-    # Children x0 y0, x0 y1, x1: each pair differs in x or in y. Without the first y it does not.
-    kind = np.array([INDICATOR] * 4 + [PRODUCT, PRODUCT, SUM])
-
-    def made(first):
-        children = np.array([0, first, 0, 3, 4, 5, 1])
-        offsets = np.array([0, 0, 0, 0, 0, 2, 4, 7])
-        leaf = np.array([0, 1, 2, 3, -1, -1, -1])
-        two = (Variable("x", BIT), Variable("y", BIT))
-        return Circuit(two, None, kind, offsets, children, leaf, np.zeros(0, np.float32), Float(32))
-
-    assert is_deterministic(made(2))
-    assert not is_deterministic(made(3))
-
-
 def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "x.npz"
     np.savez_compressed(path, X=np.zeros((1000, 1000)))
@@ -183,6 +170,26 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
         assert archive.getinfo("X.npy").file_size > 200 * archive.getinfo("X.npy").compress_size
     with pytest.raises(FileError, match="when unpacked"):
         read_frame(path)
+
+
+def test_a_line_that_never_ends_is_refused(tmp_path, monkeypatch):
+    """3 MB unpacked to a line of 3 GB, which the search for the damaged line read whole."""
+    monkeypatch.setattr("tinybayes.data.arff.LONGEST_LINE", 1000)
+    for name, content in (
+        ("t.csv.gz", "a,b\n1,2\n" + "x" * 5000),
+        ("h.csv.gz", "a," * 5000),
+        ("t.arff.gz", "x" * 5000),
+    ):
+        with gzip.open(tmp_path / name, "wt") as file:
+            file.write(content)
+        with pytest.raises(FileError, match="expected lines of up to 0 MiB, got a longer one"):
+            read_frame(tmp_path / name)
+
+
+def test_an_array_without_rows_has_no_more_columns_than_others(tmp_path):
+    np.savez_compressed(tmp_path / "x.npz", X=np.zeros((0, 2**20 + 1)))
+    with pytest.raises(TinybayesError, match="at most 1,048,576 columns"):
+        read_frame(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize(
@@ -389,6 +396,24 @@ def test_states_that_read_alike_are_told_apart_in_answers():
     assert told.probability == pytest.approx(0.9)
     assert ask(net, "x='1' | y='True'").probability == pytest.approx(0.1)
     assert list(told.to_dict(net.nodes)["marginals"]["x"]) == ["1", "'1'"]
+
+
+@pytest.mark.parametrize("states", [(5, -1, 2**63), (10**299, 3), (True, False), (1.5, 2.5), (7, 1.5), ("a" * 9, "b")])
+def test_labels_are_the_states_themselves(states):
+    array = state_array(states)
+    assert array.tolist() == list(states)
+    assert list(map(type, array.tolist())) == list(map(type, states))
+    target = Variable("y", states)
+    net = BayesNet((), target, (CPD((), np.log(np.array([[0.2] * (len(states) - 1) + [0.8]], np.float32)), Float(32)),))
+    (frame,) = prediction_frames(net, [Dataset((), target, np.zeros((1, 0), np.int32), np.zeros(1, np.int32))])
+    assert frame["y"].tolist() == [states[-1]]
+    table = states_table(np.array([[0], [1]]), [target], as_frame=False)
+    assert table[:, 0].tolist() == list(states[:2])
+
+
+def test_integers_that_are_the_same_double_are_refused_in_a_matrix():
+    with pytest.raises(TinybayesError, match="expected states that differ in a table"):
+        encode_matrix(np.array([[0], [2**53]]), (Variable("x", (0, 2**53, 2**53 + 1)),))
 
 
 @pytest.mark.parametrize("states", [(1, "1"), ("True", True), (2**60, 2**60 + 1), ("nan", "b", 1.5, "1.5")])

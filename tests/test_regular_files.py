@@ -49,6 +49,18 @@ def test_the_app_opens_regular_files_only(tmp_path, planted):
         Source(search).stop()
 
 
+def test_links_in_a_circle_and_names_that_no_file_has(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "round.tb").symlink_to("round.tb")
+    for file in ("models/round.tb", "models/a\0b.tb", ".", "../x.tb", "x" * 300):
+        (tmp_path / "front.json").write_text(json.dumps({"models": [{"id": "a", "file": file}]}))
+        with pytest.raises(FileError):
+            Source(tmp_path).model("a")
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(FileError, match="looked up"):
+        Source(tmp_path / "round")
+
+
 def test_files_are_read_up_to_a_limit(tmp_path):
     (tmp_path / "front.json").write_text(FRONT)
     assert read_front(tmp_path)["models"][0]["id"] == "a"

@@ -97,6 +97,32 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     return content
 
 
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is anything of that name."""
+    return _mode(path) != 0
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a regular file of that name."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_directory(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a directory of that name."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: str | os.PathLike[str]) -> int:
+    """Return the mode of a file, 0 where there is none; where nobody can say, as in another's directory, say why."""
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error("a path that can be looked up", reason, where=str(path), kind=FileError) from problem
+
+
 def made_directory(path: Path) -> Path:
     """Make a directory, unless there is one."""
     try:

@@ -86,3 +86,25 @@ def test_a_directory_that_is_removed_in_mid_run(tmp_path):
 
     with pytest.raises(TinybayesError, match="search"):
         explore(load_iris(as_frame=True).frame, "target", output=folder, seconds=2, families="tree", report=remove)
+
+
+def test_paths_that_cannot_be_looked_up(tmp_path):
+    """A name that is too long, or links in a circle: as in a directory of others, nobody can say what is there."""
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,u\n2,v\n" * 9)
+    (tmp_path / "round").symlink_to("round")
+    run("fit", "t.csv", "--target", "y", "-o", "m.tb", cwd=tmp_path)
+    explored = ["explore", "t.csv", "--target", "y", "--time", "1s", "-o"]
+    for path in ("x" * 300, "round/x.csv"):
+        for command in (
+            ["fit", path, "--target", "y", "-o", "new.tb"],
+            ["fit", "t.csv", "--target", "y", "-o", path],
+            ["info", path],
+            ["export", "m.tb", "--to", "c", "-o", path],
+            ["plot", path, "--figure", "structure", "-o", "f.svg"],
+            ["infer", "m.tb", "-o", path],
+            ["serve", path],
+            ["learn-circuit", "t.csv", "-o", "c.tb", "--checkpoint", path],
+            [*explored, "new", "--class-weight", path],
+        ):
+            fails(*command, cwd=tmp_path, message=": expected a path that can be looked up, got ")
+        fails(*explored, path, cwd=tmp_path, message="expected a directory to write to, got ")

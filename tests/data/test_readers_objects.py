@@ -12,6 +12,7 @@ import pytest
 from sklearn import datasets
 
 from table_files import arrow_table, values
+from tinybayes.data._arrow_tables import _without_views
 from tinybayes.data.readers import as_table, read_frame
 from tinybayes.errors import FileError, TinybayesError
 
@@ -192,3 +193,16 @@ def test_npz_refuses_what_it_cannot_trust(tmp_path: Path) -> None:
         archive.writestr("X.npy", raw.getvalue().replace(b"(2, 2), }          ", b"(99999999999, 2), }"))
     with pytest.raises(FileError, match="expected 32 bytes of data"):
         as_table(path)
+
+
+def test_views_of_texts_are_copied_where_pyarrow_casts_none():
+    """As PyArrow 16 does not, and it makes no pandas of unsigned codes either; frames of polars have both."""
+    views = pa.chunked_array([pa.array(["a", None, "b" * 30], pa.string_view()), pa.array(["a"], pa.string_view())])
+    codes = pa.array([1, None, 0], pa.uint32())
+    groups = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(["u", "v"], pa.string_view()))])
+    assert _without_views(views).type == pa.string()
+    assert _without_views(views).to_pylist() == ["a", None, "b" * 30, "a"]
+    assert _without_views(groups).type == pa.dictionary(pa.int32(), pa.string())
+    assert _without_views(groups).to_pylist() == ["v", None, "u"]
+    numbers = pa.chunked_array([[1, 2]])
+    assert _without_views(numbers) is numbers

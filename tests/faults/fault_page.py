@@ -9,23 +9,22 @@ that writes to the same directory removes the temporary files of a killed comman
 
 Kills, signals and full disks are tested on commands in forked processes that have already imported everything.
 Searches there train for fewer steps and checkpoints are written more often, so that the faults reach all phases
-within seconds. The other faults are tested on unchanged commands. Faults may have been tested on different days, on a
-machine with other load.
+within seconds. The other faults are tested on unchanged commands. Faults were tested on different days, as the last
+column says, with the commit where it is known, on a machine with other load.
 """
 
 
 def page(document: dict) -> str:
     """Return the page."""
     versions = ", ".join(f"{name} {value}" for name, value in document["versions"].items())
-    lines = [INTRO, "| fault | tried | expected | outcome |", "|---|---:|---|---|"]
+    lines = [INTRO, "| fault | tried | expected | outcome | when |", "|---|---:|---|---|---|"]
     for fault in document["faults"].values():
         seen = "; ".join(f"{what}: {count}" for what, count in fault["seen"].items())
         outcome = f"**{fault['outcome']}**" + (f" ({seen})" if seen else "")
         if fault["problems"]:
             outcome += f": {fault['problems'][0]}"
-        cells = (fault["what"], str(fault["tried"]), fault["expected"], outcome)
+        when = ", ".join(filter(None, (fault["date"], f"seed {fault['seed']}", fault["commit"])))
+        cells = (fault["what"], str(fault["tried"]), fault["expected"], outcome, when)
         lines.append("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |")
-    about = (
-        f"Seed {document['seed']}, Python {document['python']}, {versions}; {document['system']}; {document['date']}."
-    )
+    about = f"Of the last run: Python {document['python']}, {versions}; {document['system']}."
     return "\n".join([*lines, "", about, ""])

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,9 +47,7 @@ def main() -> int:
             harmed = harmed or bool(found["problems"])
             known = json.loads(given.output.read_text())["faults"] if given.output.exists() else {}
             known[name] = found
-            document = about(given.seed) | {
-                "faults": {n: known[n] | described(FAULTS[n]) for n in FAULTS if n in known}
-            }
+            document = about() | {"faults": {n: known[n] | described(FAULTS[n]) for n in FAULTS if n in known}}
             given.output.write_text(json.dumps(document, indent=1) + "\n")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -78,7 +77,16 @@ def tried(fault, name: str, scratch: Path, kills: int, seed: int) -> dict:
         "seen": result.seen,
         "problems": problems,
         "seconds": round(seconds, 1),
+        "seed": seed,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": commit(),
     }
+
+
+def commit() -> str:
+    """Return the commit that was tested, as Git shortens it; nothing outside of a clone."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True).stdout.strip()
 
 
 def described(fault) -> dict:
@@ -92,14 +100,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def about(seed: int) -> dict:
+def about() -> dict:
     """Return what the results depend on."""
     from importlib.metadata import version
 
     packages = ("tinybayes", "jax", "numba", "numpy", "optuna", "pyarrow", "distributed")
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seed": seed,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} cores",
         "versions": {name: version(name) for name in packages},

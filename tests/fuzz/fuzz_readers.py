@@ -79,6 +79,8 @@ READERS = {
         Reader("tb-density", "fuzz_answers:densities"),
         Reader("tb-encodings", "fuzz_answers:encodings"),
         Reader("join-tree", "fuzz_answers:join_trees"),
+        Reader("lightgbm", "fuzz_imports:lightgbm"),
+        Reader("xgboost", "fuzz_imports:xgboost"),
         Reader("checkpoint", "fuzz_native:checkpoints"),
         Reader("query", "fuzz_words:queries"),
         Reader("options", "fuzz_words:options"),

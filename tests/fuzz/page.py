@@ -107,10 +107,19 @@ def _raw_rows(runs: dict[str, dict[str, Any]]) -> str:
     return "\n\n".join(texts)
 
 
-def _again(found: dict[str, Any] | None) -> str:
-    """Say what a later, shorter run of all readers came to."""
-    if found is None:
-        return ""
+def _again(runs: list[dict[str, Any]]) -> str:
+    """Say what later, shorter runs came to."""
+    tables = "\n".join(map(_table_of, runs))
+    return f"""## Repeated
+
+{tables}
+`tb-density` compares integers of latent circuits with their likelihoods, `tb-encodings` gives hostile values to all
+encodings and looks at exported JavaScript, `join-tree` compares a join tree with a circuit, and `lightgbm` and
+`xgboost` damage files that these libraries wrote.
+"""
+
+
+def _table_of(found: dict[str, Any]) -> str:
     readers = found["readers"]
     rows = "\n".join(
         f"| {name} | {one['inputs']:,} | {one['accepted']:,} | {sum(one['findings'].values())} |"
@@ -118,9 +127,12 @@ def _again(found: dict[str, Any] | None) -> str:
     )
     inputs = sum(one["inputs"] for one in readers.values())
     bad = sum(sum(one["findings"].values()) for one in readers.values())
-    return f"""## Repeated
-
-Readers were run again on a later state, with other inputs (seed {found["seed"]}, commit {found["commit"]},
+    run, more = f"seed {found['seed']}, commit {found['commit']}", ""
+    if "models" in found:
+        c = found["models"]
+        counts = f"{c['models']:,} random C programs, {c['rows']:,} rows"
+        more = f"With the same seed, {counts}: **{c['mismatches']} mismatches**.\n"
+    return f"""Readers were run again on a later state, with other inputs ({run},
 {found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
 
 | reader | inputs | accepted | findings |
@@ -129,9 +141,7 @@ Readers were run again on a later state, with other inputs (seed {found["seed"]}
 
     {found["command"]}
 
-`tb-density` compares integers of latent circuits with their likelihoods, `tb-encodings` gives hostile values to all
-encodings and looks at exported JavaScript, and `join-tree` compares a join tree with a circuit.
-"""
+{more}"""
 
 
 def _others(found: dict[str, Any] | None) -> str:
@@ -153,7 +163,7 @@ def page(results: dict[str, Any]) -> str:
     rows = "\n".join(_row(name, found) for name, found in readers.items())
     notes = "".join(f"\n\nNote on {name}: {found['note']}" for name, found in readers.items() if "note" in found)
     raw_rows, models = _raw_rows(results["raw_rows"]), _models(results["c_models"])
-    again, others = _again(results.get("again")), _others(results.get("other_models"))
+    again, others = _again(results.get("again", [])), _others(results.get("other_models"))
     return TEXT.format(
         again=again,
         others=others,

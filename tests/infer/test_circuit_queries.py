@@ -27,6 +27,7 @@ from tinybayes.infer import (
 )
 from tinybayes.infer.circuit_passes import plan_of
 from tinybayes.model import BayesNet, Circuit, Float, Variable
+from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
 
 
 def some_rows(rng, rows, logs, count):
@@ -388,3 +389,21 @@ def test_the_queries_are_found_on_the_circuit():
     for found, want in zip(circuit.most_probable(X), most_probable(circuit, X), strict=True):
         np.testing.assert_array_equal(found, want)
     np.testing.assert_array_equal(circuit.sample(5, 3, X[0]), sample(circuit, 5, 3, X[0]))
+
+
+def test_pairs_are_compared_where_no_variable_tells_all_children_apart(monkeypatch):
+    """Children x0 y0, x0 y1, x1: each pair differs in x or in y. Without the first y it does not."""
+    kind = np.array([INDICATOR] * 4 + [PRODUCT, PRODUCT, SUM])
+
+    def made(first):
+        children = np.array([0, first, 0, 3, 4, 5, 1])
+        offsets = np.array([0, 0, 0, 0, 0, 2, 4, 7])
+        two, leaf = (Variable("x", "ab"), Variable("y", "ab")), np.array([0, 1, 2, 3, -1, -1, -1])
+        return Circuit(two, None, kind, offsets, children, leaf, np.zeros(0, np.float32), Float(32))
+
+    monkeypatch.setattr("tinybayes.infer.circuit_properties.MAX_PAIRS", 3)
+    assert is_deterministic(made(2))
+    assert not is_deterministic(made(3))
+    monkeypatch.setattr("tinybayes.infer.circuit_properties.MAX_PAIRS", 2)
+    with pytest.raises(TinybayesError, match="at most 2 pairs of children, got 3"):
+        is_deterministic(made(2))

@@ -22,7 +22,7 @@ from tinybayes.infer.integer_density import (
     integer_log_likelihood,
     log_add,
 )
-from tinybayes.model import BayesNet, Circuit, Dataset, Fixed, Float, Variable
+from tinybayes.model import CPD, BayesNet, Circuit, Dataset, Fixed, Float, Variable
 
 
 @pytest.mark.parametrize("fraction", [8, 11, 16])
@@ -228,3 +228,12 @@ def test_scores_with_an_alarm_by_hand():
     """A row with states that were never seen is no better than the threshold, less what each of them costs."""
     scores = Alarm(-4.0, 5.0, 0.05, 60).scores(np.array([-1.0, -1.0, -10.0, -10.0, -9.0]), np.array([0, 1, 1, 2, 0]))
     assert scores.tolist() == [-1.0, -9.0, -15.0, -20.0, -9.0]
+
+
+def test_parameters_whose_sum_is_beyond_doubles_are_refused():
+    table = np.array([[-1.5e308, 0.0]])
+    net = BayesNet(
+        tuple(Variable(name, "ab") for name in "xy"), None, tuple(CPD((), table, Float(64)) for _ in range(2))
+    )
+    with np.errstate(all="ignore"), pytest.raises(TinybayesError, match="log-likelihoods within"):
+        integer_density(compile_circuit(net))

@@ -9,11 +9,12 @@ import zoo
 from cases import exhaustive
 from cli_host import fails, run
 from explored import digits, write_explored
-from tinybayes import TinybayesError, load, save
+from tinybayes import TinybayesError, Variable, load, save
 from tinybayes.errors import TinybayesWarning
 from tinybayes.report.front import read_front
 from tinybayes.report.plot_front import draw_bits, draw_front
 from tinybayes.report.plot_models import draw_structure, draw_tables, row_labels
+from tinybayes.report.plot_style import drawn_text
 from tinybayes.report.plots import plot
 from tinybayes.search.titles import TITLES
 
@@ -36,6 +37,20 @@ def test_every_figure_in_every_format(explored, tmp_path, figure, kind):
     assert first.read_bytes().startswith(STARTS[kind])
     second = plot(explored, figure, tmp_path / f"b.{kind}")
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_names_of_control_characters_are_drawn_as_escapes(tmp_path):
+    """Matplotlib would warn of a missing glyph, and its warning brings the character to the terminal."""
+    name = "a\x1b]0;b\x07$c"
+    net = zoo.random_net(np.random.default_rng(0), 1, variables=[Variable(name, ("\x00", "1")), Variable("y", "ab")])
+    path = tmp_path / "net.tb"
+    save(net, path)
+    for figure in ("structure", "cpt"):
+        plot(path, figure, tmp_path / "a.svg")
+    word = "x" * 100_000
+    save(zoo.random_net(np.random.default_rng(0), 1, variables=[Variable(word, "ab"), Variable("y", "ab")]), path)
+    assert len(draw_tables(load(path), 5).axes[0].get_title()) == 120  # the layout of all letters took a minute
+    assert drawn_text(name) == r"a\x1b]0;b\x07\$c"
 
 
 def test_the_front_shows_all_models_and_their_families(explored):

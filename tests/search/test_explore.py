@@ -43,6 +43,16 @@ def views():
     return make_views(iris(), "target", seed=1)
 
 
+def test_ctrl_c_before_the_first_run_is_an_interrupt(monkeypatch, tmp_path):
+    """It was refused like bad input, with exit code 2."""
+    monkeypatch.setattr(
+        "tinybayes.search.explore.Search.run", lambda self, stopped: os.kill(os.getpid(), signal.SIGINT)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        explore(iris(), "target", output=tmp_path / "search", families="tree", seconds=60)
+    assert json.loads((tmp_path / "search" / "progress.json").read_text())["phase"] == "failed"
+
+
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=30))
 def test_front_is_what_nothing_dominates(points):
     found = pareto(np.array(points))

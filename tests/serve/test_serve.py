@@ -298,6 +298,13 @@ def test_the_front_follows_the_search(place, tmp_path):
         last = client.get("/front")
         assert last["version"].startswith("front.json")
         assert [m["id"] for m in last["data"]["models"]] == ["z"]
+        half = "\ud800"  # of a character, which UTF-8 does not have
+        write_front(tmp_path, {half: f"models/{half}.tb"}, "live.json")
+        write_progress(tmp_path, phase=half, host=half)
+        assert [m["id"] for m in client.get("/front")["data"]["models"]] == [half]
+        assert client.get("/state")["progress"]["phase"] == half
+        assert half not in client.send("/").text
+        write_progress(tmp_path, phase="done")
         (tmp_path / "front.json").write_text("{")
         assert client.send("/front").status == 400
         assert client.send("/").status == 500

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tinybayes.errors import TinybayesWarning, error, visible
+from tinybayes.files import is_directory
 from tinybayes.report.finite import finite
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def print_json(values: dict[str, Any], output: Path | None = None) -> None:
 
 def check_output(path: Path, option: str = "--output") -> None:
     """Fail before the work, not after it."""
-    if path.is_dir() or not path.absolute().parent.is_dir():
+    if is_directory(path) or not is_directory(path.absolute().parent):
         raise error("a file in a directory that exists", str(path), where=option, remedy="create the directory")
 
 

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tinybayes.cli._console import be_quiet
 from tinybayes.errors import error
+from tinybayes.files import is_directory
 from tinybayes.options import Option, check_seed, options_of
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -32,7 +33,7 @@ def chosen_model(path: Path) -> Path:
 
 def named_model(path: Path, wanted: str | None) -> Path:
     """Return the file of a model of a search by its id, without one of the chosen model; other paths as they are."""
-    if not path.is_dir():
+    if not is_directory(path):
         if wanted is not None:
             raise error("the directory of a search", str(path), where="--model", remedy="leave it out")
         return path

@@ -8,6 +8,7 @@ import typer
 from tinybayes.cli._console import print_json, say, show, watched
 from tinybayes.cli._options import MODELS, Json, named_model
 from tinybayes.errors import TinybayesError, error
+from tinybayes.files import exists, is_directory, is_file
 
 if TYPE_CHECKING:
     from tinybayes.deploy.export import Files
@@ -91,7 +92,7 @@ def export(
 
     if measured and to != "c":
         raise error("--to c", to, where="--measure", remedy="only C is built for emulated boards")
-    if output.exists() and not output.is_dir():
+    if exists(output) and not is_directory(output):
         raise error("a directory", str(output), where="--output", remedy="name another")
     model = named_model(model, ident)
     classifier = read_classifier(model)
@@ -194,7 +195,7 @@ def _name_of(path: Path) -> str:
     """Name the model by its file, where that gives a valid name."""
     from tinybayes.deploy.programs.names import check_name, identifier
 
-    if (path.parent.parent / "front.json").is_file():
+    if is_file(path.parent.parent / "front.json"):
         return "model"  # a search names its files by number
     try:
         return check_name(identifier(path.name.split(".")[0]))
@@ -224,7 +225,7 @@ def _note_boards(path: Path, boards: list[dict[str, Any]]) -> Path | None:
     from tinybayes.report.html import write_report
 
     directory = path.absolute().parent.parent
-    if not (directory / FRONT).is_file() or not note_boards(directory, path.name, boards):
+    if not is_file(directory / FRONT) or not note_boards(directory, path.name, boards):
         return None
     return write_report(directory)
 

@@ -1,5 +1,6 @@
 """The command that answers UAI's tasks: all marginals, the probability of evidence, the most probable explanation."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ import typer
 from tinybayes.cli._console import check_output, print_json, remark, suggest, watched_live
 from tinybayes.cli._options import Json, given
 from tinybayes.errors import error
-from tinybayes.files import made_directory
+from tinybayes.files import exists, is_directory, made_directory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,8 +205,8 @@ def _row(model: Any, known: dict[int, int]) -> "np.ndarray":
 def _check_place(output: Path, several: bool) -> None:
     if not several:
         check_output(output)
-    elif not output.is_dir():
-        if output.suffix or output.exists():
+    elif not is_directory(output):
+        if output.suffix or exists(output):
             raise error("a directory", str(output), where="--output", remedy="several answers need one; it may be new")
         made_directory(output)
 
@@ -233,8 +234,8 @@ def _cases(paths: list[Path]) -> list[tuple[str, dict[int, int]]]:
         name = path.name.removesuffix(".gz").removesuffix(".evid")
         own = read_evidence(path)
         cases += [(name if len(own) == 1 else f"{name}.{number}", known) for number, known in enumerate(own, 1)]
-    names = [name for name, _ in cases]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
+    repeated = next((name for name, count in Counter(name for name, _ in cases).items() if count > 1), None)
+    if repeated is not None:
         raise error("evidence files with different names", repr(repeated), where="--evidence")
     return cases
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tinybayes.cli._console import say, suggest
+from tinybayes.files import exists
 
 
 def serve(
@@ -31,7 +32,7 @@ def serve(
 
         def started(link: str) -> None:
             say(f"Open {link} in a browser. Ctrl-C ends this.")
-            if not directory.exists():
+            if not exists(directory):
                 say(f"There is no {directory} yet; the page shows the search as soon as one begins there.")
             if not is_loopback(host):
                 said = f"Whoever reaches {host} and has this link, or reads the traffic, which is not encrypted,"
@@ -43,7 +44,7 @@ def serve(
 
         run(directory, host=host, port=port, started=started)
     say("Ended.")
-    if directory.exists():
+    if exists(directory):
         say(suggest("export", directory, "--to", "c", "-o", "firmware"))
 
 

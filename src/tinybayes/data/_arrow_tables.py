@@ -23,7 +23,25 @@ def simple(table: pa.Table, where: str) -> pa.Table:
     """Check the table and cast it to the types that have a counterpart in our frames."""
     check_names(table.column_names, where)
     table.validate(full=True)
-    return table.cast(simple_schema(table.schema, where))
+    try:
+        return table.cast(simple_schema(table.schema, where))
+    except pa.ArrowNotImplementedError:  # PyArrow 16 casts no views of texts, which frames of polars have
+        copy = pa.table([_without_views(column) for column in table.columns], names=table.column_names)
+        return copy.cast(simple_schema(copy.schema, where))
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Copy texts, also those of categories."""
+    if str(column.type) == "string_view":
+        return pa.chunked_array([pa.array(chunk.to_pylist(), pa.string()) for chunk in column.chunks], pa.string())
+    if not pa.types.is_dictionary(column.type) or str(column.type.value_type) != "string_view":
+        return column
+    kind = pa.dictionary(pa.int32(), pa.string(), column.type.ordered)  # signed, for pandas
+    parts = [
+        (chunk.indices.cast(pa.int32()), pa.array(chunk.dictionary.to_pylist(), pa.string())) for chunk in column.chunks
+    ]
+    copies = [pa.DictionaryArray.from_arrays(*part, ordered=kind.ordered) for part in parts]
+    return pa.chunked_array(copies, kind)
 
 
 def simple_schema(schema: pa.Schema, where: str) -> pa.Schema:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 
+LONGEST_LINE = 2**25  # bytes: a small file may unpack to one line that fills the memory
 MISSING_TOKENS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 """The cells of a text file that stand for a missing value."""
 
@@ -33,8 +34,8 @@ class CellsError(ValueError):
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Let Python's reader take cells of any length: cut at the wrong delimiter, a long line is one cell."""
-    before = csv.field_size_limit(2**31 - 1)
+    """Let Python's reader take long cells: cut at the wrong delimiter, a long line is one, and quotes hold lines."""
+    before = csv.field_size_limit(4 * LONGEST_LINE)
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ import pandas as pd
 
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.extras import require
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, exists, is_directory, is_file
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 ROWEIS = "https://cs.nyu.edu/~roweis/data"
@@ -80,10 +80,10 @@ def in_data_dir(relative: str) -> Path | None:
     directory = os.environ.get("TINYBAYES_DATA", "")
     if not directory:
         return None
-    if not Path(directory).is_dir():
+    if not is_directory(directory):
         raise error("a directory", repr(directory), where="environment variable TINYBAYES_DATA", remedy="unset it")
     path = Path(directory, relative)
-    return path if path.is_file() else None
+    return path if is_file(path) else None
 
 
 def cache_dir() -> Path:
@@ -150,7 +150,7 @@ def reference_fold(path: Path, fold: int) -> list[np.ndarray]:
 def _published(url: str, read: Callable[[bytes, Origin], T], progress: bool) -> T:
     """Read a public file from the cache; download it first where it is not there yet."""
     path = cache_dir() / url.rpartition("/")[2]
-    if path.exists():
+    if exists(path):
         origin = _cached(path)
         with _reading(origin):
             content = path.read_bytes()
@@ -316,7 +316,7 @@ def _usps(content: bytes, origin: Origin) -> Rows:
 
 def _mnist() -> Rows:
     path = cache_dir() / "mnist.npz"
-    if path.exists():
+    if exists(path):
         return _npz_rows("mnist", path, _cached(path))
     require("sklearn")
     from sklearn import datasets

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import pandas as pd
 
-from tinybayes.data._cells import NUMBER, Cells, numbers, texts
+from tinybayes.data._cells import LONGEST_LINE, NUMBER, Cells, numbers, texts
 from tinybayes.errors import FileError, TinybayesError, error
 
 CELLS = 1 << 20  # cells in a frame; in Python's own objects they take about 60 bytes each
@@ -44,7 +44,10 @@ def text_lines(stream: BinaryIO, where: str) -> Iterator[str]:
     """Decode line by line, so that an error can name the line, and close the stream."""
     start = 0
     with stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
+            if len(line) > LONGEST_LINE:
+                at = f"{where}:{number}"
+                raise error(f"lines of up to {LONGEST_LINE >> 20} MiB", "a longer one", where=at, kind=FileError)
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as problem:

@@ -8,7 +8,6 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tinybayes.data.encode import encode_rows, row_weights
 from tinybayes.data.tables import choose_features
 from tinybayes.data.variables import Discretization, Summary
 from tinybayes.errors import TinybayesError, error
+from tinybayes.files import is_file
 from tinybayes.model import Dataset, State, Variable
 from tinybayes.model.dataset import Columns
 from tinybayes.model.record import Nodes
@@ -118,7 +118,7 @@ def connect(address: str | os.PathLike[str]) -> "Client":
     distributed = _import("distributed")
     text = os.fspath(address)
     remedy = "start one with 'dask scheduler', and workers with 'dask worker'"
-    if text.endswith(".json") and not Path(text).is_file():
+    if text.endswith(".json") and not is_file(text):
         raise error("a scheduler file", "none of that name", where=text, remedy=remedy)
     try:
         by_file = {"scheduler_file": text} if text.endswith(".json") else {"address": text}

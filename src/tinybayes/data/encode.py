@@ -69,10 +69,7 @@ def encode_matrix(X: np.ndarray, variables: Sequence[Variable]) -> np.ndarray:
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise infinity("X")
     codes = _empty(len(X), variables)
-    keys = [
-        v.encoding.thresholds if isinstance(v.encoding, Intervals) else np.array(v.states, dtype=float)
-        for v in variables
-    ]
+    keys = [v.encoding.thresholds if isinstance(v.encoding, Intervals) else _numbers_of(v) for v in variables]
     # Cut points are increasing, states in any order.
     order = {j: np.argsort(keys[j]) for j, v in enumerate(variables) if not v.has_intervals}
     first = starts(len(key) for key in keys)
@@ -115,8 +112,7 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
             raise infinity("X" if column.name is None else f"column {column.name!r}")
         return variable.encoding.codes(numbers)
     if _is_number(variable):
-        index, numbers = pd.Index(np.array(variable.states, dtype=float)), as_numbers(column)
-        _check_distinct(index, variable)
+        index, numbers = pd.Index(_numbers_of(variable)), as_numbers(column)
         return np.asarray(index.get_indexer(pd.Index(single(numbers) if _is_rounded(variable) else numbers)))
     index = pd.Index([str(s).casefold() for s in variable.states], dtype=object)
     if not index.is_unique or not all(isinstance(s, bool) for s in variable.states):
@@ -125,6 +121,12 @@ def encode_column(column: pd.Series, variable: Variable) -> np.ndarray:
         return np.asarray(index.get_indexer(pd.Index(as_texts(column), dtype=object)))
     texts = [t if t is None else {"1": "true", "0": "false"}.get(t, t.casefold()) for t in as_texts(column)]
     return np.asarray(index.get_indexer(pd.Index(texts, dtype=object)))
+
+
+def _numbers_of(variable: Variable) -> np.ndarray:
+    numbers = np.array(variable.states, dtype=float)
+    _check_distinct(pd.Index(numbers), variable)
+    return numbers
 
 
 def _check_distinct(index: pd.Index, variable: Variable) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,11 @@ from tinybayes.data._delimited import MISSING_TOKENS, probe, read_text
 from tinybayes.data._table import Table, categories, from_frame, plain, reading
 from tinybayes.errors import FileError, TinybayesError, error, near
 from tinybayes.extras import require
+from tinybayes.files import exists, is_directory, is_file
 
 __all__ = ["MISSING_TOKENS", "Table", "as_table", "read_frame"]
 
+MOST_COLUMNS = 2**20
 MOST_UNPACKED = 2**30  # bytes of an array that is packed more tightly than this ratio, as no measured data are
 MOST_RATIO = 200
 
@@ -85,9 +88,11 @@ def _dispatch(source: object) -> Table:
 
 def _reader(path: Path) -> Callable[[Path], Table]:
     """Choose the reader by the suffix."""
-    if not path.is_file():
-        got = "a directory" if path.is_dir() else "none of that name"
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    if not is_file(path):
+        got = "a directory" if is_directory(path) else "a pipe or a device" if exists(path) else "none of that name"
+        beside: list[str] = []
+        with suppress(OSError):
+            beside = os.listdir(path.parent)
         raise error("a file", got, where=str(path), remedy=near(path.name, beside), kind=FileError)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst"):
@@ -106,6 +111,8 @@ def _matrix(
     """Join a matrix, the names of its columns and a target to a frame."""
     if X.ndim != 2:
         raise error("an array with two axes", f"{X.ndim}", where=where)
+    if X.shape[1] > MOST_COLUMNS:  # an array without rows has any number of them for nothing
+        raise error(f"at most {MOST_COLUMNS:,} columns", f"{X.shape[1]:,}", where=where)
     columns = [f"x{i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
     if len(columns) != X.shape[1]:
         raise error(f"{X.shape[1]} names, one for each column", len(columns), where=where)

@@ -24,6 +24,7 @@ from tinybayes.data.variables import Discretization, learn_variables, matrix_var
 from tinybayes.errors import error, warn
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.model import BayesNet, Circuit, Dataset, NeuralNet, TreeEnsemble, Variable
+from tinybayes.model.variable import state_array
 from tinybayes.options import options_of
 
 Options = TypeVar("Options")
@@ -187,16 +188,11 @@ def encode(table: Any, variables: tuple[Variable, ...]) -> np.ndarray:
 
 def states_table(codes: np.ndarray, variables: Sequence[Variable], *, as_frame: bool) -> Any:
     """Write codes as states, in a frame or an array; the array holds numbers if all states are numbers."""
-    columns = {v.name: np.array(v.states, dtype=_state_dtype(v))[codes[:, i]] for i, v in enumerate(variables)}
+    columns = {v.name: state_array(v.states)[codes[:, i]] for i, v in enumerate(variables)}
     if as_frame:
         return pd.DataFrame(columns)
     numbers = all(column.dtype.kind in "if" for column in columns.values())
     return np.stack(list(columns.values()) if numbers else [c.astype(object) for c in columns.values()], axis=1)
-
-
-def _state_dtype(variable: Variable) -> type:
-    kinds = {type(state) for state in variable.states}
-    return kinds.pop() if len(kinds) == 1 and not kinds & {str} else object
 
 
 def _class_name(frame: pd.DataFrame) -> str:

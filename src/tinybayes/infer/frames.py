@@ -12,7 +12,7 @@ from tinybayes.infer.circuit import conditional, log_evidence, log_partition, po
 from tinybayes.infer.likelihood import log_likelihood
 from tinybayes.infer.scores import class_scores, normalize_scores, predict_codes
 from tinybayes.model import Circuit, Classifier, Dataset, Variable
-from tinybayes.model.variable import distinct_texts
+from tinybayes.model.variable import distinct_texts, state_array
 
 
 def encode_evidence(frame: pd.DataFrame, nodes: tuple[Variable, ...], first_row: int = 0) -> np.ndarray:
@@ -89,8 +89,7 @@ def prediction_frames(net: Classifier, data: Iterable[Dataset], *, proba: bool =
     """Yield a frame with the predicted class for each batch, named like the target; `proba` adds ``p(STATE)``."""
     if net.target is None:
         raise error("a network with a class variable", "none", where="predict", remedy="name a target")
-    mixed = len(set(map(type, net.target.states))) > 1  # NumPy would make text of numbers beside text
-    states = np.array(net.target.states, dtype=object if mixed else None)
+    states = state_array(net.target.states)
     texts = distinct_texts(net.target.states)
     for batch in data:
         if not proba:

@@ -215,8 +215,7 @@ def _fraction(layout: Layout, *, zeros: bool) -> int:
     room = 2.0 ** (28 if zeros else 30)
     constant = layout.constant if np.isfinite(layout.constant) else 0.0
     reach = max(most - least + abs(constant), 1.0)  # of a difference
-    fraction = min(FINEST, math.floor(math.log2(room / reach)))
-    if fraction < COARSEST:
+    if not reach <= room / 2.0**COARSEST:  # it may be infinite
         expected, remedy = f"log-likelihoods within {room / 2**COARSEST:,.0f} nats", "take fewer variables"
         raise error(expected, f"{-reach:,.0f}", where="circuit", remedy=remedy)
-    return fraction
+    return min(FINEST, math.floor(math.log2(room / reach)))

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tinybayes.errors import error
 from tinybayes.model.encoding import HIGHEST, LOWEST, Categories, Cuts, Encoding, Grid, Integers
 
@@ -91,6 +93,20 @@ def _natural(states: tuple[Any, ...]) -> Encoding:
     low, high = states[0], states[-1]
     consecutive = high - low == len(states) - 1 and states == tuple(range(low, high + 1))
     return Integers(low, high) if consecutive and low >= LOWEST and high <= HIGHEST else Categories()
+
+
+def state_array(states: Sequence[State]) -> np.ndarray:
+    """Return states in an array: of numbers where all have one type that holds them, else of the states themselves.
+
+    NumPy on its own makes texts of numbers beside texts, doubles of integers beyond its own, and gives each text the
+    space of the longest one.
+    """
+    kinds = set(map(type, states))
+    dtype = {bool: np.bool_, int: np.int64, float: np.float64}.get(next(iter(kinds)), np.object_)
+    small = kinds != {int} or all(-(2**63) <= int(state) < 2**63 for state in states)
+    array: np.ndarray = np.empty(len(states), dtype=dtype if len(kinds) == 1 and small else np.object_)
+    array[:] = states
+    return array
 
 
 def distinct_texts(states: Sequence[State]) -> list[str]:

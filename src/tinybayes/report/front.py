@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,9 +184,9 @@ def metric_value(model: dict[str, Any], front: dict[str, Any], rows: str = "vali
 
 def model_path(directory: Path, file: str) -> Path:
     """Return the path of a model's file, which must lie in the directory."""
-    root = Path(directory).resolve()
-    path = (root / file).resolve()
-    if not path.is_relative_to(root):
+    root = Path(os.path.realpath(directory))
+    path = root if "\0" in file else Path(os.path.realpath(root / file))
+    if path == root or not path.is_relative_to(root):
         raise error("a file below the directory", file, where=str(root / FRONT), kind=FileError)
     return path
 

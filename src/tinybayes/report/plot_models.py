@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST, SMALLEST = 7.0, 4.5  # points of a name; smaller ones cannot be read
 BLUE, ORANGE, YELLOW = "#0072b2", "#d55e00", "#e69f00"
 LABELS, ROW = 40, 0.085  # rows of a table that are named, and their height in inches
-CHARACTERS = 18  # of the name of a row
+CHARACTERS, TITLE = 18, 120  # of the name of a row, and of a table
 CLASS_ROOM = 60.0  # between the class and the features
 
 
@@ -119,7 +119,7 @@ def draw_tables(net: BayesNet, width: float, names: Sequence[str] = (), *, ink: 
         axes = figure.add_subplot(grid[number // columns, number % columns])
         axes.imshow(np.exp(cpd.log_parameters), vmin=0, vmax=1, cmap="cividis", aspect="auto")
         given = ", ".join(net.nodes[p].name for p in cpd.parents)
-        axes.set_title(drawn_text(f"{variable.name} | {given}" if given else variable.name), fontsize=7)
+        axes.set_title(_short(f"{variable.name} | {given}" if given else variable.name, TITLE), fontsize=7)
         states = [_short(str(s), 10) for s in variable.states] if variable.cardinality <= 8 else []
         axes.set_xticks(range(len(states)), states, rotation=90 if sum(map(len, states)) > 24 else 0)
         rows = row_labels(cpd, net.nodes)

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from tinybayes.errors import error
+from tinybayes.errors import error, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,5 +80,5 @@ def _short(value: float) -> str:
 
 
 def drawn_text(text: str) -> str:
-    """Keep dollar signs from starting a formula."""
-    return text.replace("$", r"\$")
+    """Keep dollar signs from starting a formula, and show control characters, which no font has."""
+    return visible(text).replace("$", r"\$")

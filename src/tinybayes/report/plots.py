@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tinybayes.deploy import load, read_network
 from tinybayes.errors import error, warn
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, is_directory
 from tinybayes.model import BayesNet, TreeEnsemble
 from tinybayes.report.front import metric_value, model_path, read_front
 from tinybayes.report.plot_front import draw_bits, draw_front
@@ -112,7 +112,7 @@ def _structured(path: Path, wanted: str | None) -> BayesNet | TreeEnsemble:
 
 def _file(path: Path, wanted: str | None, families: tuple[str, ...]) -> Path:
     """Find the file of a model to draw, by default the best one of these families."""
-    if not path.is_dir():
+    if not is_directory(path):
         return path
     front = read_front(path)
     known = {m["id"]: m for m in front["models"] if m["file"] is not None}

@@ -201,6 +201,8 @@ def _run(search: Search, top: dict[str, Any]) -> Exploration:
                 return interrupted.is_set() or search.live.stopped()
 
             search.run(stopped)
+            if interrupted.is_set() and not search.store.read():
+                raise KeyboardInterrupt  # there is nothing to keep, and the input was not bad
             check(search, stopped)
             finals = retrain(search, stopped)
             if stopped():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinybayes.errors import error
+from tinybayes.files import exists
 from tinybayes.model import Variable
 from tinybayes.model.variable import distinct_texts
 from tinybayes.search.measure import ERROR, METRICS, Measure
@@ -111,7 +112,7 @@ def decide(goal: Goal | str | None, target: Variable) -> Decision:
     balanced = isinstance(goal.class_weight, str) and goal.class_weight == BALANCED
     if goal.class_weight is None or balanced:
         return Decision(measure, balanced, None, len(names))
-    if isinstance(goal.class_weight, str) and not Path(goal.class_weight).exists():
+    if isinstance(goal.class_weight, str) and not exists(goal.class_weight):
         raise error(f"{BALANCED}, or a JSON or CSV file", repr(goal.class_weight), where="class weights")
     given = numbers_of(goal.class_weight, "class weights")
     check_names(given, names, "class weights")

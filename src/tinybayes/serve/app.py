@@ -5,13 +5,14 @@ update.
 """
 
 import hmac
+import json
 import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinybayes.errors import TinybayesError, error
+from tinybayes.errors import TinybayesError, error, visible
 from tinybayes.report.finite import finite
 from tinybayes.report.html import page_part, page_text
 from tinybayes.serve.answers import answer, parse_known, questions
@@ -60,7 +61,7 @@ class Pages:
         try:
             version, front = self.source.front()
         except TinybayesError as problem:
-            return PlainTextResponse(f"{problem}\n", 500)
+            return PlainTextResponse(f"{visible(problem)}\n", 500)
         data = {**page_front(front), "directory": self.source.name, "serve": {"token": self.token, "version": version}}
         live, style = (page_part(name, "tinybayes.serve") for name in ("live.js", "serve.css"))
         return HTMLResponse(page_text(data, live=live, style=style))
@@ -108,15 +109,22 @@ class RefusedError(TinybayesError):
 
 def _safely(act: "Callable[[Request], Any]") -> "Callable[[Request], Response]":
     """Turn values into JSON, and errors of a request into a status and one line."""
-    from starlette.responses import JSONResponse
 
     def endpoint(request: "Request") -> "Response":
         try:
-            return JSONResponse(finite(act(request)))
+            return _json(act(request))
         except TinybayesError as problem:
-            return JSONResponse({"error": str(problem)}, getattr(problem, "status", 400))
+            return _json({"error": visible(problem)}, getattr(problem, "status", 400))
 
     return endpoint
+
+
+def _json(content: Any, status: int = 200) -> "Response":
+    """Return an answer in ASCII: a name may hold half a character, which UTF-8 does not have."""
+    from starlette.responses import Response
+
+    text = json.dumps(finite(content), allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
 
 
 def _parameter(request: "Request", name: str) -> str:

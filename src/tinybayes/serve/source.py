@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from tinybayes.deploy import read_classifier
 from tinybayes.errors import FileError, TinybayesError, error
-from tinybayes.files import read_regular, regular
+from tinybayes.files import exists, is_directory, read_regular, regular
 from tinybayes.infer import compile_circuit
 from tinybayes.model import Circuit, Classifier, NeuralNet, TreeEnsemble
 from tinybayes.report.cards import model_card
@@ -39,10 +39,10 @@ class Source:
     """The directory where a search runs, ran, or will run; it may not exist yet."""
 
     def __init__(self, directory: Path) -> None:
-        if directory.exists() and not directory.is_dir():
+        if exists(directory) and not is_directory(directory):
             remedy = "name the directory of tinybayes explore"
             raise error("a directory", "a file", where=str(directory), remedy=remedy, kind=FileError)
-        self.name, self.directory = str(directory), directory.resolve()
+        self.name, self.directory = str(directory), Path(os.path.realpath(directory))
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._lock = threading.Lock()
         self._front: tuple[str, dict[str, Any]] | None = None
@@ -57,7 +57,7 @@ class Source:
             return None
         updated = _updated(state)
         age = 0.0 if updated is None else max(0.0, time.time() - updated)
-        return {**state, "running": is_running(state), "stopping": (self.directory / STOP).exists(), "age": age}
+        return {**state, "running": is_running(state), "stopping": exists(self.directory / STOP), "age": age}
 
     def stop(self) -> None:
         """Request the end of the search: the only file that the app writes."""
@@ -79,7 +79,7 @@ class Source:
                 if self._front is None or self._front[0] != version:
                     self._front = version, read_front(self.directory, name)
                 return self._front
-        return ("none", _nothing()) if self.directory.is_dir() else ("no directory", _nothing(self.name))
+        return ("none", _nothing()) if is_directory(self.directory) else ("no directory", _nothing(self.name))
 
     def model(self, key: str) -> Classifier:
         """Return a model by its id; only files that the front names are opened."""

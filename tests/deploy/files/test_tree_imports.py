@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,67 @@ def test_files_that_name_too_many_categories(tmp_path):
         load(tmp_path / "many.txt")
 
 
+def test_listing_the_states_of_categories_is_not_begun_where_they_are_too_many(tmp_path, monkeypatch):
+    """Texts of a few columns make lists of all: 100,000 columns in 2 MB would take 52 GB."""
+    monkeypatch.setattr("tinybayes.deploy.imports.ensemble.MOST_STATES", 50)
+    monkeypatch.setattr("tinybayes.deploy.imports.ensemble._check_sizes", lambda *_: None)  # later, on the lists
+    for name in ("lightgbm_categories.txt", "xgboost_categories.json"):
+        assert load(MODELS / name)
+    monkeypatch.setattr("tinybayes.deploy.imports.ensemble.MOST_STATES", 5)
+    for name in ("lightgbm_categories.txt", "xgboost_categories.json"):
+        with pytest.raises(FileError, match="categories in all"):
+            load(MODELS / name)
+
+
+def chain(tmp_path, tests, **changed):
+    """Write a file of one tree for LightGBM that tests its first feature again and again."""
+    tree = {
+        "num_leaves": tests + 1,
+        "num_cat": 0,
+        "split_feature": "0 " * tests,
+        "threshold": "1 " * tests,
+        "decision_type": "2 " * tests,
+        "left_child": " ".join(str(-1 - i) for i in range(tests)),
+        "right_child": " ".join(map(str, [*range(1, tests), -1 - tests])),
+        "leaf_value": "1 " * (tests + 1),
+    }
+    head = (MODELS / "lightgbm_binary.txt").read_text().partition("Tree=0")[0]
+    lines = [f"{name}={value}" for name, value in (tree | changed).items()]
+    path = tmp_path / "chain.txt"
+    path.write_text("\n".join([f"{head}Tree=0", *lines, "", "end of trees", ""]))
+    return path
+
+
+def test_numbers_of_a_file_take_no_more_than_their_own_space(tmp_path):
+    """One long word made an array of texts where every other word was as long: 20,000 words of 80 kB in 140 kB."""
+    path = chain(tmp_path, 20_000, threshold=f"0.{'5' * 80_000} " + "1 " * 19_999)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + 2**31, hard))
+    try:
+        assert load(path).trees.count == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def test_a_set_of_categories_belongs_to_one_test(tmp_path):
+    sets = {"decision_type": "1 1", "num_cat": 2, "cat_boundaries": "0 1 2", "cat_threshold": "5 6"}
+    assert load(chain(tmp_path, 2, threshold="0 1", **sets)).trees.is_set.sum() == 2
+    with pytest.raises(FileError, match="a set for each test"):
+        load(chain(tmp_path, 2, threshold="1 1", **sets))
+
+
+def test_texts_of_categories_do_not_overlap(tmp_path):
+    """Offsets that go back and forth would make any number of texts of a few bytes; the states are numbers then."""
+    content = json.loads((MODELS / "xgboost_text.json").read_text())
+    encodings = content["learner"]["gradient_booster"]["model"]["cats"]["enc"]
+    encoding = next(one for one in encodings if one.get("offsets"))
+    encoding["offsets"] = [0, len(encoding["values"])] * 3
+    (tmp_path / "back.json").write_text(json.dumps(content))
+    colour = next(v for v in load(tmp_path / "back.json").variables if v.name == "colour")
+    assert all(isinstance(state, int) for state in colour.states)
+
+
 def edited(tmp_path, name, old, new, count=1):
     text = (MODELS / name).read_text()
     assert re.search(old, text, re.DOTALL)
@@ -163,6 +225,7 @@ LIGHTGBM_DAMAGE = [
     (r"left_child=2 4", "left_child=2 0", "below"),
     (r"left_child=\d+", "left_child=x", "integers"),
     (r"split_feature=\d+", "split_feature=9", "features below"),
+    (r"split_feature=\d+", "split_feature=-7", "features from 0"),
     (r"threshold=\S+", "threshold=nan", "numbers"),
     (r"leaf_value=\S+", "leaf_value=inf", "numbers"),
     (r"is_linear=0", "is_linear=1", "linear"),
@@ -202,6 +265,10 @@ XGBOOST_DAMAGE = [
     (r'"left_children":\[1,', '"left_children":[1.5,', "left_children"),
     (r'"right_children":\[\d+,', '"right_children":[-1,', "children among"),
     (r'"split_indices":\[\d+,', '"split_indices":[99,', "features below"),
+    (r'"split_indices":\[\d+,', '"split_indices":[-1,', "features from 0"),
+    (r'"split_conditions":\[[^,]*,', f'"split_conditions":[1{"0" * 400},', "a double holds"),
+    (r'"categories_segments":\[0', '"categories_segments":[-1', "one after another"),
+    (r'"categories_sizes":\[\d+', '"categories_sizes":[99', "one after another"),
     (r'"split_conditions":\[[^,]*,', '"split_conditions":[1e999,', "JSON"),
     (r'"size_leaf_vector":"1"', '"size_leaf_vector":"3"', "one value"),
     (r'"categories":\[0', '"categories":[99999999', "categories below"),

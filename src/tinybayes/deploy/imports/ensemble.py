@@ -4,7 +4,7 @@ The thresholds of a feature become the cut points of its variable. A cut point i
 that every float32 gets the side that it has in the other library. Values are rounded to integers of a few bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -68,11 +68,17 @@ def make_ensemble(
     return TreeEnsemble(variables, target, made, values, np.rint(start / unit).astype(np.int64), unit * factor)
 
 
+def check_states(sizes: Iterable[int]) -> None:
+    """Refuse categories that would fill the memory, before their states are listed: a small file can name many."""
+    if (total := sum(sizes)) > MOST_STATES:
+        raise error(f"at most {MOST_STATES:,} categories in all", f"{total:,}", where="features")
+
+
 def _check_sizes(trees: Sequence[ForeignTree], features: Features) -> None:
-    """Refuse categories that would fill the memory: a small file can name many."""
     sizes = [len(states) for _, states in features if states is not None]
-    if sum(sizes) > MOST_STATES or max(sizes, default=0) * sum(len(tree.sets) for tree in trees) > MOST_MEMBERS:
-        raise error(f"at most {MOST_STATES:,} categories in all, in sets of {MOST_MEMBERS:,}", "more", where="features")
+    check_states(sizes)
+    if (members := max(sizes, default=0) * sum(len(tree.sets) for tree in trees)) > MOST_MEMBERS:
+        raise error(f"sets of categories with {MOST_MEMBERS:,} members at most", f"{members:,}", where="features")
 
 
 def _rounded(value: np.ndarray, unit: float) -> np.ndarray:

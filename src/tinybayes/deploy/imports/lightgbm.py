@@ -10,7 +10,7 @@ import numpy as np
 
 from tinybayes.deploy.files import fields
 from tinybayes.deploy.files import network_text as common
-from tinybayes.deploy.imports.ensemble import BITS, Features, make_ensemble
+from tinybayes.deploy.imports.ensemble import BITS, Features, check_states, make_ensemble
 from tinybayes.deploy.imports.foreign import ForeignTree, bits_set, cut_above
 from tinybayes.errors import FileError, error
 from tinybayes.model import State, TreeEnsemble, Variable
@@ -34,10 +34,10 @@ class _Block(NamedTuple):
         return self.lines[name]
 
     def integers(self, name: str, count: int) -> np.ndarray:
-        return self._numbers(name, count, np.int64, "integers")
+        return self._numbers(name, count, int, "integers")
 
     def reals(self, name: str, count: int) -> np.ndarray:
-        return self._numbers(name, count, np.float64, "numbers")
+        return self._numbers(name, count, float, "numbers")
 
     def integer(self, name: str, low: int, high: int = 2**31 - 1) -> int:
         value = int(self.integers(name, 1)[0])
@@ -45,15 +45,15 @@ class _Block(NamedTuple):
             raise error(f"an integer from {low} to {high}", value, where=f"{self.where}, {name}", kind=FileError)
         return value
 
-    def _numbers(self, name: str, count: int, kind: type, words: str) -> np.ndarray:
-        numbers: np.ndarray
-        try:
-            numbers = np.array(self.text(name).split()).astype(kind) if count else np.empty(0, dtype=kind)
+    def _numbers(self, name: str, count: int, kind: type, plural: str) -> np.ndarray:
+        where = f"{self.where}, {name}"
+        words = self.text(name).split() if count else []
+        if len(words) != count:
+            raise error(f"{count} {plural}", len(words), where=where, kind=FileError)
+        try:  # one by one: an array of texts would give each the space of the longest
+            return np.array([kind(word) for word in words], dtype=np.int64 if kind is int else np.float64)
         except (ValueError, OverflowError) as problem:
-            raise error(words, f"{problem}"[:200], where=f"{self.where}, {name}", kind=FileError) from problem
-        if len(numbers) != count:
-            raise error(f"{count} {words}", len(numbers), where=f"{self.where}, {name}", kind=FileError)
-        return numbers
+            raise error(plural, f"{problem}"[:200], where=where, kind=FileError) from problem
 
 
 def read_lightgbm(path: str | os.PathLike[str], *, bits: int = BITS) -> TreeEnsemble:
@@ -129,9 +129,12 @@ def _tree(block: _Block, output: int) -> ForeignTree:
     below = [block.integers(name, tests) for name in ("left_child", "right_child")]
     children = [np.concatenate([np.where(side < 0, tests - 1 - side, side), leaf]) for side in below]
     value = np.concatenate([np.zeros(tests), block.reals("leaf_value", leaves)])
+    feature = block.integers("split_feature", tests)
+    if (feature < 0).any():
+        raise error("features from 0 on", feature.min(), where=f"{block.where}, split_feature", kind=FileError)
     with fields.sound("tree", block.where):
         return ForeignTree(
-            feature=np.concatenate([block.integers("split_feature", tests), leaf]),
+            feature=np.concatenate([feature, leaf]),
             cut=np.concatenate([np.where(categorical, 0.0, cut_above(threshold)), np.zeros(leaves)]),
             left=children[0],
             right=children[1],
@@ -152,6 +155,8 @@ def _sets(block: _Block, nodes: np.ndarray, threshold: np.ndarray) -> dict[int, 
         raise error("boundaries that increase from 0", "others", where=f"{block.where}, cat_boundaries", kind=FileError)
     if (number != np.rint(number)).any() or (number < 0).any() or (number >= count).any():
         raise error(f"numbers of {count} sets", "others", where=f"{block.where}, threshold", kind=FileError)
+    if len(np.unique(number)) < len(number):  # a few words of the file would be sets without end
+        raise error("a set for each test", "one for several", where=f"{block.where}, threshold", kind=FileError)
     words = block.integers("cat_threshold", size) if 0 <= size <= 2**24 else np.array([-1])
     if (words < 0).any() or (words >= 2**32).any() or (np.diff(bounds) > MOST_STATES // 32).any():
         raise error(f"sets of {MOST_STATES} categories", "more", where=f"{block.where}, cat_threshold", kind=FileError)
@@ -176,6 +181,7 @@ def _features(head: _Block, trees: list[ForeignTree], rest: str) -> Features:
             highest[f] = max(highest.get(f, 0), int(codes.max(initial=0)))
     if max(highest.values(), default=0) >= MOST_STATES:
         raise error(f"categories below {MOST_STATES}", max(highest.values()), where=head.where, kind=FileError)
+    check_states(top + 1 for top in highest.values())
     states: dict[int, Sequence[State]] = {f: range(top + 1) for f, top in highest.items()}
     texts = _pandas_categories(rest, head.where)
     if len(texts) == len(states):  # columns of categories in the order of the table

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinybayes.deploy.files import fields
 from tinybayes.deploy.files import network_text as common
-from tinybayes.deploy.imports.ensemble import BITS, Features, make_ensemble
+from tinybayes.deploy.imports.ensemble import BITS, Features, check_states, make_ensemble
 from tinybayes.deploy.imports.foreign import ForeignTree
 from tinybayes.errors import FileError, error
 from tinybayes.model import State, TreeEnsemble, Variable
@@ -71,7 +71,7 @@ def _booster(booster: Object, where: str) -> tuple[Object, list[float] | None]:
     if name != "dart":
         raise error("trees (gbtree or dart)", repr(name)[:40], where=f"{where}.gradient_booster", kind=FileError)
     inner = fields.get(booster, "gbtree", dict, where)
-    return fields.get(inner, "model", dict, where), fields.values(booster, "weight_drop", (int, float), where)
+    return fields.get(inner, "model", dict, where), _reals(booster, "weight_drop", where).tolist()
 
 
 def _start(text: str, objective: str, scores: int, where: str) -> np.ndarray:
@@ -103,12 +103,14 @@ def _trees(model: Object, weights: list[float] | None, scores: int, where: str) 
 
 def _tree(content: Object, output: int, weight: float, where: str) -> ForeignTree:
     """Read the nodes of a tree; a number below the threshold goes left, and the categories of a set go right."""
-    condition = np.array(fields.values(content, "split_conditions", (int, float), where), dtype=np.float64)
+    condition = _reals(content, "split_conditions", where)
     arrays = {name: _integers(content, name, where) for name in _ARRAYS}
     if len({len(condition), *map(len, arrays.values())}) > 1:
         raise error("as many entries in all arrays of a tree", "others", where=where, kind=FileError)
     if _integer(fields.get(content, "tree_param", dict, where), "size_leaf_vector", where) > 1:
         raise error("one value in a leaf", "several", where=where, kind=FileError)
+    if (arrays["split_indices"][arrays["left_children"] >= 0] < 0).any():
+        raise error("features from 0 on", -1, where=f"{where}.split_indices", kind=FileError)
     leaf, turned = arrays["left_children"] < 0, arrays["split_type"] != 0  # here, the categories of a set go left
     left, right = arrays["left_children"], arrays["right_children"]
     with np.errstate(over="ignore"):
@@ -132,14 +134,25 @@ def _sets(content: Object, nodes: np.ndarray, where: str) -> dict[int, np.ndarra
         return {}
     codes = _integers(content, "categories", where)
     parts = [_integers(content, f"categories_{name}", where) for name in ("nodes", "segments", "sizes")]
-    if len({len(part) for part in parts}) > 1 or set(parts[0].tolist()) != set(nodes.tolist()):
+    if len({len(part) for part in parts}) > 1 or sorted(parts[0].tolist()) != sorted(nodes.tolist()):
         raise error("a set for each test of categories", "others", where=f"{where}.categories_nodes", kind=FileError)
+    first, size = parts[1], parts[2]
+    apart = (first[1:] >= first[:-1] + size[:-1]).all()  # or a small file would be sets without end
+    if not (apart and min(first.min(), size.min()) >= 0 and first[-1] + size[-1] <= len(codes)):
+        expected = f"sets one after another, of {len(codes)} categories in all"
+        raise error(expected, "others", where=f"{where}.categories_segments", kind=FileError)
     if codes.min(initial=0) < 0 or codes.max(initial=0) >= MOST_STATES:
         raise error(f"categories below {MOST_STATES}", "others", where=f"{where}.categories", kind=FileError)
     return {
-        node: codes[max(first, 0) : max(first, 0) + max(size, 0)]
-        for node, first, size in zip(*map(np.ndarray.tolist, parts), strict=True)
+        node: codes[begin : begin + length] for node, begin, length in zip(*map(np.ndarray.tolist, parts), strict=True)
     }
+
+
+def _reals(content: Object, name: str, where: str) -> np.ndarray:
+    try:
+        return np.array([float(number) for number in fields.values(content, name, (int, float), where)])
+    except OverflowError as problem:
+        raise error("numbers that a double holds", f"{problem}", where=f"{where}.{name}", kind=FileError) from problem
 
 
 def _integers(content: Object, name: str, where: str) -> np.ndarray:
@@ -161,6 +174,7 @@ def _features(learner: Object, model: Object, trees: list[ForeignTree], count: i
             f = int(tree.feature[node])
             highest[f] = max(highest.get(f, 0), int(codes.max(initial=0)))
     encodings = model.get("cats", {}).get("enc", []) if isinstance(model.get("cats", {}), dict) else []
+    check_states(top + 1 for top in highest.values())
     states: dict[int, Sequence[State]] = {f: range(top + 1) for f, top in highest.items()}
     if isinstance(encodings, list) and len(encodings) == count:
         for f in highest:
@@ -179,6 +193,8 @@ def _states(encoding: Any) -> list[State]:
         return list(values)
     try:
         content = bytes(values)
+        if any(start > stop for start, stop in pairwise(offsets)):  # texts that overlap could be any number of bytes
+            return []
         return [content[start:stop].decode() for start, stop in pairwise(offsets)]
     except (TypeError, ValueError):
         return []

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from safetensors.numpy import save as safetensors_bytes
 
 from tinybayes._kernels.grow import N_PARTS, N_SPLITS, UNKNOWN, Table
 from tinybayes.errors import FileError, error
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, exists
 from tinybayes.learn.circuits.learn_ac import Grown, Growth, State
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.learn.circuits.pools import distinct_rows
@@ -65,7 +64,7 @@ def learn_circuit_resumable(
     table = distinct_rows(data)
     about = {"data": _digest(data, table)} | {name: getattr(options, name) for name in FIXED}
     state = State(table, options)
-    if Path(path).exists():
+    if exists(path):
         _restore(state, read_checkpoint(path, about), path)
     written = float("-inf")  # the first report writes, so that a path that cannot be written fails early
 
