@@ -129,12 +129,13 @@ def work(table: Table) -> Work:
 def costs(g: Graph, room: int, first_state: np.ndarray) -> Costs:
     """Make room for the costs of all splits, for so many parts."""
     nodes, words, variables = len(g.kind), -(-room // WORD), len(first_state) - 1
-    of_nodes = {name: np.zeros((nodes, words), np.int64) for name in ("below", "beside", "always")}
+    # Rows a power of two long would compete for the same lines of the cache.
+    of_nodes = {name: np.zeros((words, nodes + 24), np.int64) for name in ("below", "beside", "always")}
     of_states = {name: np.zeros((nodes, -(-int(first_state[-1]) // WORD)), np.int64) for name in ("states", "around")}
     return Costs(
         changed=np.zeros(nodes, np.int64),
         touched=np.zeros(nodes, np.int64),
-        some=np.zeros((2, words), np.int64),
+        some=np.zeros((words, 2), np.int64),
         terms=np.zeros(variables, np.int32),
         used=np.zeros(variables, np.int32),
         everything=np.full(words, -1, np.int64),
