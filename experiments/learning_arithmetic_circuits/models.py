@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -114,9 +115,15 @@ def table3(name: str, split: Any) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1)
+def load(name: str) -> Any:
+    """Load a data set; a process asks for the same one many times in a row."""
+    return datasets.load(name)
+
+
 def grow(name: str, run: Run, limit: float) -> dict[str, Any]:
     """Learn one model, and say what it is like."""
-    split = datasets.load(name)
+    split = load(name)
     grown, seconds = timed(split.train, run, limit)
     keys = dict(zip(("learner", "edge_price", "parameter_price"), run, strict=True))
     return {"data": name, **keys, **describe(grown, seconds, split)}
@@ -124,7 +131,7 @@ def grow(name: str, run: Run, limit: float) -> dict[str, Any]:
 
 def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
     """Learn the best model of a learner again, check it, and compile its network alone."""
-    split = datasets.load(name)
+    split = load(name)
     grown = learn(split.train, best["learner"], best["edge_price"], best["parameter_price"], limit)
     if grown.circuit is not None:  # the circuit and the network must agree
         both = log_evidence(grown.circuit, split.test.X), log_likelihood(grown.net, split.test.X)
@@ -134,7 +141,7 @@ def look_closer(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]
 
 def retrain(name: str, best: dict[str, Any], limit: float) -> dict[str, Any]:
     """Learn a model with the same prices from the training and the validation rows, and test it."""
-    split = datasets.load(name)
+    split = load(name)
     both = replace(split.train, X=np.concatenate([split.train.X, split.valid.X]))
     grown = learn(both, best["learner"], best["edge_price"], best["parameter_price"], limit)
     test = round(float(log_likelihood(grown.net, split.test.X).mean()), 5)

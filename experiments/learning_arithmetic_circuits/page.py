@@ -35,7 +35,7 @@ TABLE4 = """
 trees, learned without a price on edges (as WinMine in the paper). LL is the mean log-likelihood of a test row in nats;
 *retrained* that of a model learned with the same prices from training and validation rows together. Of the numbers of
 parents, the mean and the largest are shown. *Compiled* is the size of a circuit compiled from the network alone, by
-elimination. Widths are those of a min-fill order. A plus marks a growth that the time ended.
+elimination. Widths are those of a min-fill order. Seconds are CPU seconds. A plus marks a growth that the time ended.
 
 | data | learner | k_e | k_p | test LL | retrained | edges | leaves | parents (most) | width | compiled | seconds |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
