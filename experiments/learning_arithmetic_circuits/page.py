@@ -145,7 +145,7 @@ def queries(report: Record, docs: Path) -> str:
         if any(r["setting"] == s for r in results)
     )
     draw(results, names, docs / "figures" / "circuits_figure1.svg")
-    verdict = _accurate(results)
+    verdict = _accurate(results) + _earlier(results)
     return "".join(lines) + FIGURE1.format(counts=counts) + verdict + made(report, COMMAND.format("queries"))
 
 
@@ -161,6 +161,16 @@ def _accurate(results: Sequence[Record]) -> str:
         "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard"
         f" errors: {', '.join(parts)}.\n"
     )
+
+
+def _earlier(results: Sequence[Record]) -> str:
+    """Name what was asked of other models than the exact queries of the data set."""
+    current = {r["data"]: r.get("models") for r in results if r["setting"] == "exact"}
+    earlier = dict.fromkeys((r["data"], r["setting"]) for r in results if r.get("models") != current.get(r["data"]))
+    if not earlier:
+        return ""
+    named = ", ".join(f"{data} {setting}" for data, setting in earlier)
+    return f"\nMeasured earlier, with models learned at slightly other prices or by an earlier version: {named}.\n"
 
 
 def draw(results: Sequence[Record], names: Sequence[str], path: Path) -> None:
