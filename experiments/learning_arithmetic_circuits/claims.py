@@ -74,14 +74,14 @@ def trees_faster(r: Results) -> Iterator[Answer]:
     for data in dict.fromkeys(m["data"] for m in r.models):
         circuit, trees = r.model(data, "quick"), r.model(data, "trees")
         if circuit is not None and trees is not None:
-            text = f"{data} {trees['seconds']:.2f} s against {circuit['seconds']:.1f} s"
+            text = f"{data} {trees['seconds']:.2f} s against {circuit['seconds']:.2f} s"
             yield trees["seconds"] < circuit["seconds"] / 2, text
 
 
 def low_edge_price(r: Results) -> Iterator[Answer]:
     for model in r.models:
         if model["learner"] == "quick":
-            yield model["edge_price"] <= 0.02, f"{model['data']} {model['edge_price']:g}"
+            yield 0.01 <= model["edge_price"] <= 0.02, f"{model['data']} {model['edge_price']:g}"
 
 
 def parameter_prices(r: Results) -> Iterator[Answer]:

@@ -104,7 +104,7 @@ def models(report: Record) -> str:
             f"{r['leaves']:,}",
         ]
         cells += [f"{r['mean_parents']:.1f} ({r['most_parents']})", r["treewidth"], compiled]
-        lines.append(line(*cells, f"{r['seconds']:.1f}" + ("" if r["complete"] else "+")))
+        lines.append(line(*cells, f"{r['seconds']:.2f}" + ("" if r["complete"] else "+")))
     return "".join(lines) + _likely(report["table4"]) + made(report, COMMAND.format("models"))
 
 
