@@ -1,7 +1,8 @@
 """Two states of this project side by side: python benchmarks/before_after.py --before DIR [--part training].
 
-DIR is another checkout. Each part runs the benchmark of the same name in both checkouts by turns, without other
-libraries, and takes the least time of each figure. The ratio is time before over time after: above 1 is faster.
+DIR is another checkout, with its git history. Each part runs the benchmark of the same name in both checkouts by turns,
+without other libraries, and takes the least time of each figure; learn_ac runs the benchmark of this checkout on both
+packages. The ratio is time before over time after: above 1 is faster.
 """
 
 import argparse
@@ -29,7 +30,7 @@ PARTS: dict[str, list[str]] = {
     "closed_form": ["closed_form.py", "--quick", "--output", "{out}"],
     "training": ["training.py", "--output", "{out}/training.json"],
     "circuit_inference": ["-c", CIRCUITS, "{out}"],
-    "learn_ac": ["learn_ac.py", "--only", "nltcs", "--only", "kdd", "--output", "{out}/learn_ac.json"],
+    "learn_ac": ["{here}/learn_ac.py", "--output", "{out}/learn_ac.json"],
 }
 
 
@@ -55,7 +56,7 @@ def figures(part: str, result: dict[str, Any]) -> Iterator[tuple[str, float]]:
 
 def measure(part: str, checkout: Path, words: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [word.replace("{out}", folder) for word in PARTS[part]]
+        command = [word.replace("{out}", folder).replace("{here}", str(HERE / "benchmarks")) for word in PARTS[part]]
         command += words if part == "training" else []
         source = os.pathsep.join(map(str, [checkout / "src", checkout / "benchmarks"]))
         environment = {**os.environ, "PYTHONPATH": source}
@@ -74,7 +75,9 @@ def main() -> None:
     options = parser.parse_args()
     words = ["--epochs", options.epochs, "--configurations", options.configurations]
     results: dict[str, dict[str, dict[str, float]]] = {}
-    made = provenance(["jax", "numba", "numpy"])
+    git = ["git", "-C", str(options.before), "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    made = {**provenance(["jax", "numba", "numpy"]), "before": commit}
     for part in options.part or PARTS:
         before: dict[str, float] = {}
         after: dict[str, float] = {}

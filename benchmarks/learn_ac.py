@@ -21,13 +21,17 @@ CASES = [
     ("kdd", "quick", 1.0, 1.0, 3.9, 362, -2.1891, 5356),
     ("kdd", "quick", 0.1, 1.0, 59, 888, -2.1647, 28419),
     ("kdd", "greedy", 1.0, 1.0, 9.0, 397, -2.1891, 5638),
+    ("kdd", "greedy", 0.1, 1.0, None, None, None, None),
     ("msweb", "quick", 1.0, 1.0, 17, 245, -10.135, 5193),
     ("msweb", "quick", 0.1, 1.0, 67, 605, -9.977, 23856),
     ("plants", "quick", 1.0, 5.0, 9.9, 371, -14.455, 9479),
     ("plants", "quick", 0.1, 1.0, None, None, None, None),
+    ("plants", "greedy", 0.1, 1.0, None, None, None, None),
     ("tmovie", "quick", 1.0, 1.0, None, None, None, None),
     ("kdd", "quick", 0.02, 1.0, None, None, None, None),
     ("plants", "quick", 0.02, 1.0, None, None, None, None),
+    ("tmovie", "greedy", 1.0, 1.0, None, None, None, None),
+    ("baudio", "quick", 0.02, 0.5, None, None, None, None),
     ("tmovie", "quick", 0.02, 1.0, None, None, None, None),
 ]
 HEAD = """| data | method | k_e | k_p | ours s | Libra s | ratio | splits | Libra | test LL | Libra | edges | Libra |

@@ -35,7 +35,7 @@ TABLE4 = """
 trees, learned without a price on edges (as WinMine in the paper). LL is the mean log-likelihood of a test row in nats;
 *retrained* that of a model learned with the same prices from training and validation rows together. Of the numbers of
 parents, the mean and the largest are shown. *Compiled* is the size of a circuit compiled from the network alone, by
-elimination. Widths are those of a min-fill order. A plus marks a growth that the time ended.
+elimination. Widths are those of a min-fill order. Seconds are CPU seconds. A plus marks a growth that the time ended.
 
 | data | learner | k_e | k_p | test LL | retrained | edges | leaves | parents (most) | width | compiled | seconds |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -104,7 +104,7 @@ def models(report: Record) -> str:
             f"{r['leaves']:,}",
         ]
         cells += [f"{r['mean_parents']:.1f} ({r['most_parents']})", r["treewidth"], compiled]
-        lines.append(line(*cells, f"{r['seconds']:.1f}" + ("" if r["complete"] else "+")))
+        lines.append(line(*cells, f"{r['seconds']:.2f}" + ("" if r["complete"] else "+")))
     return "".join(lines) + _likely(report["table4"]) + made(report, COMMAND.format("models"))
 
 
@@ -145,7 +145,7 @@ def queries(report: Record, docs: Path) -> str:
         if any(r["setting"] == s for r in results)
     )
     draw(results, names, docs / "figures" / "circuits_figure1.svg")
-    verdict = _accurate(results)
+    verdict = _accurate(results) + _earlier(results)
     return "".join(lines) + FIGURE1.format(counts=counts) + verdict + made(report, COMMAND.format("queries"))
 
 
@@ -161,6 +161,16 @@ def _accurate(results: Sequence[Record]) -> str:
         "\n**More accurate than Gibbs?** Points at which the circuit is better, and worse, by more than two standard"
         f" errors: {', '.join(parts)}.\n"
     )
+
+
+def _earlier(results: Sequence[Record]) -> str:
+    """Name what was asked of other models than the exact queries of the data set."""
+    current = {r["data"]: r.get("models") for r in results if r["setting"] == "exact"}
+    earlier = dict.fromkeys((r["data"], r["setting"]) for r in results if r.get("models") != current.get(r["data"]))
+    if not earlier:
+        return ""
+    named = ", ".join(f"{data} {setting}" for data, setting in earlier)
+    return f"\nMeasured earlier, with models learned at slightly other prices or by an earlier version: {named}.\n"
 
 
 def draw(results: Sequence[Record], names: Sequence[str], path: Path) -> None:

@@ -112,6 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a data set; may be repeated")
     parser.add_argument("--full", action="store_true", help="every setting for all shares, five hours of CPU time")
+    parser.add_argument("--setting", action="append", help="exact, fast, medium, slow or very slow; may be repeated")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no measurement after this time")
     parser.add_argument("--quick", action="store_true", help="few queries, results not kept")
     options = parser.parse_args()
@@ -128,6 +129,7 @@ def main() -> None:
             left = [(setting, share, 5) for setting, share, _ in left if setting in ("exact", "fast", "medium")]
         else:
             left = [job for job in left if done.get((name, *job[1], job[0]), 0) < job[2]]
+        left = [job for job in left if options.setting is None or job[0] in options.setting]
         if not left or time.monotonic() - began > options.seconds:
             continue
         split = datasets.load(name)
@@ -137,11 +139,12 @@ def main() -> None:
             "circuit": circuit_of(name, split.train, best["quick"], limit, not options.quick),
             "trees": learn(split.train, "trees", None, best["trees"]["parameter_price"], limit),
         }
+        about = {learner: [run["edge_price"], run["parameter_price"]] for learner, run in best.items() if run}
         for setting, share, count in left:
             if time.monotonic() - began > options.seconds:
                 break
             queries = random_queries(split.test.X, *share, count=plan["counts"]["exact"], seed=plan["seed"])
-            result = {"data": name, "query": share[0], "evidence": share[1]}
+            result = {"data": name, "query": share[0], "evidence": share[1], "models": about}
             result |= measure(models, queries, setting, count)
             print(result, flush=True)
             asked += 1

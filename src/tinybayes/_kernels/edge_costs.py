@@ -25,13 +25,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinybayes._kernels import jit, plain
+from tinybayes._kernels import inlined, jit, plain
 from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 from tinybayes._kernels.growing_circuit import ROOT, SIDE_V, STAMP, WORD, count_bits, list_nodes
 
 
 class Costs(NamedTuple):
-    """Sets of distributions (as numbers of parts) and of states, as bits, for every node."""
+    """Sets of distributions (as numbers of parts) and of states, as bits, for every node.
+
+    A split changes a few words of the first three at thousands of nodes: the same word of all nodes lies together.
+    """
 
     below: np.ndarray
     beside: np.ndarray
@@ -53,15 +56,14 @@ def _find_below(g, c, n, begin, end):
     """Find these words of what lies below a node."""
     if g.kind[n] == PARAMETER:
         for w in range(begin, end):
-            c.below[n, w] = 0
-        c.below[n, g.leaf[n] // WORD] = np.int64(1) << (g.leaf[n] % WORD)
+            c.below[w, n] = np.int64(1) << (g.leaf[n] % WORD) if w == g.leaf[n] // WORD else 0
         return
     for w in range(begin, end):
-        c.below[n, w] = 0
+        c.below[w, n] = 0
     for e in range(g.start[n], g.start[n] + g.degree[n]):
         child = g.child[e]
         for w in range(begin, end):
-            c.below[n, w] |= c.below[child, w]
+            c.below[w, n] |= c.below[w, child]
 
 
 @plain
@@ -82,21 +84,21 @@ def _find_beside(g, c, n, begin, end):
     Nothing lies beside the root.
     """
     for w in range(begin, end):
-        c.beside[n, w] = 0
-        c.always[n, w] = -1 if g.head[n] >= 0 else 0
+        c.beside[w, n] = 0
+        c.always[w, n] = -1 if g.head[n] >= 0 else 0
     e = g.head[n]
     while e >= 0:
         p = g.parent[e]
         e = g.later[e]
         if g.kind[p] == PRODUCT:
             for w in range(begin, end):
-                siblings = c.below[p, w] & ~c.below[n, w]
-                c.beside[n, w] |= c.beside[p, w] | siblings
-                c.always[n, w] &= c.always[p, w] | siblings
+                siblings = c.below[w, p] & ~c.below[w, n]
+                c.beside[w, n] |= c.beside[w, p] | siblings
+                c.always[w, n] &= c.always[w, p] | siblings
         else:
             for w in range(begin, end):
-                c.beside[n, w] |= c.beside[p, w]
-                c.always[n, w] &= c.always[p, w]
+                c.beside[w, n] |= c.beside[w, p]
+                c.always[w, n] &= c.always[w, p]
 
 
 @plain
@@ -114,11 +116,11 @@ def _find_around(g, c, n):
 
 @plain
 def _add(cost, members, n, only, begin, end, c, length):
-    """Add the terms of the used variables to the rows of the distributions in row n of `members` and in `only`."""
+    """Add the terms of the used variables to the rows of the distributions in column n of `members` and in `only`."""
     variables = cost.shape[1]
     dense = 6 * length > variables
     for w in range(begin, end):
-        left = members[n, w] & only[w]
+        left = members[w, n] & only[w]
         while left:
             bit = left & -left
             left ^= bit
@@ -150,7 +152,7 @@ def _list(g, c, n, without):
 @plain
 def _meet(members, n, only, begin, end):
     for w in range(begin, end):  # noqa: SIM110 - Numba has no generators here
-        if members[n, w] & only[w]:
+        if members[w, n] & only[w]:
             return True
     return False
 
@@ -245,7 +247,7 @@ def _add_terms(g, c, cost, first_state, n, end, sign):
 def _take_lost(g, c, cost, first_state, n, begin, end):
     """Take the terms of an unchanged node away from new distributions that are not where the split one was.
 
-    The sets of these, of those below and of those beside, are the rows of `some`.
+    The sets of these, of those below and of those beside, are the columns of `some`.
     """
     if _meet(c.some, 0, c.fresh, begin, end):
         _add(cost, c.some, 0, c.fresh, begin, end, c, _list_copies(g, c, n, -1))
@@ -261,12 +263,12 @@ def _take_lost(g, c, cost, first_state, n, begin, end):
 def _find_beside_again(g, c, cost, n, begin, end):
     """Find these words of what lies beside an unchanged node; correct the costs, and tell whether `always` changed."""
     for w in range(begin, end):
-        c.some[1, w] = c.always[n, w]
+        c.some[w, 1] = c.always[w, n]
     _find_beside(g, c, n, begin, end)
     different = False
     for w in range(begin, end):
-        before, now = c.some[1, w], c.always[n, w]
-        c.some[0, w], c.some[1, w] = before & ~now, now & ~before
+        before, now = c.some[w, 1], c.always[w, n]
+        c.some[w, 0], c.some[w, 1] = before & ~now, now & ~before
         different |= before != now
     for row, sign in ((0, -1), (1, 1)):
         if different and _meet(c.some, row, c.everything, begin, end):
@@ -293,24 +295,57 @@ def _keep(g, c, cost, first_state, n, own, bit, begin, end, stamp):
 
     ``bit`` of the word ``own`` stands for the split distribution; the new ones have its terms, where it had any.
     """
-    had_below, had_beside, had_always = c.below[n, own] & bit, c.beside[n, own] & bit, c.always[n, own] & bit
-    c.always[n, own] &= ~bit
+    had_below, had_beside, had_always = c.below[own, n] & bit, c.beside[own, n] & bit, c.always[own, n] & bit
+    c.always[own, n] &= ~bit
     different = False
     if had_always:
         for w in range(begin, end):
-            c.always[n, w] |= c.fresh[w]
+            c.always[w, n] |= c.fresh[w]
     if c.touched[n] == stamp:
         c.touched[n] = 0
         different = _find_beside_again(g, c, cost, n, 0, end)
     else:
         _find_beside_again(g, c, cost, n, begin, end)
     for w in range(begin, end):
-        c.some[0, w] = c.fresh[w] & ~c.below[n, w] if had_below else 0
-        c.some[1, w] = c.fresh[w] & ~c.beside[n, w] if had_beside else 0
+        c.some[w, 0] = c.fresh[w] & ~c.below[w, n] if had_below else 0
+        c.some[w, 1] = c.fresh[w] & ~c.beside[w, n] if had_beside else 0
     _take_lost(g, c, cost, first_state, n, begin, end)
-    c.beside[n, own] &= ~bit
-    c.below[n, own] &= ~bit
+    c.beside[own, n] &= ~bit
+    c.below[own, n] &= ~bit
     return different
+
+
+@inlined
+def _keep_word(g, c, n, own, bit, w):
+    """Do what `_keep` does where the new distributions lie in one word, and nothing is lost; else do nothing.
+
+    Nearly all nodes are done with here. ``always`` stays as it is.
+    """
+    below, beside, always = c.below[w, n], np.int64(0), np.int64(-1)
+    e = g.head[n]
+    while e >= 0:
+        p = g.parent[e]
+        e = g.later[e]
+        siblings = c.below[w, p] & ~below if g.kind[p] == PRODUCT else 0
+        beside |= c.beside[w, p] | siblings
+        always &= c.always[w, p] | siblings
+    lost, before = 0, c.always[w, n]
+    if c.below[own, n] & bit:
+        lost |= c.fresh[w] & ~below
+    if c.beside[own, n] & bit:
+        lost |= c.fresh[w] & ~beside
+    if c.always[own, n] & bit:
+        before |= c.fresh[w]
+    if w == own:
+        before &= ~bit
+    kept = lost == 0 and always == before and g.head[n] >= 0
+    if kept:
+        c.beside[w, n] = beside
+        c.always[w, n] = always
+        c.beside[own, n] &= ~bit
+        c.below[own, n] &= ~bit
+        c.always[own, n] &= ~bit
+    return kept
 
 
 @plain
@@ -340,7 +375,7 @@ def _list_related_below(g, s, c, top, own, bit, n_nodes, length):
             child = g.child[e]
             s.position[n] = e + 1
             if s.seen[child] != stamp and (
-                child >= n_nodes or (g.kind[child] >= SUM and (c.below[child, own] | c.beside[child, own]) & bit)
+                child >= n_nodes or (g.kind[child] >= SUM and (c.below[own, child] | c.beside[own, child]) & bit)
             ):
                 s.seen[child], s.position[child], s.stack[depth] = stamp, g.start[child], child
                 depth += 1
@@ -356,12 +391,16 @@ def find_sets(g, s, c, n_parts):
     """Find the sets of all nodes; the costs stay as they are."""
     end = (n_parts - 1) // WORD + 1
     count = list_nodes(g, s)
+    for w in range(end):  # word by word, as they lie in memory
+        for i in range(count):
+            _find_below(g, c, s.side_d[i], w, w + 1)
+        for i in range(count - 1, -1, -1):
+            if g.kind[s.side_d[i]] >= SUM:
+                _find_beside(g, c, s.side_d[i], w, w + 1)
     for i in range(count):
-        _find_below(g, c, s.side_d[i], 0, end)
         _find_states(g, c, s.side_d[i])
     for i in range(count - 1, -1, -1):
         if g.kind[s.side_d[i]] >= SUM:
-            _find_beside(g, c, s.side_d[i], 0, end)
             _find_around(g, c, s.side_d[i])
 
 
@@ -391,7 +430,7 @@ def take_away(g, s, c, cost, n_parts, first_state):
     return stamp
 
 
-@jit
+@plain
 def put_back(g, s, c, cost, part, first, n_parts, n_nodes, stamp, first_state):
     """Find the sets anew after a part was split, and correct the costs.
 
@@ -402,7 +441,8 @@ def put_back(g, s, c, cost, part, first, n_parts, n_nodes, stamp, first_state):
     c.fresh[:] = 0
     for new in range(first, n_parts):
         c.fresh[new // WORD] |= np.int64(1) << (new % WORD)
-        cost[new] = cost[part]
+        for v in range(cost.shape[1]):
+            cost[new, v] = cost[part, v]
     count, queue = _list_related(g, s, c, own, bit, n_nodes, stamp), 0
     listed = g.numbers[STAMP]
     for i in range(count):  # children first
@@ -411,21 +451,23 @@ def put_back(g, s, c, cost, part, first, n_parts, n_nodes, stamp, first_state):
             c.changed[n] = stamp
             _find_below(g, c, n, 0, end)
             _find_states(g, c, n)
-        elif c.below[n, own] & bit:
+        elif c.below[own, n] & bit:
             for e in range(g.start[n], g.start[n] + g.degree[n]):
                 for w in range(begin, end):
-                    c.below[n, w] |= c.below[g.child[e], w] & c.fresh[w]
+                    c.below[w, n] |= c.below[w, g.child[e]] & c.fresh[w]
     for i in range(count - 1, -1, -1):  # parents first
         n = s.side_d[i]
         if g.kind[n] < SUM:
             continue
         if c.changed[n] == stamp:
-            c.below[n, own] &= ~bit
+            c.below[own, n] &= ~bit
             _find_beside(g, c, n, 0, end)
             _find_around(g, c, n)
             _add_terms(g, c, cost, first_state, n, end, 1)
             c.touched[n] = 0
-        elif not _keep(g, c, cost, first_state, n, own, bit, begin, end, stamp):
+        elif (begin + 1 == end and c.touched[n] != stamp and _keep_word(g, c, n, own, bit, begin)) or not _keep(
+            g, c, cost, first_state, n, own, bit, begin, end, stamp
+        ):
             continue
         queue = _touch_children(g, s, c, n, stamp, listed, queue)
     while queue:  # elsewhere only `always` may change

@@ -25,6 +25,7 @@ from tinybayes._kernels.circuit_graph import PARAMETER, SUM
 from tinybayes._kernels.edge_costs import put_back, take_away
 from tinybayes._kernels.growing_circuit import (
     LIVE,
+    MOST,
     N_EDGES,
     N_NODES,
     NO_LIMIT,
@@ -430,6 +431,7 @@ def compact(g, new, parts, n_parts, n_states, cardinality):
         edge += g.degree[n]
     new.numbers[N_NODES], new.numbers[N_EDGES] = count, edge
     new.numbers[ROOT], new.numbers[STAMP] = renamed[g.numbers[ROOT]], g.numbers[STAMP]
+    new.numbers[MOST] = g.numbers[MOST]
     for n in range(g.numbers[N_NODES]):
         m = renamed[n]
         for k in range(g.degree[n] if m >= 0 else 0):

@@ -23,14 +23,15 @@ from tinybayes._kernels.circuit_graph import INDICATOR, PARAMETER, PRODUCT, SUM
 WORD = 63  # bits used of a word
 NO_LIMIT = 2**60
 FEW = 6  # children that are looked through without a hint
-N_NODES, N_EDGES, LIVE, ROOT, STAMP = 0, 1, 2, 3, 4  # indices in `Graph.numbers`
+N_NODES, N_EDGES, LIVE, ROOT, STAMP, MOST = 0, 1, 2, 3, 4, 5  # indices in `Graph.numbers`
 SIDE_D, SIDE_V, ANCESTORS = 0, 1, 2  # indices in `Scratch.numbers`
 
 
 class Graph(NamedTuple):
     """The pools.
 
-    ``numbers`` holds the used nodes, the used edges, the live edges, the root, and the last stamp given out.
+    ``numbers`` holds the used nodes, the used edges, the live edges, the root, the last stamp given out, and the most
+    states that a variable has.
     """
 
     kind: np.ndarray
@@ -155,64 +156,78 @@ def find_child(g, s, n, variable):
 
 
 @plain
-def find_upper_region(g, s, first_parameter, states, variable, first_state, cardinality):
-    """Find the nodes on the side of the distribution with these parameters, and the mutual ancestors.
+def _ancestor_values(g, s, m, n, variable, first_state, cardinality):
+    """List a mutual ancestor with its children above D (`n`) and above V; note the values of V that lie below it.
 
-    Afterwards ``values`` tells for which values of the variable each of them would be copied. Below the other child of
-    a mutual ancestor lie all of them, or it is an indicator (`edge_costs.py` says why).
+    Below the other child lie all values, or it is an indicator (`edge_costs.py` says why).
     """
-    g.numbers[STAMP] += 1
-    stamp = g.numbers[STAMP]
-    side, ancestors, top = 0, 0, 0
-    for j in range(states):
-        s.stack[top] = first_parameter + j
-        top += 1
-    while top:
-        top -= 1
-        n = s.stack[top]
-        e = g.head[n]
-        while e >= 0:
-            p = g.parent[e]
-            if s.mark[p] != stamp:
-                s.mark[p] = stamp
-                s.values[p] = 0
-                if has(g, p, variable):
-                    s.ancestors[ancestors, 0], s.ancestors[ancestors, 1] = p, n
-                    ancestors += 1
-                else:
-                    s.position[p] = side
-                    s.side_d[side] = p
-                    side += 1
-                    s.stack[top] = p
-                    top += 1
-            e = g.later[e]
-    s.numbers[SIDE_D], s.numbers[SIDE_V], s.numbers[ANCESTORS] = side, 0, ancestors
-    equal = True
-    whole = 0
-    for a in range(ancestors):
-        m = s.ancestors[a, 0]
-        v = find_child(g, s, m, variable)
-        s.ancestors[a, 2] = v
-        values = (np.int64(1) << cardinality) - 1
-        if g.kind[v] == INDICATOR:
-            values = np.int64(1) << (g.leaf[v] - first_state)
-        s.values[m] = values
-        equal = equal and (a == 0 or values == whole)
-        whole |= values
-    if equal:
-        for i in range(side):
-            s.values[s.side_d[i]] = whole
+    v, a = find_child(g, s, m, variable), s.numbers[ANCESTORS]
+    s.ancestors[a, 0], s.ancestors[a, 1], s.ancestors[a, 2] = m, n, v
+    s.numbers[ANCESTORS] += 1
+    if g.kind[v] == INDICATOR:
+        s.values[m] = np.int64(1) << (g.leaf[v] - first_state)
     else:
-        _spread_values(g, s, stamp)
-    return stamp
+        s.values[m] = (np.int64(1) << cardinality) - 1
 
 
 @plain
-def _list_side_v(g, s, top_node, variable, first_state, cardinality, stamp, least, limit):
+def find_upper_region(g, s, first_parameter, states, variable, first_state, cardinality, least, claim, limit):
+    """List the nodes on the side of the distribution with these parameters, parents first, and the mutual ancestors.
+
+    Afterwards ``values`` tells for which values of the variable each of them would be copied: a node on the side of D
+    has the values of its parents, so each is finished when they are. To `least` the edges that this adds are added,
+    less the `claim` on each mutual ancestor (`edge_cost`); returns it, and the edges and the nodes that are written.
+    The walk ends early once `least` is above `limit`.
+    """
+    g.numbers[STAMP] += 1
+    stamp = g.numbers[STAMP]
+    s.numbers[SIDE_D], s.numbers[SIDE_V], s.numbers[ANCESTORS] = 0, 0, 0
+    written, nodes = 0, 0
+    for j in range(states):
+        s.stack[0], depth = first_parameter + j, 1
+        s.position[first_parameter + j] = g.head[first_parameter + j]  # the next edge to look at, until listed
+        while depth:
+            n = s.stack[depth - 1]
+            e = s.position[n]
+            if e >= 0:
+                s.position[n] = g.later[e]
+                p = g.parent[e]
+                if s.mark[p] != stamp:
+                    s.mark[p] = stamp
+                    if not has(g, p, variable):
+                        s.values[p], s.position[p], s.stack[depth] = 0, g.head[p], p
+                        depth += 1
+                        continue
+                    _ancestor_values(g, s, p, n, variable, first_state, cardinality)
+                    times = count_bits(s.values[p])
+                    if times > 1:  # with a single value nothing on the side of V needs to be restricted
+                        # The mutual ancestor becomes the sum itself where it has no other children.
+                        least += 4 * times - (2 if g.degree[p] == 2 else 1) - claim
+                        written += 4 * times
+                        nodes += times + 1
+                s.values[n] |= s.values[p]
+                continue
+            depth -= 1
+            if depth:  # else it is a parameter
+                s.values[s.stack[depth - 1]] |= s.values[n]
+                s.position[n] = s.numbers[SIDE_D]
+                s.side_d[s.numbers[SIDE_D]] = n
+                s.numbers[SIDE_D] += 1
+                times = count_bits(s.values[n])
+                least += g.degree[n] * (times - 1)
+                written += g.degree[n] * times
+                nodes += times
+                if least > limit:
+                    return least, written, nodes
+    return least, written, nodes
+
+
+@plain
+def _list_side_v(g, s, top_node, variable, first_state, cardinality, stamp, least, claim, limit):
     """Walk down from a node along the variable; list every node once, children first, with its values.
 
     ``least`` bounds the edges that the split adds, without those of nodes that are not listed yet. Returns it with the
-    nodes that were; the walk ends early if it is above `limit`.
+    nodes that were, less the `claim` of each sum over V; the walk ends early if it is above `limit`.
     """
     if s.seen[top_node] == stamp:
         return least
@@ -255,6 +270,8 @@ def _list_side_v(g, s, top_node, variable, first_state, cardinality, stamp, leas
             least += g.degree[n] * (cardinality - 1)
             if least > limit:
                 return least
+        elif g.kind[n] == SUM:
+            least -= claim
     return least
 
 
@@ -264,27 +281,6 @@ def _decides(g, s, n):
     if g.kind[n] == SUM:
         n = g.child[g.start[n]]
     return g.kind[n] == PRODUCT and g.kind[s.via[n]] == INDICATOR
-
-
-@plain
-def _spread_values(g, s, stamp):
-    """Give the nodes on the side of D the values of the mutual ancestors above them."""
-    for a in range(s.numbers[ANCESTORS]):
-        m, n = s.ancestors[a, 0], s.ancestors[a, 1]
-        if g.kind[n] == PARAMETER or s.values[n] | s.values[m] == s.values[n]:
-            continue
-        s.values[n] |= s.values[m]
-        s.stack[0] = n
-        depth = 1
-        while depth:
-            depth -= 1
-            n = s.stack[depth]
-            for e in range(g.start[n], g.start[n] + g.degree[n]):
-                c = g.child[e]
-                if s.mark[c] == stamp and g.kind[c] >= SUM and s.values[c] | s.values[n] != s.values[c]:
-                    s.values[c] |= s.values[n]
-                    s.stack[depth] = c
-                    depth += 1
 
 
 @plain
@@ -325,30 +321,36 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, cardinality,
 
     Counting ends early once the first number is sure to be above `limit`; then it is a lower bound. Otherwise the lists
     of both sides (that of V with children first) and of the mutual ancestors are filled.
+
+    The bound needs to know what the side of V may take away. It takes edges away only where a sum over V disappears: k
+    of its own, and up to two of each of its k terms. If no variable has more states than V, then no node on this side
+    takes away more than 3k, with all below it:
+
+    - a product adds 2(k - 1) edges or more, and leaves k + 2 at most of the 3k of its child;
+    - a sum over another variable adds k - 1 or more for each of its children, and leaves 3 of each: 3k at most.
+
+    What is shared disappears with the last node above it, and counts there alone. A mutual ancestor adds 4k - 2 edges,
+    which is no less. So each mutual ancestor holds back a `claim` of 3k until what is below it was listed.
     """
-    stamp = find_upper_region(g, s, first_parameter, states, variable, first_state, cardinality)
-    added, written, nodes = 0, 0, 0
-    for i in range(s.numbers[SIDE_D]):
-        n = s.side_d[i]
-        times = count_bits(s.values[n])
-        added += g.degree[n] * (times - 1)
-        written += g.degree[n] * times
-        nodes += times
-    for a in range(s.numbers[ANCESTORS]):
-        m = s.ancestors[a, 0]
-        times = count_bits(s.values[m])
-        if times > 1:  # with a single value nothing on the side of V needs to be restricted
-            # The mutual ancestor becomes the sum itself where it has no other children.
-            added += 4 * times - (2 if g.degree[m] == 2 else 1)
-            written += 4 * times
-            nodes += times + 1
-    least = added - _most_taken_away(g, first_state, cardinality) if limit < NO_LIMIT else 0
+    start, claim = 0, 0
+    if limit < NO_LIMIT:
+        if cardinality == g.numbers[MOST]:
+            claim = 3 * cardinality
+        else:
+            start = -_most_taken_away(g, first_state, cardinality)
+    place = first_parameter, states, variable, first_state, cardinality
+    least, written, nodes = find_upper_region(g, s, *place, start, claim, limit)
+    stamp, added = g.numbers[STAMP], least - start
     for a in range(s.numbers[ANCESTORS]):
         if least > limit:
             return least, written, nodes
         v = s.ancestors[a, 2]
         if g.kind[v] != INDICATOR:
-            least = _list_side_v(g, s, v, variable, first_state, cardinality, stamp, least, limit)
+            added += claim
+            least = _list_side_v(g, s, v, variable, first_state, cardinality, stamp, least, claim, limit)
+            if least > limit:
+                return least, written, nodes
+            least += claim
             s.dead[v] += 1
             s.asked[v] = stamp
     if least > limit:

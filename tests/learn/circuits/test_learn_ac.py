@@ -12,7 +12,7 @@ import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
 from tinybayes._kernels.grow import N_PARTS, N_SPLITS, SCORE, leaf_score
-from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, SIDE_D, edge_cost
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit
@@ -128,6 +128,24 @@ def test_every_single_split_keeps_the_polynomial_and_costs_what_was_said(seed, b
         wanted = [oracle.log_joint(net, row) for row in chosen.tolist()]
         np.testing.assert_allclose([math.log(evaluate(circuit, row)) for row in chosen], wanted, atol=1e-9)
         assert evaluate(circuit, [-1] * 5) == pytest.approx(1.0)
+
+
+def test_counting_ends_before_the_side_of_the_distribution_was_walked():
+    """Nearly all candidates cost too much; this must show before all nodes above the distribution were listed."""
+    table = pools.distinct_rows(dependent(5, rows=400, features=8, binary=True))
+    state = State(table, CircuitOptions(edge_price=0.05))
+    state.run_all(None)
+    parts, listed, all_nodes = state.parts, 0, 0
+    for part in np.flatnonzero(parts.tested[: int(state.numbers[N_PARTS])] < 0).tolist():
+        i = parts.variable[part]
+        for v in np.flatnonzero(np.isfinite(parts.gain[part]) & ~state.descendant[i]).tolist():
+            place = parts.parameter[part], 2, v, table.first_state[v], 2
+            cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
+            all_nodes += int(state.scratch.numbers[SIDE_D])
+            early, _, _ = edge_cost(state.graph, state.scratch, *place, 2)
+            listed += int(state.scratch.numbers[SIDE_D])
+            assert early == cost or 2 < early < cost
+    assert 2 * listed < all_nodes
 
 
 def best_score(data, prices, splits):

@@ -4,7 +4,7 @@ import numpy as np
 
 from tinybayes._kernels.edge_costs import Costs
 from tinybayes._kernels.grow import Parts, Table, Work, leaf_score
-from tinybayes._kernels.growing_circuit import N_NODES, ROOT, WORD, Graph, Scratch, add_node, list_nodes
+from tinybayes._kernels.growing_circuit import MOST, N_NODES, ROOT, WORD, Graph, Scratch, add_node, list_nodes
 from tinybayes.errors import error
 from tinybayes.model import CPD, BayesNet, Circuit, Dataset, DecisionTree, Float
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
@@ -94,7 +94,7 @@ def graph(nodes: int, edges: int, words: int) -> Graph:
     """Make empty pools."""
     of_nodes = {name: np.zeros(nodes, np.int32) for name in ("start", "degree", "head", "above", "leaf")}
     of_edges = {name: np.zeros(edges, np.int32) for name in ("child", "parent", "later", "earlier")}
-    scope, numbers = np.zeros((nodes, words), np.int64), np.zeros(5, np.int64)
+    scope, numbers = np.zeros((nodes, words), np.int64), np.zeros(6, np.int64)
     return Graph(kind=np.zeros(nodes, np.int8), scope=scope, numbers=numbers, **of_nodes, **of_edges)
 
 
@@ -129,12 +129,13 @@ def work(table: Table) -> Work:
 def costs(g: Graph, room: int, first_state: np.ndarray) -> Costs:
     """Make room for the costs of all splits, for so many parts."""
     nodes, words, variables = len(g.kind), -(-room // WORD), len(first_state) - 1
-    of_nodes = {name: np.zeros((nodes, words), np.int64) for name in ("below", "beside", "always")}
+    # Rows a power of two long would compete for the same lines of the cache.
+    of_nodes = {name: np.zeros((words, nodes + 24), np.int64) for name in ("below", "beside", "always")}
     of_states = {name: np.zeros((nodes, -(-int(first_state[-1]) // WORD)), np.int64) for name in ("states", "around")}
     return Costs(
         changed=np.zeros(nodes, np.int64),
         touched=np.zeros(nodes, np.int64),
-        some=np.zeros((2, words), np.int64),
+        some=np.zeros((words, 2), np.int64),
         terms=np.zeros(variables, np.int32),
         used=np.zeros(variables, np.int32),
         everything=np.full(words, -1, np.int64),
@@ -149,6 +150,7 @@ def independent(first: np.ndarray, trees: Parts) -> Graph:
     """Build the circuit of independent variables: a product of sums over (indicator times parameter)."""
     variables, states = len(first) - 1, int(first[-1])
     g = graph(64 * states + 4096, 256 * states + 4096, -(-variables // WORD))
+    g.numbers[MOST] = np.diff(first).max()
     none = np.empty(0, np.int32)
     for v in range(variables):
         for s in range(first[v], first[v + 1]):
