@@ -74,9 +74,9 @@ Latent trees with 16 states, whole and cut to fewer edges, and the best ones of 
 through the quantiser (`levels`), also from the best ones within 150,000 edges, which were learned again for it (msnbc
 excepted: its mixture takes too long on a CPU); *tied* only replaces the parameters (`tie(circuit, levels,
 counts=train)`). LearnAC is that of Table 4 where there is one, and circuits of edge prices 0.1 and 1, grown for at most
-20 seconds. A parameter that is not tied takes 32 bits; the graph is not counted. The line is the front: the best of all circuits that are no larger, on test rows. Circuits more than 8 %
-less likely than the tree with the defaults are left out. Only the best epoch was chosen, on validation rows. The table
-has the trees cut to 40 % of their edges.
+20 seconds. A parameter that is not tied takes 32 bits; the graph is not counted. The line is the front: the best of all
+circuits that are no larger, on test rows. Circuits more than 8 % less likely than the tree with the defaults are left
+out. Only the best epoch was chosen, on validation rows. The table has the trees cut to 40 % of their edges.
 
 """
 SPEED = """
