@@ -215,7 +215,8 @@ def test_fitting_leaves_the_table_alone_and_warns_of_nothing():
 
 
 def test_training_by_gradient_beats_the_closed_form_without_any_flag():
-    X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=1 / 3, random_state=0)
+    X, y = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X[:1200, 16:48], y[:1200], test_size=1 / 3, random_state=0)
     closed = BayesNetClassifier("naive").fit(X, y).score(X_test, y_test)
     trained = BayesNetClassifier("naive", training="hybrid", random_state=0).fit(X, y)
     assert trained.score(X_test, y_test) > closed + 0.02

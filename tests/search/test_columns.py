@@ -125,7 +125,7 @@ def test_every_family_reads_few_columns(views, family):
         settings = [every[0] | {"columns": 2}]
         settings[0] |= {"levels": 4} if "levels" in settings[0] else {}
     assert describe(settings[0]).endswith(", 2 columns")
-    outcome = carry_out(views, settings, Effort(200, patience=2, final=True))[0]
+    outcome = carry_out(views, settings, Effort(600, patience=2, final=True))[0]
     names = {v.name for v in outcome.model.variables}
     assert names <= {"good", "weak"}
     assert outcome.price.features == feature_cost(views, outcome.model) == sum(COSTS[name] for name in names)

@@ -187,7 +187,7 @@ def test_nets_are_trained_with_noise_mixed_rows_and_shifts():
         random.integers(0, 4, (120, 16)),
         random.integers(0, 2, 120),
     )
-    plain = NetConfiguration(kind="conv", hidden=(4,), image_shape=(4, 4))
+    plain = NetConfiguration(kind="conv", hidden=(4,), bits=8, image_shape=(4, 4))
     runs = [plain, replace(plain, input_noise=0.3), replace(plain, mixup=0.4), replace(plain, image_shift=1)]
     nets = [result.net for result in train_nets(data, runs, TrainingOptions(epochs=3, batch_size=40))]
     for net in nets[1:]:
