@@ -98,9 +98,9 @@ def test_modules_that_every_command_needs_load_nothing_heavy(module):
 
 
 def test_a_prediction_loads_no_circuits_samplers_and_join_trees():
-    code = "import sys, tinybayes.infer.scores; print([m for m in sys.modules if m.startswith('tinybayes.infer.')])"
+    code = "import sys, tinybayes.infer.scores; print(*(m for m in sys.modules if m.startswith('tinybayes.infer.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = ast.literal_eval(done.stdout)
+    loaded = done.stdout.split()
     assert "tinybayes.infer.scores" in loaded
     assert not [name for name in loaded if name.split(".")[2] in ("ask", "circuit", "gibbs", "join", "sampling")]
 
@@ -119,8 +119,7 @@ def test_type_checkers_see_the_names_of_inference():
     stub = {f"{n.module}.{a.name}" for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
     assert stub == {f"{home}.{name}" for name, home in tinybayes.infer._HOME_OF.items()}
     assert all(hasattr(tinybayes.infer, name) for name in tinybayes.infer.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        tinybayes.infer.nonsense  # noqa: B018
+    assert not hasattr(tinybayes.infer, "nonsense")
 
 
 def test_the_public_names_are_few_and_type_checkers_see_the_same_ones():

@@ -74,7 +74,8 @@ def test_circuits(data):
     assert peak(lambda: class_scores(circuit, some)) < 1.2 * some.nbytes  # the result is 0.4
 
 
-COPIES = pytest.mark.skipif(pd.__version__ < "3", reason="pandas 2 copies a frame, unless copy_on_write is on")
+PANDAS = int(pd.__version__.split(".")[0])
+COPIES = pytest.mark.skipif(PANDAS < 3, reason="pandas 2 copies a frame, unless copy_on_write is on")
 
 
 @pytest.mark.parametrize("kind", ["matrix", pytest.param("frame", marks=COPIES)])

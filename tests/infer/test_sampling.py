@@ -114,9 +114,9 @@ def test_where_tables_of_zeros_are_too_large_a_solver_is_asked_when_samples_weig
     for name, value in (("installed", lambda package: False), ("MOST_LITERALS", 10)):  # it is not asked if it cannot be
         with monkeypatch.context() as patch:
             patch.setattr(satisfiable, name, value)
-            found = marginals(model, samples=5000, **options)
-            assert found.zero > 0.99
-            assert proposals.BLIND in found.notes
+            estimates = marginals(model, samples=5000, **options)
+            assert estimates.zero > 0.99
+            assert proposals.BLIND in estimates.notes
     with monkeypatch.context() as patch:
         patch.setattr(satisfiable, "MOST_LITERALS", 10)
         with pytest.raises(TinybayesError, match="prune: expected clauses of at most 10 literals"):

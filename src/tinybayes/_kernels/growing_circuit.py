@@ -338,8 +338,8 @@ def edge_cost(g, s, first_parameter, states, variable, first_state, cardinality,
             claim = 3 * cardinality
         else:
             start = -_most_taken_away(g, first_state, cardinality)
-    place = first_parameter, states, variable, first_state, cardinality
-    least, written, nodes = find_upper_region(g, s, *place, start, claim, limit)
+    of_split = first_parameter, states, variable, first_state, cardinality
+    least, written, nodes = find_upper_region(g, s, *of_split, start, claim, limit)
     stamp, added = g.numbers[STAMP], least - start
     for a in range(s.numbers[ANCESTORS]):
         if least > limit:

@@ -139,10 +139,10 @@ def test_counting_ends_before_the_side_of_the_distribution_was_walked():
     for part in np.flatnonzero(parts.tested[: int(state.numbers[N_PARTS])] < 0).tolist():
         i = parts.variable[part]
         for v in np.flatnonzero(np.isfinite(parts.gain[part]) & ~state.descendant[i]).tolist():
-            place = parts.parameter[part], 2, v, table.first_state[v], 2
-            cost, _, _ = edge_cost(state.graph, state.scratch, *place, NO_LIMIT)
+            of_split = parts.parameter[part], 2, v, table.first_state[v], 2
+            cost, _, _ = edge_cost(state.graph, state.scratch, *of_split, NO_LIMIT)
             all_nodes += int(state.scratch.numbers[SIDE_D])
-            early, _, _ = edge_cost(state.graph, state.scratch, *place, 2)
+            early, _, _ = edge_cost(state.graph, state.scratch, *of_split, 2)
             listed += int(state.scratch.numbers[SIDE_D])
             assert early == cost or 2 < early < cost
     assert 2 * listed < all_nodes
