@@ -6,20 +6,23 @@ import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
 from cases import exhaustive
 from strategies import easy, random_data
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate, integer_scores
-from tinybayes.learn import chow_liu, naive_bayes
-from tinybayes.learn.training import candidates
+from tinybayes.learn import chow_liu, maximum_likelihood, naive_bayes
+from tinybayes.learn.training import candidates, table_layout
 from tinybayes.learn.training import table_steps as steps
 from tinybayes.learn.training.engine import Rows
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import adam as optimizer_step
 from tinybayes.learn.training.optimizer import start
 from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.table_layout import Layout
 from tinybayes.learn.training.tables import TableConfiguration, table_space, train_tables
 from tinybayes.model import Dataset, Fixed, Float
 
@@ -39,15 +42,34 @@ def rows_of(data):
     return Rows(jnp.asarray(data.X, jnp.int32), jnp.asarray(data.y, jnp.int32), jnp.ones(len(data)))
 
 
-@pytest.mark.parametrize("per_row", [False, True])
+def in_buckets(monkeypatch):
+    """Lay out the smallest tables as the largest: in a bucket for each number of states, with nothing filled up."""
+    for name, value in (("SMALL", 0), ("ALIGNED", 1), ("WASTE", 0.0)):
+        monkeypatch.setattr(table_layout, name, value)
+
+
+def groups_of(layout):
+    """Return the group of every entry."""
+    ends = np.cumsum([groups for _, groups in layout.buckets])
+    return np.concatenate(
+        [np.tile(np.arange(end - n, end), states) for end, (states, n) in zip(ends, layout.buckets, strict=True)]
+    )
+
+
+@pytest.mark.parametrize(("per_row", "buckets"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("seed", [0, *exhaustive(1, 2)])
-def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
+def test_the_step_follows_the_gradient_of_the_loss(seed, per_row, buckets, monkeypatch):
     """The hand-written gradient equals automatic differentiation of the loss through the normalisation."""
+    if buckets:
+        in_buckets(monkeypatch)
     with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
         data = random_data(seed, rows=12)
         found = candidates.subset(4, 3, seed=seed)
-        space = table_space(found, states_of(data), 3)
-        state = steps.initial_state(jax.random.key(seed), space, int(states_of(data).max()), 3, spread=1.0)
+        layout = Layout.of([found], states_of(data), 3)
+        space = table_space(found, states_of(data), 3, layout)
+        state = steps.initial_state(jax.random.key(seed), space, layout, 3, spread=1.0)
+        assert (len(layout.buckets) > 1) == buckets
+        group = groups_of(layout)
         state = jax.tree.map(lambda a: a.astype(jnp.float64) if a.dtype == jnp.float32 else a, state)
         mask = jnp.asarray(found.allowed)
         draws = (12 if per_row else 1, *mask.shape)
@@ -56,14 +78,14 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
 
         def loss(rho, prior, logits):
             """The straight-through estimator written out: one-hot forward, softmax backward."""
-            theta = rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
+            theta = rho - jnp.log(jax.ops.segment_sum(jnp.exp(rho), group, layout.groups))[group]
             prior = prior - jax.scipy.special.logsumexp(prior)
             z = jnp.where(mask, logits + noise, -jnp.inf)
             soft = jax.nn.softmax(z / tau, axis=2)
             hard = jax.nn.one_hot(jnp.argmax(z, axis=2), mask.shape[1])
             choice = jnp.broadcast_to(hard + soft - jax.lax.stop_gradient(soft), (12, *mask.shape))
-            cell = steps.cells(rows.X, space, theta.shape)
-            entries = theta.reshape(-1, 3)[cell]
+            cell = steps.cells(rows.X, space, layout.entries)
+            entries = theta.at[cell].get(mode="fill", fill_value=0.0)
             scores = prior + jnp.einsum("bik,bikc->bc", choice, entries)
             p = jax.nn.softmax(jnp.where(mask, logits, -jnp.inf), axis=1)
             size = 0.01 * (p * space.size).sum()
@@ -71,7 +93,7 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
 
         values = state.theta.value, state.prior.value, state.logits.value
         wanted = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(*values)
-        after = jax.jit(steps.TableSteps(False, per_row).step)(
+        after = jax.jit(steps.TableSteps(layout, False, per_row).step)(
             state,
             steps.Tables(space, mask, h),
             rows,
@@ -85,10 +107,44 @@ def test_the_step_follows_the_gradient_of_the_loss(seed, per_row):
             )
 
 
+def test_tables_in_buckets_are_trained_like_those_in_one_block(monkeypatch):
+    data = random_data(3, rows=60)
+    tree = chow_liu(data)
+    net = maximum_likelihood(data, tree, smoothing=1.0)
+    run = TableConfiguration(candidates=candidates.fixed(tree), start=net, **CONFIGURATION)
+    quick = TrainingOptions(epochs=3, batch_size=20)
+    (whole,) = train_tables(data, [run], quick)
+    in_buckets(monkeypatch)
+    assert len(Layout.of([run.candidates], states_of(data), 3).buckets) > 1
+    (cut,) = train_tables(data, [run], quick)
+    for one, other in zip(whole.net.cpds, cut.net.cpds, strict=True):
+        np.testing.assert_allclose(one.log_parameters, other.log_parameters, atol=1e-5)
+
+
+@given(st.lists(st.integers(2, 9), min_size=2, max_size=8), st.integers(0, 9))
+def test_every_entry_of_every_table_has_a_place_of_its_own(cardinalities, seed):
+    states, found = np.array(cardinalities), candidates.subset(len(cardinalities), 3, seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        in_buckets(patch)
+        layout = Layout.of([found], states, 2)
+        space = table_space(found, states, 2, layout)
+    group, taken = groups_of(layout), set()
+    for i, k in np.argwhere(found.allowed):
+        parent = found.parent[i, k]
+        for above in range(states[parent] if parent >= 0 else 1):
+            first = int(space.offset[i, k]) + above
+            entries = [first + x * int(space.stride[i]) for x in range(states[i])]
+            assert {group[entry] for entry in entries} == {first - int(space.shift[i])}
+            assert int(space.owner[first - int(space.shift[i])]) == i
+            assert int(space.states[first - int(space.shift[i])]) == states[i]
+            taken |= set(entries)
+    assert len(taken) == int((np.asarray(space.size) / 2)[found.allowed].sum()) <= layout.entries
+
+
 def test_the_size_of_a_table_is_its_number_of_entries():
     found = candidates.subset(4, 2)
     data = random_data(0)
-    space = table_space(found, states_of(data), 3)
+    space = table_space(found, states_of(data), 3, Layout.of([found], states_of(data), 3))
     for i, (parents, allowed) in enumerate(zip(found.parent, found.allowed, strict=True)):
         for k in np.flatnonzero(allowed):
             above = data.variables[parents[k]].cardinality if parents[k] >= 0 else 1

@@ -13,6 +13,7 @@ from tinybayes.errors import TinybayesError
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.training import candidates, table_steps
 from tinybayes.learn.training.options import TrainingOptions
+from tinybayes.learn.training.table_layout import Layout
 from tinybayes.learn.training.tables import TableConfiguration, noisy, table_space, train_tables
 
 NOISE = 0.3
@@ -26,8 +27,10 @@ def configuration(found, **changes):
 def steps(run, data):
     """Take one step from the same start with each of many keys; return the states after it."""
     found = run.candidates
-    space = table_space(found, states_of(data), data.target.cardinality)
-    start = table_steps.initial_state(jax.random.key(0), space, int(states_of(data).max()), data.target.cardinality)
+    states, classes = states_of(data), data.target.cardinality
+    layout = Layout.of([found], states, classes)
+    space = table_space(found, states, classes, layout)
+    start = table_steps.initial_state(jax.random.key(0), space, layout, classes)
     preference = np.zeros(found.parent.shape) if run.preference is None else run.preference
     start = start._replace(logits=start.logits._replace(value=jnp.asarray(preference, jnp.float32)))
     mask, h = jnp.asarray(found.allowed), hyper(structure_noise=run.structure_noise)
@@ -35,14 +38,16 @@ def steps(run, data):
 
     def one(key):
         state = start._replace(key=key)
-        return table_steps.TableSteps(False).step(state, table_steps.Tables(space, mask, h), rows_of(data), schedule)
+        fixed = table_steps.Tables(space, mask, h)
+        return table_steps.TableSteps(layout, False).step(state, fixed, rows_of(data), schedule)
 
     return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(1), DRAWS)), space
 
 
 def used_tables(states, space, found):
     """Which tables a step used, shape (draws, features, choices): those whose entries got a gradient."""
-    moved = (np.asarray(states.theta.first) != 0).any(axis=(1, 3))  # of each group
+    first = np.asarray(states.theta.first)
+    moved = (first.reshape(len(first), -1, len(space.states), first.shape[2]) != 0).any(axis=(1, 3))  # of each group
     used = np.zeros((len(moved), *found.parent.shape), dtype=bool)
     ends = np.append(np.asarray(space.offset).reshape(-1)[1:], moved.shape[1]).reshape(found.parent.shape)
     for i, k in np.argwhere(found.allowed):

@@ -1,16 +1,17 @@
 """Steps of tables and structure by gradient: arrays in, arrays out, in JAX.
 
-All tables that a run may use lie in one array ``theta[x, group, class]``: a *group* is one parent context of one
-candidate table, and holds ``log p(x | parent value, class)`` for all its ``x`` (padded with `PAD` up to the largest
-number of states). So one gather finds the entries of a batch, one sum over the first axis normalises every table, and
-one scatter adds up the gradient, whatever the structure: naive Bayes has one candidate a feature, a fixed TAN too, a
-search several.
+All tables that a run may use lie in one array ``theta[entry, class]``: a *group* is one parent context of one
+candidate table, and has an entry ``log p(x | parent value, class)`` for each of its ``x``; where it lies says
+`table_layout.py`. So one gather finds the entries of a batch, sums over the states normalise every table, and one
+scatter adds up the gradient, whatever the structure: naive Bayes has one candidate a feature, a fixed TAN too, a search
+several.
 
 Two facts keep a step cheap. Adding a constant to a group changes no normalised table, so that theta is stored
 normalised and the optimiser works on it directly. And only the chosen tables get a gradient from the data: the other
 candidates are read for the gradient of the structure, but never written to by the scatter.
 
-Beyond the papers, all groups of a feature may share a part: ``theta[x, g, c] = own[x, g, c] + common[x, feature, c]``.
+Beyond the papers, all groups of a feature may share a part: ``theta[x, g, c] = own[x, g, c] + common[x, feature, c]``
+(their tables lie in one bucket).
 A context that the data rarely shows then follows the others instead of staying where it started. Since only
 differences count, the steps of the common part are added to theta, and the two parts are never stored apart.
 
@@ -26,6 +27,7 @@ from tinybayes.learn.training.engine import ClassSteps, Rows
 from tinybayes.learn.training.input_noise import jitter
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
+from tinybayes.learn.training.table_layout import Layout
 
 Array = jax.Array
 PAD = -1e30  # log-probability of a state that does not exist
@@ -35,14 +37,17 @@ MOVES, LABELS = 0, 1  # numbers of the random streams of a mini-batch
 class Space(NamedTuple):
     """The tables of a run; each array may carry a leading axis of configurations.
 
-    ``parent[i, k]`` is the k-th candidate parent of feature i, -1 for none; ``offset[i, k]`` the first group of that
-    table; ``size[i, k]`` its number of entries; ``states[g]`` the number of states in group g, ``owner[g]`` its
-    feature.
+    ``parent[i, k]`` is the k-th candidate parent of feature i, -1 for none; ``offset[i, k]`` the first entry of that
+    table, ``size[i, k]`` its number of parameters; ``stride[i]`` the entries from one state of feature i to the next,
+    and ``shift[i]`` what its first entries have more than their groups; ``states[g]`` the number of states in group g,
+    ``owner[g]`` its feature.
     """
 
     parent: Array
     offset: Array
     size: Array
+    stride: Array
+    shift: Array
     states: Array
     owner: Array
 
@@ -98,19 +103,17 @@ class State(NamedTuple):
         return Parameters(self.theta.value, self.prior.value, self.logits.value)
 
 
-@compiled(static_argnames=("max_states", "classes", "spread", "sharing"))
+@compiled(static_argnames=("layout", "classes", "spread", "sharing"))
 def initial_state(
-    key: Array, space: Space, max_states: int, classes: int, spread: float = 0.1, sharing: bool = False
+    key: Array, space: Space, layout: Layout, classes: int, spread: float = 0.1, sharing: bool = False
 ) -> State:
     """Draw the parameters from U(-spread, spread), normalised; all structures start equally likely."""
     draw, draw_prior, key = jax.random.split(key, 3)
-    groups = space.states.shape[0]
-    rho = jax.random.uniform(draw, (max_states, groups, classes), minval=-spread, maxval=spread)
-    exists = jnp.arange(max_states)[:, None] < space.states[None, :]
-    theta = _normalized(jnp.where(exists[:, :, None], rho, PAD))
+    rho = jax.random.uniform(draw, (layout.entries, classes), minval=-spread, maxval=spread)
+    theta = _renormalized(jnp.where(layout.exists(space.states)[:, None], rho, PAD), layout)
     prior = _normalized(jax.random.uniform(draw_prior, (classes,), minval=-spread, maxval=spread))
     logits = jnp.zeros(space.parent.shape)
-    common = jnp.zeros((max_states, space.parent.shape[0] if sharing else 0, classes))
+    common = jnp.zeros((layout.buckets[-1][0], space.parent.shape[0] if sharing else 0, classes))
     return State(start(theta), start(prior), start(logits), start(common), key, jnp.zeros((), jnp.int32))
 
 
@@ -126,10 +129,11 @@ class Schedule(NamedTuple):
 class TableSteps(ClassSteps):
     """The steps that the engine takes.
 
-    `quantized`: the tables are seen through the fixed-point format. `per_row`: a structure is drawn for every row; the
-    paper draws one for the whole mini-batch, and so do states with a common part.
+    `layout`: where the tables lie. `quantized`: they are seen through the fixed-point format. `per_row`: a structure is
+    drawn for every row; the paper draws one for the whole mini-batch, and so do states with a common part.
     """
 
+    layout: Layout
     quantized: bool
     per_row: bool = False
 
@@ -139,16 +143,16 @@ class TableSteps(ClassSteps):
 
     def step(self, state: State, fixed: Tables, rows: Rows, schedule: Schedule) -> State:
         """Take one step on one mini-batch; with a single candidate there is no structure to search."""
-        (space, mask, hyper, moves), quantized, per_row = fixed, self.quantized, self.per_row
+        (space, mask, hyper, moves), layout, quantized, per_row = fixed, self.layout, self.quantized, self.per_row
         rate, tau = hyper.learning_rate * schedule.decay, schedule.tau
         theta, prior, logits = state.parameters
         key, gumbel, loss = jax.random.split(state.key, 3)
-        entries, X = theta.reshape(-1, theta.shape[-1]), rows.X
+        X = rows.X
         if moves is not None:
             noise = hyper.input_noise * (1.0 - (1.0 - hyper.noise_end) * schedule.progress)
             assert rows.key is not None
             X = jitter(jax.random.fold_in(rows.key, MOVES), X, noise, moves)
-        cell = cells(X, space, theta.shape)
+        cell = cells(X, space, layout.entries)
         choice = jnp.zeros((1, mask.shape[0]), jnp.int32)
         selected = cell[:, :, 0]
         search = mask.shape[1] > 1
@@ -158,27 +162,29 @@ class TableSteps(ClassSteps):
             kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.structure_noise
             choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
             selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
-        scores = class_scores(entries, prior, selected, hyper, quantized)
+        scores = class_scores(theta, prior, selected, hyper, quantized)
         y = rows.y
         if rows.soft is not None:  # the class is drawn as the teacher says
             assert rows.key is not None
             y = jax.random.categorical(jax.random.fold_in(rows.key, LABELS), jnp.log(rows.soft + 1e-9))
         g = jax.grad(hybrid)(scores, y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
-        d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
+        d_entries = jnp.zeros_like(theta).at[selected].add(g[:, None, :], mode="drop")
         step = state.step + 1
         # The sum over the states of a group is counted again: XLA would add up d_entries for each of the states.
-        group = jnp.where(selected < len(entries), selected % theta.shape[1], theta.shape[1])
-        total = jnp.zeros(theta.shape[1:]).at[group].add(g[:, None, :], mode="drop")
-        d_theta = _through_softmax(theta, d_entries.reshape(theta.shape), total)
+        group = jnp.where(selected < layout.entries, selected - X * space.stride - space.shift, layout.groups)
+        total = jnp.zeros((layout.groups, theta.shape[1])).at[group].add(g[:, None, :], mode="drop")
+        d_theta = _through_softmax(theta, d_entries, layout.to_entries(total))
         new_theta = adam(state.theta, d_theta, rate, step)
         new_common, new_logits = state.common, state.logits
         if state.common.value.size:
-            new_common = adam(state.common, _of_features(d_theta, space, choice[0]), rate * hyper.sharing, step)
+            ((most, _),) = layout.buckets
+            of_states = d_theta.reshape(most, -1, theta.shape[1])
+            new_common = adam(state.common, _of_features(of_states, space, choice[0]), rate * hyper.sharing, step)
             moved = (new_common.value - state.common.value)[:, space.owner, :]
-            new_theta = new_theta._replace(value=new_theta.value + moved)
+            new_theta = new_theta._replace(value=new_theta.value + moved.reshape(theta.shape))
         new_prior = adam(state.prior, _through_softmax(prior, g.sum(axis=0), g.sum()), rate, step)
         if search:
-            read = _read(entries, cell, hyper, quantized)
+            read = _read(theta, cell, hyper, quantized)
             # A product and a sum, which XLA fuses with the read; as a matrix product it takes 3 times as long on a CPU.
             d_choice = (g[:, None, None, :] * read).sum(axis=3)
             d_choice = d_choice if per_row else d_choice.sum(axis=0, keepdims=True)
@@ -186,7 +192,7 @@ class TableSteps(ClassSteps):
             d_logits = (soft * (d_choice - (soft * d_choice).sum(axis=2, keepdims=True))).sum(axis=0) / tau
             d_logits += hyper.size_penalty * _of_sizes(logits, fixed)
             new_logits = adam(state.logits, d_logits, hyper.structure_rate, step)
-        new_theta = new_theta._replace(value=_renormalized(new_theta.value))
+        new_theta = new_theta._replace(value=_renormalized(new_theta.value, layout))
         new_prior = new_prior._replace(value=_normalized(new_prior.value))
         return State(new_theta, new_prior, new_logits, new_common, key, step)
 
@@ -199,19 +205,18 @@ class TableSteps(ClassSteps):
             parent=jnp.take_along_axis(space.parent, choice, axis=1),
             offset=jnp.take_along_axis(space.offset, choice, axis=1),
         )
-        selected = cells(X, chosen, theta.shape)[:, :, 0]
-        return class_scores(theta.reshape(-1, theta.shape[-1]), prior, selected, fixed.hyper, self.quantized)
+        selected = cells(X, chosen, self.layout.entries)[:, :, 0]
+        return class_scores(theta, prior, selected, fixed.hyper, self.quantized)
 
 
-def cells(X: Array, space: Space, shape: tuple[int, ...]) -> Array:
-    """Return the row of ``theta.reshape(-1, classes)`` for each data row, feature and candidate.
+def cells(X: Array, space: Space, entries: int) -> Array:
+    """Return the entry of theta for each data row, feature and candidate.
 
-    Where the feature or the parent is missing, the row is past the end: it reads as zero and is never written.
+    Where the feature or the parent is missing, it is past the end: it reads as zero and is never written.
     """
-    states, groups, _ = shape
     above = jnp.where(space.parent >= 0, X[:, space.parent], 0)
     missing = (X[:, :, None] < 0) | (above < 0)
-    return jnp.where(missing, states * groups, X[:, :, None] * groups + space.offset + above)
+    return jnp.where(missing, entries, X[:, :, None] * space.stride[:, None] + space.offset + above)
 
 
 def _of_features(gradient: Array, space: Space, choice: Array) -> Array:
@@ -230,14 +235,14 @@ def _of_sizes(logits: Array, fixed: Tables) -> Array:
     return p * (size - (p * size).sum(axis=1, keepdims=True))
 
 
-def class_scores(entries: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:
+def class_scores(theta: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:
     """Add up the prior and the selected entries (9), (R3), as they are stored."""
     first = fixed_point(prior, hyper) if quantized else prior
-    return first + _read(entries, selected, hyper, quantized).sum(axis=1)
+    return first + _read(theta, selected, hyper, quantized).sum(axis=1)
 
 
-def _read(entries: Array, cell: Array, hyper: Hyper, quantized: bool) -> Array:
-    read = entries.at[cell].get(mode="fill", fill_value=0.0)
+def _read(theta: Array, cell: Array, hyper: Hyper, quantized: bool) -> Array:
+    read = theta.at[cell].get(mode="fill", fill_value=0.0)
     return fixed_point(read, hyper) if quantized else read
 
 
@@ -260,16 +265,6 @@ def _normalized(rho: Array) -> Array:
     return rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
 
 
-def _renormalized(rho: Array) -> Array:
-    """Normalise values that a small step moved away from normalised ones: no maximum is needed against overflow."""
-    return rho - jnp.log(_sum_first(jnp.exp(rho)))
-
-
-def _sum_first(values: Array) -> Array:
-    """Sum over the first axis. Written out when it is short: XLA's reduction is several times slower on a CPU."""
-    if values.ndim == 1 or values.shape[0] > 64:
-        return values.sum(axis=0, keepdims=True)
-    total = values[0]
-    for k in range(1, values.shape[0]):
-        total = total + values[k]
-    return total[None]
+def _renormalized(rho: Array, layout: Layout) -> Array:
+    """Normalise each group; its values are near zero or nearly normalised: no maximum is needed against overflow."""
+    return rho - layout.to_entries(jnp.log(layout.over_states(jnp.exp(rho))))

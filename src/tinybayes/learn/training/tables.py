@@ -18,6 +18,7 @@ from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.learn.training.engine import Progress, Tell
 from tinybayes.learn.training.input_noise import cumulated, move_kernels
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
+from tinybayes.learn.training.table_layout import Layout, contexts
 from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
 from tinybayes.model import CPD, BayesNet, Dataset, Fixed, Float, NumberFormat
 from tinybayes.options import MOST_SEED, documented, option
@@ -154,20 +155,18 @@ class TableRun(engine.Run[Trained]):
         self.networks = networks and acyclic_from <= 1
         assert data.target is not None
         states, classes = _states(data), data.target.cardinality
-        spaces = [table_space(c.candidates, states, classes) for c in configurations]
-        # A multiple of 32 fills all vector loads: on a GPU an odd number of groups costs half the speed.
-        groups = -(-max(len(space.states) for space in spaces) // 32) * 32
-        space = Space(*(jnp.stack(part) for part in zip(*(padded(s, groups) for s in spaces), strict=True)))
+        sharing, found = configurations[0].sharing > 0, [c.candidates for c in configurations]
+        layout = Layout.of(found, states, classes, one=sharing)
+        spaces = [table_space(candidates, states, classes, layout) for candidates in found]
+        space = Space(*(jnp.stack(part) for part in zip(*spaces, strict=True)))
         mask = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
-        make = partial(
-            initial_state, max_states=int(states.max()), classes=classes, sharing=configurations[0].sharing > 0
-        )
+        make = partial(initial_state, layout=layout, classes=classes, sharing=sharing)
         start = jax.vmap(make)(jnp.stack([jax.random.key(c.seed) for c in configurations]), space)
         if any(c.start is not None for c in configurations):
-            start = _started(start, configurations)
+            start = _started(start, configurations, space)
         liked = [np.zeros(c.candidates.parent.shape) if c.preference is None else c.preference for c in configurations]
         logits = start.logits._replace(value=jnp.asarray(np.stack(liked), dtype=jnp.float32))
-        steps = TableSteps(isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
+        steps = TableSteps(layout, isinstance(configurations[0].number_format, Fixed), configurations[0].per_row)
         fixed = Tables(space, mask, _hyper(configurations), _moves(data, configurations))
         super().__init__(steps, start._replace(logits=logits), fixed, options, data, validation, test)
 
@@ -200,14 +199,15 @@ class TableRun(engine.Run[Trained]):
         """Return the networks and their errors."""
         parameters, errors = self.kept()
         choices = np.asarray(best_choice(parameters.logits, self.fixed.mask))
-        offsets = np.asarray(self.fixed.space.offset)
+        offsets, strides = np.asarray(self.fixed.space.offset), np.asarray(self.fixed.space.stride)
         theta, prior = (np.asarray(part) if self.networks else np.empty(self.count) for part in parameters[:2])
         features, results = np.arange(choices.shape[1]), []
         for b, configuration in enumerate(self.configurations):
             parents, net = configuration.candidates.parent[features, choices[b]], None
             if self.networks:
                 offset = offsets[b][features, choices[b]]
-                net = _network(self.data, configuration.number_format, parents, offset, theta[b], prior[b])
+                first = np.stack([offset, strides[b]], axis=1)
+                net = _network(self.data, configuration.number_format, parents, first, theta[b], prior[b])
             validation, test = errors[b].tolist()
             results.append(Trained(net, tuple(parents.tolist()), validation, test, self.history_of(b), complete))
         return results
@@ -249,10 +249,9 @@ def _shape(c: TableConfiguration) -> tuple[object, ...]:
 def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfiguration]) -> int:
     """Return the numbers that a configuration keeps: parameters, moments, gradient, temporaries."""
     assert data.target is not None
-    states, classes = _states(data), data.target.cardinality
-    groups = max(len(table_space(c.candidates, states, classes).states) for c in configurations)
-    rows = batch * configurations[0].candidates.parent.size * classes
-    return 6 * int(states.max()) * groups * classes + 2 * rows
+    found, classes = [c.candidates for c in configurations], data.target.cardinality
+    layout = Layout.of(found, _states(data), classes, one=configurations[0].sharing > 0)
+    return 6 * layout.entries * classes + 2 * batch * found[0].parent.size * classes
 
 
 def _states(data: Dataset) -> np.ndarray:
@@ -277,22 +276,24 @@ def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> jax.A
     return jnp.stack([made[c.noise_reach] for c in configurations])
 
 
-def table_space(candidates: Candidates, states: np.ndarray, classes: int) -> Space:
-    """Lay out the tables of all candidates one after another."""
-    parent, allowed = candidates.parent, candidates.allowed
-    contexts = np.where(allowed, np.where(parent >= 0, states[parent], 1), 0)
-    offset = (np.cumsum(contexts.reshape(-1)) - contexts.reshape(-1)).reshape(parent.shape)
-    size = (contexts * states[:, None] * classes).astype(np.float32)
-    owner = np.repeat(np.arange(parent.size) // parent.shape[1], contexts.reshape(-1))
-    integers = [jnp.asarray(part, dtype=jnp.int32) for part in (parent, offset, states[owner], owner)]
-    return Space(integers[0], integers[1], jnp.asarray(size), *integers[2:])
-
-
-def padded(space: Space, groups: int) -> Space:
-    """Add groups that belong to no feature."""
-    more = (0, groups - len(space.states))
-    states = jnp.pad(space.states, more, constant_values=1)
-    return space._replace(states=states, owner=jnp.pad(space.owner, more, constant_values=-1))
+def table_space(candidates: Candidates, states: np.ndarray, classes: int, layout: Layout) -> Space:
+    """Lay out the tables of all candidates one after another, those of a bucket together."""
+    parent, needed = candidates.parent, contexts(candidates, states)
+    bucket = layout.bucket_of(states)
+    first_entries, first_groups = layout.starts
+    group, of_states, owner = np.zeros_like(needed), np.ones(layout.groups, dtype=int), np.full(layout.groups, -1)
+    for b, first in enumerate(first_groups):
+        own = np.flatnonzero(bucket == b)
+        lengths = needed[own].reshape(-1)
+        group[own] = (first + np.cumsum(lengths) - lengths).reshape(len(own), -1)
+        filled = slice(first, first + lengths.sum())
+        owner[filled] = np.repeat(own, needed[own].sum(axis=1))
+        of_states[filled] = states[owner[filled]]
+    shift = (first_entries - first_groups)[bucket]
+    stride = np.array([groups for _, groups in layout.buckets])[bucket]
+    size = (needed * states[:, None] * classes).astype(np.float32)
+    parts = parent, group + shift[:, None], size, stride, shift, of_states, owner
+    return Space(*(jnp.asarray(part, dtype=None if part is size else jnp.int32) for part in parts))
 
 
 def _parents(extra: Sequence[int]) -> list[tuple[int, ...]]:
@@ -301,36 +302,42 @@ def _parents(extra: Sequence[int]) -> list[tuple[int, ...]]:
     return [(parent, features) if parent >= 0 else (features,) for parent in extra] + [()]
 
 
-def _started(drawn: State, configurations: Sequence[TableConfiguration]) -> State:
+def _started(drawn: State, configurations: Sequence[TableConfiguration], space: Space) -> State:
     """Replace the drawn tables of configurations that start from a network: undo `_network`."""
     theta, prior = np.array(drawn.theta.value), np.array(drawn.prior.value)
+    offsets, strides = np.asarray(space.offset), np.asarray(space.stride)
     for b, configuration in enumerate(configurations):
         if (net := configuration.start) is None:
             continue
         *features, last = net.cpds
-        prior[b], group, classes = last.log_parameters[0], 0, prior.shape[1]
-        for cpd in features:  # the tables of a fixed structure lie one after another
+        prior[b], classes = last.log_parameters[0], prior.shape[1]
+        for cpd, offset, stride in zip(features, offsets[b, :, 0], strides[b], strict=True):
             table = cpd.log_parameters
-            states, contexts = table.shape[1], len(table) // classes
-            theta[b, :states, group : group + contexts] = np.moveaxis(table.reshape(contexts, classes, states), -1, 0)
-            group += contexts
+            contexts, states = len(table) // classes, table.shape[1]
+            where = _entries(offset, stride, states, contexts)
+            theta[b, where] = np.moveaxis(table.reshape(contexts, classes, states), -1, 0)
     value = jnp.asarray
     return drawn._replace(
         theta=drawn.theta._replace(value=value(theta)), prior=drawn.prior._replace(value=value(prior))
     )
 
 
+def _entries(offset: int, stride: int, states: int, contexts: int) -> np.ndarray:
+    """Return where the entries of a table lie, by state and parent context."""
+    return offset + stride * np.arange(states)[:, None] + np.arange(contexts)
+
+
 def _network(
-    data: Dataset, storage: NumberFormat, parents: np.ndarray, offsets: np.ndarray, theta: np.ndarray, prior: np.ndarray
+    data: Dataset, storage: NumberFormat, parents: np.ndarray, first: np.ndarray, theta: np.ndarray, prior: np.ndarray
 ) -> BayesNet:
-    """Cut the chosen tables out of theta."""
+    """Cut the chosen tables out of theta; `first` has the first entry and the stride of each."""
     cpds = []
     above = _parents(parents.tolist())
-    for i, (variable, parent, offset) in enumerate(
-        zip(data.variables, parents.tolist(), offsets.tolist(), strict=True)
+    for i, (variable, parent, (offset, stride)) in enumerate(
+        zip(data.variables, parents.tolist(), first.tolist(), strict=True)
     ):
         contexts = data.variables[parent].cardinality if parent >= 0 else 1
-        table = theta[: variable.cardinality, offset : offset + contexts]  # value, parent, class
+        table = theta[_entries(offset, stride, variable.cardinality, contexts)]  # value, parent, class
         rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
         cpds.append(CPD(above[i], storage.encode(rows.astype(np.float64)), storage))
     cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))

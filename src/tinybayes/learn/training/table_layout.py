@@ -1,0 +1,125 @@
+"""Where the entries of all candidate tables lie in one array ``theta[entry, class]``.
+
+A *group* is one parent context of one candidate table: an entry for each state of its feature. Groups of features with
+about as many states form a *bucket*, a block ``[state, group]``: groups shorter than its longest are filled up. With
+one bucket for everything, features of few states would be filled up to the largest of all (mnist: 2.2 times the
+entries); with a bucket for each number of states nothing would be, but every bucket costs kernels of its own.
+
+All configurations that are trained together have the same buckets, since they go through the same compiled code.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from tinybayes.learn.training._jax import jax, jnp
+from tinybayes.learn.training.candidates import Candidates
+
+Array = jax.Array
+MOST = 8  # buckets
+WASTE = 0.01  # share of the entries that one bucket less may cost
+SMALL = 2**20  # numbers in all tables: below, compiled code that fits many structures is worth more than their padding
+ALIGNED = 32  # groups: a multiple fills all vector loads; on a GPU an odd number of groups costs half the speed
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Buckets as pairs (states, groups), by ascending numbers of states."""
+
+    buckets: tuple[tuple[int, int], ...]
+
+    @property
+    def entries(self) -> int:
+        """The number of entries, filled up."""
+        return sum(states * groups for states, groups in self.buckets)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return sum(groups for _, groups in self.buckets)
+
+    @cached_property
+    def starts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first entry and the first group of each bucket."""
+        states, groups = np.array(self.buckets).T
+        return np.cumsum(states * groups) - states * groups, np.cumsum(groups) - groups
+
+    def bucket_of(self, states: np.ndarray) -> np.ndarray:
+        """Return the bucket of features with so many states."""
+        return np.searchsorted([most for most, _ in self.buckets], states)
+
+    def exists(self, states: Array) -> Array:
+        """Tell which entries exist, of groups with so many states."""
+        parts = [jnp.arange(most)[:, None] < of for (most, _), of in zip(self.buckets, self._cut(states), strict=True)]
+        return jnp.concatenate([part.reshape(-1) for part in parts])
+
+    def over_states(self, values: Array) -> Array:
+        """Add up the entries of each group: ``[entry, class]`` to ``[group, class]``."""
+        sums, first = [], 0
+        for states, groups in self.buckets:
+            block = values[first : first + states * groups].reshape(states, groups, -1)
+            sums.append(_sum_first(block))
+            first += states * groups
+        return jnp.concatenate(sums) if len(sums) > 1 else sums[0]
+
+    def to_entries(self, values: Array) -> Array:
+        """Give every entry the value of its group: ``[group, class]`` to ``[entry, class]``."""
+        parts = []
+        for (states, groups), part in zip(self.buckets, self._cut(values), strict=True):
+            shape = states, groups, part.shape[1]
+            parts.append(jnp.broadcast_to(part, shape).reshape(-1, shape[2]))
+        return jnp.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _cut(self, values: Array) -> list[Array]:
+        """Cut an array with an axis of groups into its buckets."""
+        first = self.starts[1].tolist()
+        return [values[start : start + groups] for start, (_, groups) in zip(first, self.buckets, strict=True)]
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidates], states: np.ndarray, classes: int, *, one: bool = False) -> Self:
+        """Lay out the tables of configurations that are trained together; `one` asks for a single bucket."""
+        distinct, kind = np.unique(states, return_inverse=True)
+        needed = np.zeros((len(candidates), len(distinct)), dtype=np.int64)
+        for run, found in enumerate(candidates):
+            np.add.at(needed[run], kind, contexts(found, states).sum(axis=1))
+
+        def bucket(first: int, last: int) -> tuple[int, int]:
+            most = int(needed[:, first:last].sum(axis=1).max())
+            return int(distinct[last - 1]), -(-most // ALIGNED) * ALIGNED
+
+        whole = bucket(0, len(distinct))
+        if one or len(candidates) * whole[0] * whole[1] * classes < SMALL:
+            return cls((whole,))
+        ends = list(range(len(distinct) + 1))
+        while len(ends) > 2:
+            sizes = [bucket(a, b) for a, b in pairwise(ends)]
+            total = cls(tuple(sizes)).entries
+            costs = [
+                cls((bucket(ends[i], ends[i + 2]),)).entries - cls(tuple(sizes[i : i + 2])).entries
+                for i in range(len(sizes) - 1)
+            ]
+            least = int(np.argmin(costs))
+            if len(sizes) <= MOST and costs[least] > WASTE * total:
+                break
+            del ends[least + 1]
+        return cls(tuple(bucket(a, b) for a, b in pairwise(ends)))
+
+
+def contexts(candidates: Candidates, states: np.ndarray) -> np.ndarray:
+    """Return the parent contexts of each candidate table, 0 where there is none."""
+    parent = candidates.parent
+    return np.where(candidates.allowed, np.where(parent >= 0, states[parent], 1), 0)
+
+
+def _sum_first(values: Array) -> Array:
+    """Sum over the first axis. Written out when it is short: XLA's reduction is several times slower on a CPU."""
+    if values.shape[0] > 64:
+        return values.sum(axis=0)
+    total = values[0]
+    for k in range(1, values.shape[0]):
+        total = total + values[k]
+    return total
