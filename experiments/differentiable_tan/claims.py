@@ -37,10 +37,10 @@ class Results:
         return None if None in errors else [e for e in errors if e is not None]
 
     def by_k(self, data: str, row: str) -> dict[int, float]:
-        """Return the least errors by the number of candidates, of all runs."""
+        """Return the least errors by the number of candidates, on all folds; rows of Table 1 may name that number."""
         least: dict[int, float] = {}
         for p in (*self.table1, *self.figure3):
-            if (p.sweep.data, p.row) == (data, row):
+            if not p.sweep.folds and (p.sweep.data, p.row.removesuffix(f", {p.sweep.k} candidates")) == (data, row):
                 least[p.sweep.k] = min(p.error, least.get(p.sweep.k, 100.0))
         return dict(sorted(least.items()))
 
