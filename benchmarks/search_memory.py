@@ -1,7 +1,7 @@
 """What the processes of a search hold in memory: python benchmarks/search_memory.py.
 
 A worker is asked before it has done anything, after it has learned trees, and after it has trained networks with JAX,
-one kind after another.
+one kind after another; it gives memory back after each (tinybayes/search/memory.py). Nothing is in JAX's cache on disk.
 RSS counts pages of libraries for each process; the memory of its own is what one more process takes. Linux only.
 Workers load this file as well: what only the first process needs is imported in functions.
 """
@@ -63,13 +63,17 @@ def main() -> None:
     crew._pool.submit(len, ()).result()
     (worker,) = crew._pool._processes
     found["a worker with the table"] = megabytes(worker)
-    for name, setting in settings.items():
-        crew.submit([setting], Effort(STEPS, 1.0)).result()
-        found[f"a worker after a model of the family {name}"] = megabytes(worker)
+    for again in ("", " again"):
+        for name, setting in settings.items():
+            crew.submit([setting], Effort(STEPS, 1.0)).result()
+            found[f"a worker after a model of the family {name}{again}"] = megabytes(worker)
+    status = Path(f"/proc/{worker}/status").read_text()
+    peak = round(int(status.split("VmHWM:")[1].split()[0]) / 1000)
     crew.close()
     for name, sizes in found.items():
         print(f"{name}: {sizes['rss']} MB, {sizes['own']} MB of its own")
-    document = {"provenance": provenance(["jax", "numba", "numpy"]), "megabytes": found}
+    print(f"the most of the worker at any time: {peak} MB")
+    document = {"provenance": provenance(["jax", "numba", "numpy"]), "megabytes": found, "worker_peak": peak}
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 

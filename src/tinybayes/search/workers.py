@@ -16,6 +16,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.search.families import Setting
 from tinybayes.search.families.family import Effort
 from tinybayes.search.lessons import Teaching, teach
+from tinybayes.search.memory import Memory
 from tinybayes.search.trials import Outcome, carry_out
 from tinybayes.search.views import Views
 
@@ -190,17 +191,18 @@ def gather(
 
 
 _views: Views | None = None  # of a process of `Processes`
+_memory: Memory | None = None  # its own
 
 
 def _begin(table: "multiprocessing.Queue[Views]", parent: int) -> None:
     """Begin a process: it has one core for itself, leaves Ctrl-C to its parent, and ends with it."""
     import signal
 
-    global _views
+    global _views, _memory
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_one_core()
-    _views = table.get()
+    _views, _memory = table.get(), Memory()
 
 
 def take_one_core() -> None:
@@ -219,12 +221,20 @@ def _end_with(parent: int) -> None:
 
 def _in_process(settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
     assert _views is not None
-    return carry_out(_views, settings, effort)
+    assert _memory is not None
+    try:
+        return carry_out(_views, settings, effort)
+    finally:
+        _memory.give_back()
 
 
 def _teach_in_process(path: Path, seconds: float, seed: int) -> Teaching:
     assert _views is not None
-    return teach(_views, path, seconds, seed)
+    assert _memory is not None
+    try:
+        return teach(_views, path, seconds, seed)
+    finally:
+        _memory.give_back()
 
 
 def _on_worker(views: Views, settings: Sequence[Setting], effort: Effort) -> list[Outcome]:
