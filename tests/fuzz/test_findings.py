@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -179,3 +180,14 @@ def test_a_mark_of_the_encoding_is_no_name_of_a_column(tmp_path):
         read_frame(path)
     path.write_text("a, \ufeffb\n1,2\n", encoding="utf-8")
     assert read_frame(path).columns.tolist() == ["a", "b"]
+
+
+def test_a_header_of_an_array_that_does_not_end_is_refused(tmp_path):
+    """NumPy takes headers that it cannot read for those of Python 2, and cleans them up with `tokenize`."""
+    text = b"{'descr': '<i8', 'fortran_order': False, 'shape': (3,\n"
+    header = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", header + bytes(24))
+    with pytest.raises(FileError):
+        read_frame(path)

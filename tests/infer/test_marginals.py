@@ -47,6 +47,9 @@ def test_evidence_goes_by_name_or_number():
     assert first[1].sum() == pytest.approx(1)
     assert first.exact
     assert first.effective == np.inf
+    for other in ([known], [1, -1, -1], "rain", 3):
+        with pytest.raises(TinybayesError, match=r"^evidence: expected a mapping from variables to states"):
+            marginals(net, other)
 
 
 def test_circuits_answer_exactly_and_rows_in_batches():

@@ -92,6 +92,7 @@ PARTS = {
             *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "small_numbers")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_classes", "fast_paths", "likelihood", "elimination")),
+            "tests/infer/test_exact_paths.py",
             *QUICK,
         ],
         EXACT,

@@ -11,8 +11,6 @@ import io
 import json
 import os
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 import numpy as np
 import pandas as pd
 
+from tinybayes.data._table import DAMAGE
 from tinybayes.errors import FileError, TinybayesError, error
 from tinybayes.extras import require
 from tinybayes.files import atomic_path, exists, is_directory, is_file
@@ -237,7 +236,7 @@ def _reading(origin: Origin) -> Iterator[None]:
     """Turn the exceptions of decoders on damaged bytes into our error."""
     try:
         yield
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as problem:
+    except (*DAMAGE, NotImplementedError) as problem:
         raise origin.error("a readable file", _reason(problem)) from problem
 
 

@@ -7,6 +7,7 @@ table, and categorical columns where the source declares the values. Dates of ot
 import csv
 import struct
 import sys
+import tokenize
 import zipfile
 import zlib
 from collections import Counter, deque
@@ -35,6 +36,7 @@ Result = TypeVar("Result")
 DAMAGE = (
     *(OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, SyntaxError),
     *(OverflowError, MemoryError, csv.Error, struct.error, zipfile.BadZipFile, zlib.error),
+    tokenize.TokenError,  # of NumPy's clean-up of old headers of arrays
 )
 
 

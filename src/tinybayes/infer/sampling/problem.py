@@ -111,6 +111,9 @@ def observed(variables: tuple[Variable, ...], evidence: Evidence) -> dict[int, i
             got = f"{evidence.dtype} of shape {evidence.shape}"
             raise error(f"{len(variables)} integer codes, one for each variable", got, where="evidence")
         evidence = {v: int(code) for v, code in enumerate(row.tolist()) if code != -1}
+    if not isinstance(evidence, Mapping):
+        expected = "a mapping from variables to states, or one row of codes as an array"
+        raise error(expected, type(evidence).__name__, where="evidence")
     named = any(isinstance(key, str) for key in evidence)
     names = {variable.name: v for v, variable in enumerate(variables)} if named else {}
     states: dict[int, int] = {}

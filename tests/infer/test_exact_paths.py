@@ -1,0 +1,233 @@
+"""Paths of exact inference that few models take: rows outside the range of doubles, tables worked off in parts."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import oracle
+from tinybayes import CPD, BayesNet, Float, LogLinear, Variable
+from tinybayes.infer import circuit_passes, compile_circuit, is_deterministic, log_evidence, marginals, most_probable
+from tinybayes.infer.circuit import log_joint_with_class
+from tinybayes.infer.circuit_passes import entry_counts, pass_rows, plan_of
+from tinybayes.infer.join import messages
+from tinybayes.infer.join.limits import Size, too_large
+from tinybayes.infer.join.plan import make_plan
+from tinybayes.infer.join.reduce import reduce
+from tinybayes.infer.join.solve import prepare, solve
+from tinybayes.infer.sampling.problem import as_log_linear, restrict
+from tinybayes.model import Circuit, Factor
+from tinybayes.model.circuit import INDICATOR, PRODUCT, SUM
+
+FLOAT = Float(64)
+
+
+def chain(length, change):
+    """Return a network of binary variables, each like the one before it but for a probability."""
+    variables = tuple(Variable(f"x{v}", (0, 1)) for v in range(length))
+    table = np.log([[1 - change, change], [change, 1 - change]])
+    first = CPD((), np.log([[0.5, 0.5]]), FLOAT)
+    return BayesNet(variables, None, (first, *(CPD((v,), table, FLOAT) for v in range(length - 1))))
+
+
+def used_entries(net, rows, weight):
+    """Count, weighted, which entries of the tables complete rows use."""
+    counts = []
+    for v, cpd in enumerate(net.cpds):
+        own = np.zeros(cpd.table.shape)
+        above = np.zeros(len(rows), dtype=int)
+        for parent in cpd.parents:
+            above = above * net.nodes[parent].cardinality + rows[:, parent]
+        np.add.at(own, (above, rows[:, v]), weight)
+        counts.append(own.reshape(-1))
+    return np.concatenate(counts)
+
+
+@pytest.mark.parametrize(
+    "apart", [30, 90]
+)  # rows outside the range: few go to log space at once, many try other scales
+def test_flows_of_all_rows_are_added_up(apart):
+    """Half of the rows jump at every variable: their probabilities are 1e-400 times those of the others."""
+    net = chain(100, 1e-4)
+    rows = np.zeros((140, 100), dtype=np.int32)
+    rows[70 : 70 + apart, ::2] = 1
+    weight = np.random.default_rng(0).random(len(rows)) + 0.5
+    circuit = compile_circuit(net, share_equal=False)
+    logs, flow = pass_rows(circuit, rows, weight=weight)
+    wanted = [oracle.log_joint(net, row.tolist()) for row in rows]
+    np.testing.assert_allclose(logs, wanted, rtol=1e-12)
+    counts = entry_counts(plan_of(circuit), flow, len(circuit.table))
+    np.testing.assert_allclose(counts, used_entries(net, rows, weight), rtol=1e-9, atol=1e-9)
+
+
+def test_circuits_too_large_for_blocks_of_rows_are_passed_row_by_row(monkeypatch):
+    net = chain(9, 0.2)
+    circuit = compile_circuit(net)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-1, 2, (40, 9)).astype(np.int32)
+    weight = rng.random(40)
+    wanted, posterior = np.empty((40, 18)), np.empty((40, 18))
+    logs = pass_rows(circuit, rows, wanted)[0]
+    flow = pass_rows(circuit, rows, weight=weight)[1]
+    monkeypatch.setattr(circuit_passes, "_LARGE", 0)
+    np.testing.assert_allclose(pass_rows(circuit, rows, posterior)[0], logs, rtol=1e-13)
+    np.testing.assert_allclose(posterior, wanted, atol=1e-13)
+    assert flow.any()
+    np.testing.assert_allclose(pass_rows(circuit, rows, weight=weight)[1], flow, rtol=1e-13)
+
+
+def test_classes_that_doubles_lose_are_scored_one_by_one():
+    """Sixty features, each 1e-20 times as likely under the second class: its posterior is 1e-1200."""
+    features = tuple(Variable(f"x{v}", (0, 1)) for v in range(60))
+    likely = np.log([[1e-9, 1 - 1e-9], [1 - 1e-29, 1e-29]])
+    cpds = tuple(CPD((60,), likely, FLOAT) for _ in features)
+    net = BayesNet(features, Variable("y", (0, 1)), (*cpds, CPD((), np.log([[0.5, 0.5]]), FLOAT)))
+    rows = np.ones((3, 60), dtype=np.int32)
+    rows[1, :30] = 0
+    scores = log_joint_with_class(compile_circuit(net), rows)
+    for row, found in zip(rows, scores, strict=True):
+        wanted = [oracle.log_joint(net, [*row.tolist(), c]) for c in (0, 1)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert scores[0, 1] < -3000
+
+
+def test_the_lower_bound_of_an_approximate_completion_is_the_probability_of_its_row():
+    """A hidden variable is summed out: the maximum over it is less than the sum."""
+    net = BayesNet(
+        (Variable("a", (0, 1)), Variable("b", (0, 1))),
+        None,
+        (CPD((), np.log([[0.4, 0.6]]), FLOAT), CPD((0,), np.log([[0.5, 0.5], [0.3, 0.7]]), FLOAT)),
+    )
+    circuit = compile_circuit(net)
+    rows, bound = most_probable(circuit, np.full((6, 2), -1), approximate=True)
+    np.testing.assert_allclose(bound, log_evidence(circuit, rows), atol=1e-12)
+    np.testing.assert_allclose(bound, math.log(0.42), atol=1e-12)
+
+
+def told_apart_by_pairs(clash):
+    """Return a sum of three products, every two of which another variable tells apart, unless two of them clash."""
+    variables = tuple(Variable(name, (0, 1)) for name in "abc")
+    kind, children, offsets, payload = [], [], [0], []
+
+    def node(what, which=-1, below=()):
+        kind.append(what)
+        payload.append(which)
+        children.extend(below)
+        offsets.append(len(children))
+        return len(kind) - 1
+
+    state = [node(INDICATOR, k) for k in range(6)]
+    free = [node(SUM, below=(state[2 * v], state[2 * v + 1])) for v in range(3)]
+    first = node(PRODUCT, below=(state[0], state[2], free[2]))  # a = 0, b = 0
+    second = node(PRODUCT, below=(state[0 if clash else 1], free[1], state[4]))  # a = 1, c = 0
+    third = node(PRODUCT, below=(free[0], state[3], state[5]))  # b = 1, c = 1
+    node(SUM, below=(first, second, third))
+    return Circuit(variables, None, kind, offsets, children, payload, np.empty(0), FLOAT)
+
+
+def test_children_that_only_pairs_of_variables_tell_apart_are_exclusive():
+    assert is_deterministic(told_apart_by_pairs(clash=False))
+    found = is_deterministic(told_apart_by_pairs(clash=True))
+    assert not found
+    assert found.reason.startswith("node 12:")
+
+
+def grid_of(cards, seed, spread=1.0):
+    """Return a model whose variables are all in one clique, by factors of pairs."""
+    variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
+    factors, count = [], 0
+    for u, v in itertools.combinations(range(len(cards)), 2):
+        factors.append(Factor((u, v), np.arange(count, count + cards[u] * cards[v])))
+        count += cards[u] * cards[v]
+    return LogLinear(variables, tuple(factors), np.random.default_rng(seed).normal(0, spread, count))
+
+
+@pytest.mark.parametrize("copies", [0, messages.COPIES])
+@pytest.mark.parametrize("cards", [(8, 7, 6, 5, 9), (2, 3, 2, 4, 3, 5, 4, 6), (40, 30, 20)])
+def test_tables_that_all_cores_share_give_the_posteriors_of_enumeration(cards, copies, monkeypatch):
+    monkeypatch.setattr(messages, "LARGE", 1)
+    monkeypatch.setattr(messages, "COPIES", copies)
+    model = grid_of(cards, seed=len(cards))
+    rows = np.array(list(itertools.product(*map(range, cards))))
+    logs = model.log_weights(rows)
+    total = np.logaddexp.reduce(logs)
+    weight = np.exp(logs - total)
+    seen = []
+    question = prepare(model, {}, "posterior", [(0, 1), (0, len(cards) - 1)])
+    found = solve(question, seen.append)
+    assert found.log_z == pytest.approx(total, rel=1e-12)
+    for v, part in enumerate(found.states):
+        np.testing.assert_allclose(part, np.bincount(rows[:, v], weight, cards[v]), atol=1e-12)
+    for (u, v), table in zip(question.joints, found.joints, strict=True):
+        wanted = np.zeros((cards[u], cards[v]))
+        np.add.at(wanted, (rows[:, u], rows[:, v]), weight)
+        np.testing.assert_allclose(table, wanted, atol=1e-12)
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1.0)
+    assert sum(share <= 0.4 for share in seen) == len(seen) / 2  # an operation up, an operation down
+
+
+def test_a_part_of_a_large_table_that_underflows_is_enough_to_start_again(monkeypatch):
+    """The products of states 1 to 7 of x0 are 1e-400, and another table rules state 0 out, which has all the rest."""
+    monkeypatch.setattr(messages, "LARGE", 1)
+    cards = (8, 40, 40)
+    variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
+    factors, weights = [], []
+
+    def factor(scope, logs):
+        factors.append(Factor(scope, np.arange(sum(map(len, weights)), sum(map(len, weights)) + logs.size)))
+        weights.append(logs.reshape(-1))
+
+    low = np.where(np.arange(8) > 0, math.log(1e-200), 0.0)
+    rng = np.random.default_rng(3)
+    noise = [rng.normal(0, 0.1, (8, 40)), rng.normal(0, 0.1, (8, 40)), rng.normal(0, 0.1, (40, 40))]
+    factor((0, 1), low[:, None] + noise[0])
+    factor((0, 2), low[:, None] + noise[1])
+    factor((1, 2), noise[2])
+    ruled_out = np.zeros((8, 40))
+    ruled_out[0] = -np.inf
+    factor((0, 1), ruled_out)
+    model = LogLinear(variables, tuple(factors), np.concatenate(weights))
+    found = solve(prepare(model, {}, "posterior"))
+    joint = noise[0][1:, :, None] + noise[1][1:, None, :] + noise[2][None]
+    assert found.log_z == pytest.approx(2 * math.log(1e-200) + np.logaddexp.reduce(joint.reshape(-1)), rel=1e-12)
+    assert found.states[0][0] == 0
+
+
+def test_the_memory_of_a_plan_is_that_of_its_arrays():
+    model = grid_of((8, 7, 6, 5, 9), seed=0)
+    problem = restrict(model, {})
+    tables = reduce(problem, None).tables
+    join = make_plan(tables.scopes, tables.cards, range(5))
+    pool, _ = messages._pool(join, tables, 0)
+    assert join.bytes == pool.nbytes + 8 * join.scratch
+    assert join.scratch >= 7 * 6 * 5 * 9  # the posterior of the largest separator
+
+
+def test_barren_variables_go_wherever_they_stand():
+    """Two pairs whose second variables sum to one, and a chain of three distributions: only x0 and x2 have no table."""
+    pair, single = np.log([0.3, 0.7, 0.6, 0.4]), np.log([0.2, 0.8])
+    variables = tuple(Variable(f"x{v}", (0, 1)) for v in range(7))
+    scopes = [(0, 1), (2, 3), (4,), (4, 5), (5, 6)]
+    weights = [pair, pair, single, pair, pair]
+    starts = np.cumsum([0, *map(len, weights)])
+    factors = tuple(Factor(s, np.arange(a, b)) for s, a, b in zip(scopes, starts, starts[1:], strict=False))
+    problem = restrict(LogLinear(variables, factors, np.concatenate(weights)), {})
+    found = reduce(problem, ())
+    assert found.kept == (0, 2)
+    assert found.constant == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_model_without_factors_is_uniform():
+    variables = (Variable("a", (0, 1)), Variable("b", (0, 1, 2)))
+    model = LogLinear(variables, (), np.empty(0))
+    np.testing.assert_allclose(marginals(model)["b"], 1 / 3)
+    np.testing.assert_allclose(marginals(model, {"a": 1})["a"], [0, 1])
+    assert as_log_linear(model) is model
+
+
+def test_what_is_too_large_says_the_limit_and_the_need():
+    text = str(too_large(Size(12, 1e9, 3 * 2**30, 5, 2.0), 2**30, 5.0))
+    assert "within 1 GiB and 5 s" in text
+    assert "width 12 that needs 3 GiB" in text
