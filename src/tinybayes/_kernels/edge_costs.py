@@ -1,6 +1,6 @@
 """The edges that every possible split would cost, kept up to date while the circuit grows: the greedy rule of LearnAC.
 
-What a split of the distribution D on the variable V costs (`growing_circuit.edge_cost`) is a sum over nodes n, since
+What a split of the distribution D on the variable V costs (`split_cost.edge_cost`) is a sum over nodes n, since
 whether and how n is copied depends on V by its scope alone, and on D by three sets of distributions:
 
 - ``below[n]``: those with parameters below n. If V is not in the scope of n, then n is on the side of D, and is copied

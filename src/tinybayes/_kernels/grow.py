@@ -33,11 +33,11 @@ from tinybayes._kernels.growing_circuit import (
     STAMP,
     WORD,
     add_node,
-    edge_cost,
     link,
-    split,
 )
 from tinybayes._kernels.heap import pop, push
+from tinybayes._kernels.split_cost import edge_cost
+from tinybayes._kernels.splitting import split
 
 UNKNOWN = -(2**30)  # the cost of a candidate that was never looked at
 FEWEST = 32  # rows that are counted by bits

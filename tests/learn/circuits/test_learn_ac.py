@@ -12,7 +12,8 @@ import oracle
 from strategies import random_data
 from tinybayes import TinybayesError
 from tinybayes._kernels.grow import N_PARTS, N_SPLITS, SCORE, leaf_score
-from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, SIDE_D, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, NO_LIMIT, SIDE_D
+from tinybayes._kernels.split_cost import edge_cost
 from tinybayes.infer.circuit import log_evidence
 from tinybayes.infer.circuit_properties import is_decomposable, is_deterministic, is_smooth
 from tinybayes.infer.compile_circuit import compile_circuit

@@ -30,8 +30,9 @@ from tinybayes._kernels.grow import (
     Trees,
     find_gains,
 )
-from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT, edge_cost
+from tinybayes._kernels.growing_circuit import LIVE, N_EDGES, N_NODES, NO_LIMIT
 from tinybayes._kernels.heap import Heap
+from tinybayes._kernels.split_cost import edge_cost
 from tinybayes.errors import error
 from tinybayes.learn.circuits import pools
 from tinybayes.learn.circuits.options import CircuitOptions
