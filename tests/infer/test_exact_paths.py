@@ -169,29 +169,28 @@ def test_tables_that_all_cores_share_give_the_posteriors_of_enumeration(cards, c
 
 
 def test_a_part_of_a_large_table_that_underflows_is_enough_to_start_again(monkeypatch):
-    """The products of states 1 to 7 of x0 are 1e-400, and another table rules state 0 out, which has all the rest."""
+    """For x0 > 0 two large tables give 1e-400; x0 = 0 has all the rest, until x3 and x4 rule it out.
+
+    Each of the three tables of x0, x3 and x4 leaves x0 = 0 possible, so that it is not removed beforehand.
+    """
     monkeypatch.setattr(messages, "LARGE", 1)
-    cards = (8, 40, 40)
+    cards = (8, 30, 20, 2, 2)
     variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
-    factors, weights = [], []
-
-    def factor(scope, logs):
-        factors.append(Factor(scope, np.arange(sum(map(len, weights)), sum(map(len, weights)) + logs.size)))
-        weights.append(logs.reshape(-1))
-
-    low = np.where(np.arange(8) > 0, math.log(1e-200), 0.0)
+    low = np.where(np.arange(8) > 0, math.log(1e-200), 0.0)[:, None, None]
     rng = np.random.default_rng(3)
-    noise = [rng.normal(0, 0.1, (8, 40)), rng.normal(0, 0.1, (8, 40)), rng.normal(0, 0.1, (40, 40))]
-    factor((0, 1), low[:, None] + noise[0])
-    factor((0, 2), low[:, None] + noise[1])
-    factor((1, 2), noise[2])
-    ruled_out = np.zeros((8, 40))
-    ruled_out[0] = -np.inf
-    factor((0, 1), ruled_out)
-    model = LogLinear(variables, tuple(factors), np.concatenate(weights))
+    first, second = (rng.normal(0, 0.1, (8, 30, 20)) for _ in range(2))
+    one_way = np.zeros((8, 2))
+    one_way[0, 1] = -np.inf  # x0 = 0 needs the state 0 of the other
+    never_both = np.array([[-np.inf, 0.0], [0.0, 0.0]])
+    scopes = [(0, 1, 2), (0, 1, 2), (0, 3), (0, 4), (3, 4)]
+    tables = [low + first, low + second, one_way, one_way, never_both]
+    starts = np.cumsum([0, *(table.size for table in tables)])
+    factors = tuple(Factor(s, np.arange(a, b)) for s, a, b in zip(scopes, starts, starts[1:], strict=False))
+    model = LogLinear(variables, factors, np.concatenate([table.reshape(-1) for table in tables]))
+    assert restrict(model, {}).states[0] == 8
     found = solve(prepare(model, {}, "posterior"))
-    joint = noise[0][1:, :, None] + noise[1][1:, None, :] + noise[2][None]
-    assert found.log_z == pytest.approx(2 * math.log(1e-200) + np.logaddexp.reduce(joint.reshape(-1)), rel=1e-12)
+    rest = np.logaddexp.reduce((first + second)[1:].reshape(-1)) + math.log(3)
+    assert found.log_z == pytest.approx(2 * math.log(1e-200) + rest, rel=1e-12)
     assert found.states[0][0] == 0
 
 
