@@ -234,6 +234,8 @@ class TableSweep(Sweep):
     shared_orderings
         Whether "random" draws its trees from the orderings of "subset" and "all", as the paper does. Otherwise, as in
         the sweeps run so far, every tree has an ordering of its own.
+    pairs
+        Which pairs (ordering, subset) are taken in turn, instead of all: those that did best before.
     image_orderings
         Which of the orderings A, B and C of pixels the structure "heuristic" takes in turn.
     settings
@@ -259,6 +261,7 @@ class TableSweep(Sweep):
     orderings: int = 5
     subsets: int = 5
     shared_orderings: bool = False
+    pairs: tuple[tuple[int, int], ...] = ()
     image_orderings: str = "ABC"
     settings: int = 100
     lam: tuple[float, float] = (1.0, 3.0)
@@ -289,16 +292,20 @@ class TableSweep(Sweep):
         """Return the hyper-parameters of one setting; they depend on the seed and the index alone."""
         generator = np.random.default_rng([self.seed, index])
         rates, bits, penalties = self.learning_rates, self.bits, self.size_penalties
+        turn = index // len(rates)
+        ordering, subset = turn % self.orderings, turn // self.orderings % self.subsets
+        if self.pairs:
+            ordering, subset = self.pairs[turn % len(self.pairs)]
         return {
             "lam": float(10 ** generator.uniform(*self.lam)),
             "gamma": float(10 ** generator.uniform(*self.gamma)),
             "eta": float(generator.uniform(*self.eta)),
             "learning_rate": rates[index % len(rates)],
-            "ordering": index // len(rates) % self.orderings,
-            "subset": index // (len(rates) * self.orderings) % self.subsets,
-            "bits": bits[index // len(rates) % len(bits)] if bits else None,
-            "size_penalty": penalties[index // len(rates) % len(penalties)],
-            "input_noise": self.input_noise[index // len(rates) % len(self.input_noise)],
+            "ordering": ordering,
+            "subset": subset,
+            "bits": bits[turn % len(bits)] if bits else None,
+            "size_penalty": penalties[turn % len(penalties)],
+            "input_noise": self.input_noise[turn % len(self.input_noise)],
         }
 
     def group(self, index: int) -> Hashable:

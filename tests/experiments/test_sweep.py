@@ -29,6 +29,14 @@ def test_settings_depend_on_the_seed_and_the_index_alone():
     assert all(10 <= s["lam"] <= 1000 and 0.1 <= s["gamma"] <= 100 and s["eta"] == 10 for s in drawn)
 
 
+def test_pairs_of_ordering_and_subset_are_taken_in_turn():
+    few = replace(SMALL, pairs=((3, 1), (0, 4)), learning_rates=(3e-3, 3e-2))
+    pairs = [(s["ordering"], s["subset"]) for s in map(few.setting, range(6))]
+    assert pairs == [(3, 1), (3, 1), (0, 4), (0, 4), (3, 1), (3, 1)]  # each with both rates
+    for name in ("lam", "gamma"):
+        assert few.setting(5)[name] == SMALL.setting(5)[name]
+
+
 def test_random_trees_share_the_orderings_of_tan_subset():
     """differentiable_tan, 4.2: ten trees for each of the five orderings that TAN Subset and TAN All have."""
     columns = tuple(Variable(f"x{i}", (0, 1)) for i in range(16))
