@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 # Okabe and Ito's colours, told apart by colour-blind readers too; yellow is left out, it is lost on white.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, RED, PINK, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
+PURPLE = "#4B2E83"  # not one of theirs: dark, so that lightness tells it from blue
 STYLE = {
     "figure.dpi": 100,
     "font.family": "sans-serif",

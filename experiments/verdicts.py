@@ -63,6 +63,11 @@ def table(claims: Iterable[Claim[R]], results: R) -> str:
 def counted(parts: Iterable[tuple[Iterable[Claim[Any]], Any]]) -> str:
     """Say how many claims hold, of claims with the results that they are asked of."""
     found = [verdict(list(claim.ask(results))) for claims, results in parts for claim in claims]
-    plural = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not", "not run": "were not run"}
-    counts = [f"{found.count(word)} {words}" for word, words in plural.items() if word in found]
+    plural = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not hold", "not run": "were not run"}
+    single = {"not run": "was not run"}
+    counts = [
+        f"{found.count(word)} {words if found.count(word) > 1 else single.get(word, word)}"
+        for word, words in plural.items()
+        if word in found
+    ]
     return f"Of {len(found)} claims {', '.join(counts)}."

@@ -72,6 +72,13 @@ def float_model(data: str, structure: str, rows: Dataset, epochs: int) -> tuple[
     return trained.net, fixed, {"sweep": sweep.name, **sweep.setting(setting)}
 
 
+def parameters(rows: Dataset, fixed: Candidates) -> int:
+    """Count the entries of all tables; every feature has the class as a parent."""
+    assert rows.target is not None
+    states, parents = np.array([v.cardinality for v in rows.variables]), fixed.parent[:, 0]
+    return int((states * np.where(parents >= 0, states[parents], 1)).sum() + 1) * rows.target.cardinality
+
+
 def draw(setting: Record, number: int, bits: int, integer: int) -> Record:
     """Draw a setting near that of the float model; it depends on its number and the format alone."""
     generator = np.random.default_rng([number, bits, integer])
@@ -101,6 +108,7 @@ def measure(data: str, structure: str, epochs: int, short: int) -> Record:
     net, fixed, setting = float_model(data, structure, train, epochs)
     result: Record = {"data": data, "structure": structure, "epochs": epochs, "setting": setting}
     result["parents"] = fixed.parent[:, 0].tolist()
+    result["parameters"] = parameters(train, fixed)
     result["float"] = round(evaluate(net, test).error, 6)
     formats = [(bits, integer) for bits in BITS for integer in INTEGER_BITS]
     rounded = {one: evaluate(quantize(net, Fixed(one[1], one[0] - one[1])), test).error for one in formats}

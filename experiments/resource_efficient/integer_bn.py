@@ -22,7 +22,6 @@ results/integer_bn.jsonl and not repeated.
 
 import argparse
 import json
-import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from experiments.provenance import provenance
-from experiments.store import Record, append_line, pack, read_lines, write_report
+from experiments.store import Record, append_line, pack, read_lines, read_report, write_report
 from tinybayes import datasets
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
@@ -378,17 +377,19 @@ def main() -> None:
     options = parser.parse_args()
     store = HERE / "results" / "integer_bn.jsonl"
     done = read_lines(store)
-    began = time.perf_counter()
+    earlier, began = read_report(store.with_suffix(".json")) or {"provenance": []}, time.perf_counter()
+    new: list[Record] = []
     for key, limits, training in runs(tomllib.loads((HERE / "integer_bn.toml").read_text())):
         if any(key.items() <= record.items() for record in done) or time.perf_counter() - began > options.seconds:
             continue
         at = time.perf_counter()
         record = run(key, limits, training)
-        done.append(record | {"wall": round(time.perf_counter() - at, 1)})
-        append_line(store, done[-1])
-        print(json.dumps(done[-1]), flush=True)
-    made = provenance(sum(record["wall"] for record in done), packages=("jax", "numpy", "scipy"))
-    report = {"provenance": made, "command": " ".join(sys.argv), "results": done}
+        new.append(record | {"wall": round(time.perf_counter() - at, 1)})
+        append_line(store, new[-1])
+        print(json.dumps(new[-1]), flush=True)
+    made = [provenance(sum(r["wall"] for r in new), packages=("jax", "numpy", "scipy"))] if new else []
+    command = "python -m experiments.resource_efficient.integer_bn"
+    report = {"provenance": earlier["provenance"] + made, "command": command, "results": done + new}
     pack(store)
     write_report(store.with_suffix(".json"), report)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from experiments.markdown import line, made, missing
 from experiments.provenance import described
 from experiments.records import DATA, Experiment
+from experiments.resource_efficient.nets import bayes
 from experiments.store import Record, read_report
 
 COMMAND = "python -m experiments.resource_efficient.integer_bn"
@@ -29,17 +30,14 @@ is its first fold.
 """
 
 
-def integer_networks(figure6: Experiment) -> str:
+def integer_networks(figure6: Experiment, quantised: Sequence[Record]) -> str:
     """Return the section, or how to get its results."""
     report = read_report(figure6.store.with_name("integer_bn.json"))
     if report is None:
         return missing(TITLE, COMMAND)
     results = [r for r in report["results"] if r["error"] is not None]
-    trained: dict[tuple[str, int], float] = {}
-    for point in figure6.points():
-        if point.sweep.structure == "naive":
-            key = point.sweep.data, sum(point.setting["bits"])
-            trained[key] = min(trained.get(key, 100.0), point.error)
+    table, _ = bayes(figure6.points(), quantised)
+    trained = {(d, bits): best.test for (d, row), own in table.items() if row == "naive" for bits, best in own.items()}
     groups: dict[tuple[int, int, int], list[Record]] = {}
     for r in results:
         groups.setdefault((DATA.index(r["data"]), r["used"], r["bits"]), []).append(r)
@@ -82,5 +80,5 @@ def _row(
 def _end(report: Record) -> str:
     late = [f"{r['data']} with {r['bits']} bits" for r in report["results"] if r["error"] is None]
     note = f"\nNot even relaxed within the limit: {', '.join(late)}.\n" if late else ""
-    remark = report["provenance"].get("note", "")
-    return f"{note}\n`{COMMAND}`: {described(report)}{'; ' * bool(remark)}{remark}.\n"
+    remarks = "".join(f"; {run['date'][:10]}: {run['note']}" for run in report["provenance"] if "note" in run)
+    return f"{note}\n`{COMMAND}`: {described(report)}{remarks}.\n"

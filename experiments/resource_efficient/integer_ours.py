@@ -77,7 +77,7 @@ def main() -> None:
         groups.setdefault((r["data"], r["used"], r["bits"]), set()).add(r["integer"])
     report = read_report(RESULTS) or {"provenance": [], "results": []}
     done = {(r["data"], r["used"], r["bits"]) for r in report["results"]}
-    began, batches = time.monotonic(), {"satimage": 50, "usps": 100, "letter": 100}
+    began, batches = time.monotonic(), {"satimage": 50, "usps": 100, "letter": 100, "mnist": 100}
     cheap_first = sorted(groups.items(), key=lambda item: (item[0][1], item[0][0] != "satimage", item[0]))
     for (data, used, bits), integers in cheap_first:
         if (data, used, bits) in done or time.monotonic() - began > options.seconds:

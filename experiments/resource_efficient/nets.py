@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.records import DATA, Experiment, Point
-from experiments.store import Runs
+from experiments.resource_efficient.bits import ROWS
+from experiments.store import Record, Runs
 from experiments.sweep import NetSweep
 
 FLOAT = 32
@@ -90,19 +91,28 @@ def dense_price(data: str, hidden: Sequence[int], bits: int, *, batch_norm: bool
     return weights * (bits or FLOAT) + FLOAT * CLASSES[data] + 2 * FLOAT * extra, weights + CLASSES[data] + extra
 
 
-def bayes(points: Iterable[Point]) -> tuple[Table, list[Model]]:
-    """Return the quantised Bayesian networks of figure 6: the best of each width, chosen on test rows; and all."""
+def bayes(points: Iterable[Point], quantised: Iterable[Record]) -> tuple[Table, list[Model]]:
+    """Return the quantised Bayesian networks: the best of each width, chosen on test rows; and all.
+
+    They come from the sweeps of `figure6.toml` and from the results of `bits`, which has more settings.
+    """
+    trained = [
+        (p.sweep.data, p.sweep.structure, sum(p.setting["bits"]), p.parameters, p.error, p.setting) for p in points
+    ]
+    trained += [
+        (one["data"], ROWS[one["structure"]], run["bits"], one["parameters"], 100 * run["error"], run)
+        for one in quantised
+        for run in one["trained"]
+    ]
     table: Table = {}
     models = []
-    for point in points:
-        data, family, width = point.sweep.data, point.sweep.structure, sum(point.setting["bits"])
+    for data, family, width, parameters, error, setting in trained:
         if data not in DATA:
             continue
         row = table.setdefault((data, family), {})
-        if width not in row or point.error < row[width].test:
-            row[width] = Chosen(point.error, float("nan"), point.setting)
-        operations = FEATURES[data] * CLASSES[data]
-        models.append(Model(data, family, width * point.parameters, operations, point.error))
+        if width not in row or error < row[width].test:
+            row[width] = Chosen(error, float("nan"), setting)
+        models.append(Model(data, family, width * parameters, FEATURES[data] * CLASSES[data], error))
     return table, models
 
 

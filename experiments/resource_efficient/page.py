@@ -67,7 +67,7 @@ def sections(folder: Path, table1: Experiment, docs: Path) -> list[str]:
     return [
         price_of_size(figure5, [figure6, table1], docs),
         quantised(folder / "results" / "bits.json", docs),
-        integer_networks(figure6),
+        integer_networks(figure6, (read_report(folder / "results" / "bits.json") or {"results": []})["results"]),
         nets_page.section(folder, figure6, docs),
         judged(folder, figure5, figure6, [figure6, table1]),
     ]

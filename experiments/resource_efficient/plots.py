@@ -15,6 +15,7 @@ from experiments.drawing import (
     GREY,
     ORANGE,
     PINK,
+    PURPLE,
     RED,
     SKY,
     STYLE,
@@ -31,6 +32,7 @@ from experiments.resource_efficient.nets import Chosen, Model, Table, front
 LOOKS = {
     "naive": ("naive Bayes", BLACK, "o", "-"),
     "chow-liu": ("Chow-Liu", GREY, "s", "-"),
+    "subset": ("TAN Subset", PURPLE, "s", "-"),
     "dense relu": ("dense, ReLU", BLUE, "D", "-"),
     "dense sign": ("dense, sign", SKY, "D", "--"),
     "one-hot": ("dense, one-hot inputs", GREEN, "^", "-"),

@@ -120,19 +120,23 @@ def test_the_section_shows_the_best_setting_of_each_width(tmp_path):
     (tmp_path / "results").mkdir()
     for name, text in (("figure6.toml", "sweep = []"), ("results/figure6.jsonl", "")):
         (tmp_path / name).write_text(text)
-    (tmp_path / "results" / "integer_bn.json").write_text(json.dumps({"provenance": MADE, "results": results}))
-    text = integer_networks(Experiment(tmp_path / "figure6.toml"))
+    (tmp_path / "results" / "integer_bn.json").write_text(
+        json.dumps({"provenance": [{**MADE, "note": "busy"}], "results": results})
+    )
+    text = integer_networks(Experiment(tmp_path / "figure6.toml"), [])
     row = "| usps | 9 | 1 | 2 | 4 | 20 | 30.00 | 30.00 | 40.00 | 25.0 % | 5 | 4 | 20.00 (1 s) |  |  |"
     assert [line for line in text.splitlines() if line.startswith("| usps")] == [row]
     ours = [{"data": "usps", "used": 9, "bits": 1, "settings": 16, "error": 0.15, "by training": 0.25}]
     made = {"provenance": [MADE], "results": ours}
     (tmp_path / "results" / "integer_ours.json").write_text(json.dumps(made))
-    text = integer_networks(Experiment(tmp_path / "figure6.toml"))
-    assert "| 20.00 (1 s) | 15.00 (25.00) |  |" in text
+    trained = {"data": "usps", "structure": "naive", "parameters": 8650, "trained": [{"bits": 1, "error": 0.125}]}
+    text = integer_networks(Experiment(tmp_path / "figure6.toml"), [trained])
+    assert "| 20.00 (1 s) | 15.00 (25.00) | 12.50 |" in text
     found = Results([], {}, {}, {}, {}, results, ours)
     (pair,) = found.same_rows()
     assert (pair[0]["error"], pair[1]["error"]) == (0.4, 0.15)
     assert list(beats_integer(found)) == [(True, "usps, 9 rows, 1 bit: 15.00 against 40.00")]
+    assert f"{MADE['date'][:10]}: busy." in text
     assert "none of the 2 runs" in " ".join(text.split())
     assert "all 2 runs took 8 s" in " ".join(text.split())
     assert "Not even relaxed within the limit: usps with 2 bits" in text
