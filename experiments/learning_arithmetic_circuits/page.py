@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -83,7 +84,7 @@ SETTINGS = {
 }
 
 
-def models(report: Record) -> str:
+def models(report: Record, subsets: Record | None = None) -> str:
     lines = [TABLE3]
     for r in report["table3"]:
         cells = r["data"], r["variables"], f"{r['train']:,}", f"{r['distinct']:,}", f"{r['valid']:,}", f"{r['test']:,}"
@@ -105,7 +106,8 @@ def models(report: Record) -> str:
         ]
         cells += [f"{r['mean_parents']:.1f} ({r['most_parents']})", r["treewidth"], compiled]
         lines.append(line(*cells, f"{r['seconds']:.2f}" + ("" if r["complete"] else "+")))
-    return "".join(lines) + _likely(report["table4"]) + made(report, COMMAND.format("models"))
+    text = "".join(lines) + _likely(report["table4"]) + made(report, COMMAND.format("models"))
+    return text + ("" if subsets is None else _depends(subsets) + made(subsets, COMMAND.format("subsets")))
 
 
 def _likely(rows: Sequence[Record]) -> str:
@@ -117,6 +119,22 @@ def _likely(rows: Sequence[Record]) -> str:
     return (
         f"\n**As likely as the trees?** Test LL of quick minus that of the trees: {', '.join(shown)}. Test LL of greedy"
         f" minus that of quick, each at its own best prices: {', '.join(both)}. Greedy was tried at fewer low prices.\n"
+    )
+
+
+def _depends(report: Record) -> str:
+    """Say how far models of random parts of the rows are apart, beside the gain of retraining."""
+    cases = [
+        f"{r['data']} {r['train']:.3f}, {r['all']:.3f}, {min(r['parts']):.3f} to {max(r['parts']):.3f}"
+        f" (standard deviation {np.std(r['parts'], ddof=1):.3f})"
+        for r in report["results"]
+    ]
+    price = report["prices"]
+    return (
+        "\n**Why is a retrained model sometimes worse?** The rows decide which local optimum is found. Test LL of quick at"
+        f" k_e = {price['edge_price']:g} and k_p = {price['parameter_price']:g}, learned from the training rows, from"
+        " training and validation rows, and from random parts of both that are as large as the training rows"
+        f" ({len(report['results'][0]['parts'])} draws): {'; '.join(cases)}.\n"
     )
 
 
@@ -201,7 +219,9 @@ def _panel(axes: Axes, results: Sequence[Record], moving: str) -> None:
 def page(folder: Path, docs: Path) -> str:
     """Return the page, and draw its picture; a section whose results are missing says how to get them."""
     text = HEAD
-    for name, section in (("models", models), ("queries", lambda report: queries(report, docs))):
+    subsets = read_report(folder / "results" / "subsets.json")
+    sections = {"models": lambda report: models(report, subsets), "queries": lambda report: queries(report, docs)}
+    for name, section in sections.items():
         report = read_report(folder / "results" / f"{name}.json")
         text += section(report) if report else f"\nNot run yet: `{COMMAND.format(name)}`\n"
     text += verdicts(folder / "results")
