@@ -70,8 +70,11 @@ class Sweep(ABC):
         Epochs of stage 1; how many of its best by test error, and how many by validation error, go on, in each group
         of settings that compete. Without epochs there is no stage 1: all settings go on, and nothing is chosen on
         validation rows.
+    at_least
+        Settings of each group that go on in all. Those beyond the finalists are the next best of stage 1, in turn by
+        test error and by validation error, and are trained with the first seed alone.
     seeds
-        Runs of a setting in stage 2; stage 1 has one.
+        Runs of a finalist in stage 2; stage 1 has one.
     seed
         Of all draws.
     """
@@ -86,6 +89,7 @@ class Sweep(ABC):
     batch_size: int = 100
     short_epochs: int = 60
     finalists: int = 20
+    at_least: int = 0
     seeds: int = 1
     seed: int = 0
 
@@ -161,6 +165,8 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
     for stage in (1, 2) if sweep.short_epochs else (2,):
         chosen = finalists(sweep, done) if stage == 2 and sweep.short_epochs else range(sweep.n_settings)
         wanted = [index * sweep.seeds + seed for index in chosen for seed in range(sweep.seeds if stage == 2 else 1)]
+        if stage == 2 and sweep.short_epochs:
+            wanted += [index * sweep.seeds for index in others(sweep, done, set(chosen))]
         for fold in range(sweep.n_folds):
             missing = [run for run in wanted if (stage, fold, run) not in done]
             for part in _grouped(missing, lambda run: sweep.batch(run // sweep.seeds)).values():
@@ -182,6 +188,20 @@ def finalists(sweep: Sweep, done: Runs) -> list[int]:
         for indices in _grouped(sorted(average), sweep.group).values():
             best |= set(sorted(indices, key=average.__getitem__)[: sweep.finalists])
     return sorted(best)
+
+
+def others(sweep: Sweep, done: Runs, chosen: set[int]) -> list[int]:
+    """Return the settings beyond the finalists that make up `at_least` settings of each group."""
+    rankings = [sweep.means(done, 1, field) for field in ("test_error", "validation_error")]
+    more: list[int] = []
+    for indices in _grouped(sorted(rankings[0]), sweep.group).values():
+        known = set(indices) & chosen
+        best = [sorted(indices, key=ranking.__getitem__) for ranking in rankings]
+        for index in dict.fromkeys(index for pair in zip(*best, strict=True) for index in pair):
+            if index not in known and len(known) < sweep.at_least:
+                known.add(index)
+                more.append(index)
+    return sorted(more)
 
 
 def _grouped(numbers: Sequence[int], key: Any) -> dict[Hashable, list[int]]:
@@ -412,7 +432,7 @@ class TableSweep(Sweep):
     def quick(self) -> Self:
         """Return six settings of six epochs."""
         short = min(3, self.short_epochs)
-        return replace(self, settings=min(self.settings, 6), epochs=6, short_epochs=short, finalists=1)
+        return replace(self, settings=min(self.settings, 6), epochs=6, short_epochs=short, finalists=1, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -555,7 +575,8 @@ class NetSweep(Sweep):
         """Return the best run on test rows, and the mean of the setting that is best on validation rows."""
         short = self.means(done, 1, "validation_error")
         final = self.means(done, 2, "test_error")
-        single = [(self._fold_mean(done, i * self.seeds + seed), i) for i in group for seed in range(self.seeds)]
+        runs = [(i * self.seeds + seed, i) for i in group for seed in range(self.seeds)]
+        single = [(self._fold_mean(done, run), i) for run, i in runs if (2, 0, run) in done]
         (least, best), selected = min(single), min(group, key=lambda index: short.get(index, np.inf))
         record = {"best_on_test": {"error": least, **self._priced(done, best)}}
         if selected in short:
@@ -574,7 +595,7 @@ class NetSweep(Sweep):
         """Return two small networks of one budget."""
         few = replace(self, weight_bits=self.weight_bits[-2:], layers=self.layers[:1], budgets=self.budgets[-1:])
         few = replace(few, learning_rates=(3e-3,), batch_norm=(True,), activations=self.activations[:1])
-        return replace(few, epochs=4, short_epochs=2, finalists=1, seeds=1)
+        return replace(few, epochs=4, short_epochs=2, finalists=1, at_least=0, seeds=1)
 
 
 def read_sweeps(path: Path) -> list[Sweep]:

@@ -131,9 +131,9 @@ def _depends(report: Record) -> str:
     ]
     price = report["prices"]
     return (
-        "\n**Why is a retrained model sometimes worse?** The rows decide which local optimum is found. Test LL of quick at"
-        f" k_e = {price['edge_price']:g} and k_p = {price['parameter_price']:g}, learned from the training rows, from"
-        " training and validation rows, and from random parts of both that are as large as the training rows"
+        "\n**Why is a retrained model sometimes worse?** The rows decide which local optimum is found. Test LL of quick"
+        f" at k_e = {price['edge_price']:g} and k_p = {price['parameter_price']:g}, learned from the training rows,"
+        " from training and validation rows, and from random parts of both that are as large as the training rows"
         f" ({len(report['results'][0]['parts'])} draws): {'; '.join(cases)}.\n"
     )
 

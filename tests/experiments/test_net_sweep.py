@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.store import read_store
-from experiments.sweep import NetSweep, finalists, run_sweep
+from experiments.sweep import NetSweep, finalists, others, run_sweep
 from tinybayes.learn.training.net_sizes import hidden_within
 
 SMALL = NetSweep(
@@ -60,6 +60,23 @@ def test_the_best_of_each_budget_and_activation_go_on():
     assert set(finalists(SMALL, done)) < set(finalists(replace(SMALL, finalists=2), done))
 
 
+def test_the_next_best_make_up_the_wanted_number_of_settings():
+    done = store(VALIDATION, TEST, {})
+    chosen = set(finalists(SMALL, done))
+    assert others(SMALL, done, chosen) == []
+    # Of each four, in turn by test and by validation error: 2; 5; 10; 12 and 13.
+    assert others(replace(SMALL, at_least=3), done, chosen) == [2, 5, 10, 12, 13]
+    assert sorted([*chosen, *others(replace(SMALL, at_least=9), done, chosen)]) == list(range(16))
+
+
+def test_settings_with_one_seed_count_as_runs_of_that_seed():
+    final = {0: (0.2, 0.1), 1: (0.15, 0.19), 2: (0.05,)}
+    (row,) = SMALL.summary(store(VALIDATION, TEST, final))["rows"]
+    assert row["best_on_test"]["error"] == 0.05
+    assert row["best_on_test"]["bits"] == 4
+    assert row["chosen_on_validation"]["error"] == pytest.approx(0.17)
+
+
 def test_a_summary_has_both_protocols_and_leaves_out_what_is_not_finished():
     final = {0: (0.2, 0.1), 1: (0.15, 0.19), 4: (0.3, 0.3), 15: (0.4, 0.2)}
     found = SMALL.summary(store(VALIDATION, TEST, final))
@@ -92,6 +109,15 @@ def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
     last = json.loads(lines[-1])
     assert last["bits_used"] > 0
     assert last["operations"] > 0
+
+
+def test_settings_beyond_the_finalists_run_once(tmp_path):
+    sweep = replace(SMALL, activations=("relu",), budgets=(2,), at_least=3)
+    run_sweep(sweep, tmp_path / "s.jsonl", tell=lambda line: None)
+    runs = [run for stage, _, run in read_store(tmp_path / "s.jsonl")["small"] if stage == 2]
+    seeds = [sum(run // 2 == index for run in runs) for index in range(4)]
+    assert sorted(seeds, reverse=True)[:3] in ([2, 2, 1], [2, 1, 1])
+    assert all(run % 2 == 0 for run in runs if seeds[run // 2] == 1)
 
 
 def test_networks_of_a_sweep_are_as_large_as_naive_bayes():
