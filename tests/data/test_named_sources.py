@@ -4,6 +4,7 @@ import hashlib
 import io
 import threading
 import time
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.error import URLError
 
@@ -135,6 +136,15 @@ def test_a_damaged_file_in_the_cache_is_named_with_both_sums(tiny, server, offli
         assert part in str(caught.value)
     path.unlink()
     assert len(named.load("nltcs").valid) == 19
+
+
+@pytest.mark.parametrize("header", [b"{'descr': '<i8', 'shape': (3,\n", b"{'descr': '<i8'\n", b"\xff\n"])
+def test_a_damaged_header_of_an_array_names_the_file(header, tmp_path):
+    path = tmp_path / "folds.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x_tr_fold1.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(FileError, match=r"folds\.npz"):
+        _sources.reference_fold(path, 0)
 
 
 def hang_up(handler, content):

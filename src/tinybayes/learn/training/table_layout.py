@@ -8,7 +8,8 @@ entries); with a bucket for each number of states nothing would be, but every bu
 All configurations that are trained together have the same buckets, since they go through the same compiled code.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +23,9 @@ from tinybayes.learn.training.candidates import Candidates
 Array = jax.Array
 MOST = 8  # buckets
 WASTE = 0.01  # share of the entries that one bucket less may cost
-SMALL = 2**20  # numbers in all tables: below, compiled code that fits many structures is worth more than their padding
+# Numbers in the tables of one configuration: below, compiled code that fits many structures is worth more than their
+# padding. How many configurations are trained together does not count: a layout of its own draws other first tables.
+SMALL = 2**17
 ALIGNED = 32  # groups: a multiple fills all vector loads; on a GPU an odd number of groups costs half the speed
 
 
@@ -87,26 +90,38 @@ class Layout:
         for run, found in enumerate(candidates):
             np.add.at(needed[run], kind, contexts(found, states).sum(axis=1))
 
+        upto = np.pad(np.cumsum(needed, axis=1), ((0, 0), (1, 0)))
+
         def bucket(first: int, last: int) -> tuple[int, int]:
-            most = int(needed[:, first:last].sum(axis=1).max())
+            most = int((upto[:, last] - upto[:, first]).max())
             return int(distinct[last - 1]), -(-most // ALIGNED) * ALIGNED
 
         whole = bucket(0, len(distinct))
-        if one or len(candidates) * whole[0] * whole[1] * classes < SMALL:
+        if one or whole[0] * whole[1] * classes < SMALL:
             return cls((whole,))
-        ends = list(range(len(distinct) + 1))
-        while len(ends) > 2:
-            sizes = [bucket(a, b) for a, b in pairwise(ends)]
-            total = cls(tuple(sizes)).entries
-            costs = [
-                cls((bucket(ends[i], ends[i + 2]),)).entries - cls(tuple(sizes[i : i + 2])).entries
-                for i in range(len(sizes) - 1)
-            ]
-            least = int(np.argmin(costs))
-            if len(sizes) <= MOST and costs[least] > WASTE * total:
-                break
-            del ends[least + 1]
+        ends = _merged(len(distinct), lambda first, last: math.prod(bucket(first, last)))
         return cls(tuple(bucket(a, b) for a, b in pairwise(ends)))
+
+
+def _merged(count: int, entries: Callable[[int, int], int]) -> list[int]:
+    """Return where buckets end: neighbours are merged, the cheapest first; `entries` says what a bucket takes."""
+    ends = list(range(count + 1))
+    sizes = [entries(a, b) for a, b in pairwise(ends)]
+
+    def cost(i: int) -> int:
+        return entries(ends[i], ends[i + 2]) - sizes[i] - sizes[i + 1]
+
+    costs = [cost(i) for i in range(count - 1)]
+    while costs:
+        least = int(np.argmin(costs))
+        if len(sizes) <= MOST and costs[least] > WASTE * sum(sizes):
+            break
+        del ends[least + 1], costs[least]
+        sizes[least : least + 2] = [entries(ends[least], ends[least + 1])]
+        for i in (least - 1, least):  # only the costs beside the new bucket change
+            if 0 <= i < len(costs):
+                costs[i] = cost(i)
+    return ends
 
 
 def contexts(candidates: Candidates, states: np.ndarray) -> np.ndarray:

@@ -215,6 +215,8 @@ class TableRun(engine.Run[Trained]):
 
 def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
     """Refuse configurations that cannot be trained, before any work is done."""
+    if not data.variables:
+        raise error("at least one feature", "none", where="data")
     for i, c in enumerate(configurations):
         where = f"configuration {i}"
         if len(c.candidates.parent) != len(data.variables):
