@@ -47,7 +47,7 @@ def steps(run, data):
 def used_tables(states, space, found):
     """Which tables a step used, shape (draws, features, choices): those whose entries got a gradient."""
     first = np.asarray(states.theta.first)
-    moved = (first.reshape(len(first), -1, len(space.states), first.shape[2]) != 0).any(axis=(1, 3))  # of each group
+    moved = (first != 0).any(axis=(1, 3))  # of each group
     used = np.zeros((len(moved), *found.parent.shape), dtype=bool)
     ends = np.append(np.asarray(space.offset).reshape(-1)[1:], moved.shape[1]).reshape(found.parent.shape)
     for i, k in np.argwhere(found.allowed):

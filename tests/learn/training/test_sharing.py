@@ -27,7 +27,7 @@ def written_out(start, rows, space, choices, h, rate, sharing):
         return rho - jax.scipy.special.logsumexp(rho, axis=0, keepdims=True)
 
     def loss(parts, choice):
-        cell = steps.cells(rows.X, space, len(start.theta.value))
+        cell = steps.cells(rows.X, space, start.theta.value.size // 3)
         chosen = jnp.take_along_axis(cell, choice[None, :, None], axis=2)[:, :, 0]
         scores = start.prior.value + tables(parts).reshape(-1, 3)[chosen].sum(axis=1)
         return hybrid(scores, rows.y, h.lam, h.gamma, h.eta, h.conditional)
@@ -42,7 +42,7 @@ def written_out(start, rows, space, choices, h, rate, sharing):
             moments[k] = [0.9 * first + 0.1 * slopes[k], 0.999 * second + 0.001 * slopes[k] ** 2]
             corrected = rate * factor * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
             parts[k] = parts[k] - corrected * moments[k][0] / (np.sqrt(moments[k][1]) + 1e-7)
-    return tables(parts).reshape(-1, 3)
+    return tables(parts)
 
 
 @pytest.mark.parametrize("k", [3, *exhaustive(0)])

@@ -30,6 +30,14 @@ def test_the_layout_does_not_depend_on_how_many_are_trained_together(limit, coun
     assert Layout.of([found] * count, states, 3) == Layout.of([found], states, 3)
 
 
+@pytest.mark.parametrize(("most", "buckets"), [(30, 2), (11, 1)])
+def test_there_are_several_buckets_only_where_they_save_much(most, buckets, monkeypatch):
+    """Half of the features have 10 states: in one block their tables are three times as large, or a tenth larger."""
+    monkeypatch.setattr(table_layout, "SMALL", 0)
+    found = candidates.Candidates(np.full((64, 1), -1), np.ones((64, 1), bool))
+    assert len(Layout.of([found], np.array([10, most] * 32), 2).buckets) == buckets
+
+
 def test_a_seed_draws_the_same_tables_alone_and_with_others(monkeypatch):
     data = random_data(3, rows=100)
     states = np.array([variable.cardinality for variable in data.variables])

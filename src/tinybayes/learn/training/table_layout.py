@@ -23,6 +23,7 @@ from tinybayes.learn.training.candidates import Candidates
 Array = jax.Array
 MOST = 8  # buckets
 WASTE = 0.01  # share of the entries that one bucket less may cost
+WORTH = 0.7  # several buckets have at most this share of the entries of one, which take less time each on a CPU
 # Numbers in the tables of one configuration: below, compiled code that fits many structures is worth more than their
 # padding. How many configurations are trained together does not count: a layout of its own draws other first tables.
 SMALL = 2**17
@@ -60,22 +61,36 @@ class Layout:
         parts = [jnp.arange(most)[:, None] < of for (most, _), of in zip(self.buckets, self._cut(states), strict=True)]
         return jnp.concatenate([part.reshape(-1) for part in parts])
 
+    def shaped(self, values: Array) -> Array:
+        """Return ``[entry, class]`` as ``[state, group, class]`` if there is a single bucket, otherwise as it is.
+
+        What the states of a group share is then broadcast along an axis. In a flat array, code for a CPU divides for
+        every entry to find its group.
+        """
+        if len(self.buckets) > 1:
+            return values
+        return values.reshape(*self.buckets[0], -1)
+
     def over_states(self, values: Array) -> Array:
-        """Add up the entries of each group: ``[entry, class]`` to ``[group, class]``."""
+        """Add up the entries of each group, of shaped values, to ``[group, class]``."""
+        if len(self.buckets) == 1:
+            return _sum_first(values)
         sums, first = [], 0
         for states, groups in self.buckets:
             block = values[first : first + states * groups].reshape(states, groups, -1)
             sums.append(_sum_first(block))
             first += states * groups
-        return jnp.concatenate(sums) if len(sums) > 1 else sums[0]
+        return jnp.concatenate(sums)
 
     def to_entries(self, values: Array) -> Array:
-        """Give every entry the value of its group: ``[group, class]`` to ``[entry, class]``."""
+        """Give every entry the value of its group: from ``[group, class]`` to what shaped values broadcast with."""
+        if len(self.buckets) == 1:
+            return values[None]
         parts = []
         for (states, groups), part in zip(self.buckets, self._cut(values), strict=True):
             shape = states, groups, part.shape[1]
             parts.append(jnp.broadcast_to(part, shape).reshape(-1, shape[2]))
-        return jnp.concatenate(parts) if len(parts) > 1 else parts[0]
+        return jnp.concatenate(parts)
 
     def _cut(self, values: Array) -> list[Array]:
         """Cut an array with an axis of groups into its buckets."""
@@ -100,7 +115,8 @@ class Layout:
         if one or whole[0] * whole[1] * classes < SMALL:
             return cls((whole,))
         ends = _merged(len(distinct), lambda first, last: math.prod(bucket(first, last)))
-        return cls(tuple(bucket(a, b) for a, b in pairwise(ends)))
+        several = cls(tuple(bucket(a, b) for a, b in pairwise(ends)))
+        return several if several.entries < WORTH * math.prod(whole) else cls((whole,))
 
 
 def _merged(count: int, entries: Callable[[int, int], int]) -> list[int]:

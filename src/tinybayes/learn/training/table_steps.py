@@ -110,7 +110,8 @@ def initial_state(
     """Draw the parameters from U(-spread, spread), normalised; all structures start equally likely."""
     draw, draw_prior, key = jax.random.split(key, 3)
     rho = jax.random.uniform(draw, (layout.entries, classes), minval=-spread, maxval=spread)
-    theta = _renormalized(jnp.where(layout.exists(space.states)[:, None], rho, PAD), layout)
+    rho = layout.shaped(jnp.where(layout.exists(space.states)[:, None], rho, PAD))
+    theta = _renormalized(rho, layout)
     prior = _normalized(jax.random.uniform(draw_prior, (classes,), minval=-spread, maxval=spread))
     logits = jnp.zeros(space.parent.shape)
     common = jnp.zeros((layout.buckets[-1][0], space.parent.shape[0] if sharing else 0, classes))
@@ -146,6 +147,7 @@ class TableSteps(ClassSteps):
         (space, mask, hyper, moves), layout, quantized, per_row = fixed, self.layout, self.quantized, self.per_row
         rate, tau = hyper.learning_rate * schedule.decay, schedule.tau
         theta, prior, logits = state.parameters
+        entries = theta.reshape(-1, len(prior))
         key, gumbel, loss = jax.random.split(state.key, 3)
         X = rows.X
         if moves is not None:
@@ -162,29 +164,27 @@ class TableSteps(ClassSteps):
             kept = jax.random.uniform(loss, z.shape[:2]) >= hyper.structure_noise
             choice = jnp.where(kept, jnp.argmax(z, axis=2), 0)  # (11); choice 0 is no extra parent
             selected = jnp.take_along_axis(cell, choice[:, :, None], axis=2)[:, :, 0]
-        scores = class_scores(theta, prior, selected, hyper, quantized)
+        scores = class_scores(entries, prior, selected, hyper, quantized)
         y = rows.y
         if rows.soft is not None:  # the class is drawn as the teacher says
             assert rows.key is not None
             y = jax.random.categorical(jax.random.fold_in(rows.key, LABELS), jnp.log(rows.soft + 1e-9))
         g = jax.grad(hybrid)(scores, y, hyper.lam, hyper.gamma, hyper.eta, hyper.conditional, rows.weight)
-        d_entries = jnp.zeros_like(theta).at[selected].add(g[:, None, :], mode="drop")
+        d_entries = jnp.zeros_like(entries).at[selected].add(g[:, None, :], mode="drop")
         step = state.step + 1
         # The sum over the states of a group is counted again: XLA would add up d_entries for each of the states.
         group = jnp.where(selected < layout.entries, selected - X * space.stride - space.shift, layout.groups)
-        total = jnp.zeros((layout.groups, theta.shape[1])).at[group].add(g[:, None, :], mode="drop")
-        d_theta = _through_softmax(theta, d_entries, layout.to_entries(total))
+        total = jnp.zeros((layout.groups, len(prior))).at[group].add(g[:, None, :], mode="drop")
+        d_theta = _through_softmax(theta, d_entries.reshape(theta.shape), layout.to_entries(total))
         new_theta = adam(state.theta, d_theta, rate, step)
         new_common, new_logits = state.common, state.logits
         if state.common.value.size:
-            ((most, _),) = layout.buckets
-            of_states = d_theta.reshape(most, -1, theta.shape[1])
-            new_common = adam(state.common, _of_features(of_states, space, choice[0]), rate * hyper.sharing, step)
+            new_common = adam(state.common, _of_features(d_theta, space, choice[0]), rate * hyper.sharing, step)
             moved = (new_common.value - state.common.value)[:, space.owner, :]
-            new_theta = new_theta._replace(value=new_theta.value + moved.reshape(theta.shape))
+            new_theta = new_theta._replace(value=new_theta.value + moved)
         new_prior = adam(state.prior, _through_softmax(prior, g.sum(axis=0), g.sum()), rate, step)
         if search:
-            read = _read(theta, cell, hyper, quantized)
+            read = _read(entries, cell, hyper, quantized)
             # A product and a sum, which XLA fuses with the read; as a matrix product it takes 3 times as long on a CPU.
             d_choice = (g[:, None, None, :] * read).sum(axis=3)
             d_choice = d_choice if per_row else d_choice.sum(axis=0, keepdims=True)
@@ -206,7 +206,7 @@ class TableSteps(ClassSteps):
             offset=jnp.take_along_axis(space.offset, choice, axis=1),
         )
         selected = cells(X, chosen, self.layout.entries)[:, :, 0]
-        return class_scores(theta, prior, selected, fixed.hyper, self.quantized)
+        return class_scores(theta.reshape(-1, len(prior)), prior, selected, fixed.hyper, self.quantized)
 
 
 def cells(X: Array, space: Space, entries: int) -> Array:
@@ -235,14 +235,14 @@ def _of_sizes(logits: Array, fixed: Tables) -> Array:
     return p * (size - (p * size).sum(axis=1, keepdims=True))
 
 
-def class_scores(theta: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:
+def class_scores(entries: Array, prior: Array, selected: Array, hyper: Hyper, quantized: bool) -> Array:
     """Add up the prior and the selected entries (9), (R3), as they are stored."""
     first = fixed_point(prior, hyper) if quantized else prior
-    return first + _read(theta, selected, hyper, quantized).sum(axis=1)
+    return first + _read(entries, selected, hyper, quantized).sum(axis=1)
 
 
-def _read(theta: Array, cell: Array, hyper: Hyper, quantized: bool) -> Array:
-    read = theta.at[cell].get(mode="fill", fill_value=0.0)
+def _read(entries: Array, cell: Array, hyper: Hyper, quantized: bool) -> Array:
+    read = entries.at[cell].get(mode="fill", fill_value=0.0)
     return fixed_point(read, hyper) if quantized else read
 
 

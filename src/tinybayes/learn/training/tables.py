@@ -308,6 +308,7 @@ def _started(drawn: State, configurations: Sequence[TableConfiguration], space: 
     """Replace the drawn tables of configurations that start from a network: undo `_network`."""
     theta, prior = np.array(drawn.theta.value), np.array(drawn.prior.value)
     offsets, strides = np.asarray(space.offset), np.asarray(space.stride)
+    entries = theta.reshape(len(theta), -1, prior.shape[1])
     for b, configuration in enumerate(configurations):
         if (net := configuration.start) is None:
             continue
@@ -317,7 +318,7 @@ def _started(drawn: State, configurations: Sequence[TableConfiguration], space: 
             table = cpd.log_parameters
             contexts, states = len(table) // classes, table.shape[1]
             where = _entries(offset, stride, states, contexts)
-            theta[b, where] = np.moveaxis(table.reshape(contexts, classes, states), -1, 0)
+            entries[b, where] = np.moveaxis(table.reshape(contexts, classes, states), -1, 0)
     value = jnp.asarray
     return drawn._replace(
         theta=drawn.theta._replace(value=value(theta)), prior=drawn.prior._replace(value=value(prior))
@@ -333,13 +334,13 @@ def _network(
     data: Dataset, storage: NumberFormat, parents: np.ndarray, first: np.ndarray, theta: np.ndarray, prior: np.ndarray
 ) -> BayesNet:
     """Cut the chosen tables out of theta; `first` has the first entry and the stride of each."""
-    cpds = []
+    cpds, entries = [], theta.reshape(-1, len(prior))
     above = _parents(parents.tolist())
     for i, (variable, parent, (offset, stride)) in enumerate(
         zip(data.variables, parents.tolist(), first.tolist(), strict=True)
     ):
         contexts = data.variables[parent].cardinality if parent >= 0 else 1
-        table = theta[_entries(offset, stride, variable.cardinality, contexts)]  # value, parent, class
+        table = entries[_entries(offset, stride, variable.cardinality, contexts)]  # value, parent, class
         rows = np.moveaxis(table, 0, -1).reshape(-1, variable.cardinality)
         cpds.append(CPD(above[i], storage.encode(rows.astype(np.float64)), storage))
     cpds.append(CPD((), storage.encode(prior[None].astype(np.float64)), storage))
