@@ -92,7 +92,7 @@ PARTS = {
             *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "small_numbers")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_classes", "fast_paths", "likelihood", "elimination")),
-            "tests/infer/test_exact_paths.py",
+            *(f"tests/infer/test_exact_{name}.py" for name in ("paths", "work")),
             *QUICK,
         ],
         EXACT,
@@ -100,8 +100,8 @@ PARTS = {
     "infer: integers": Part(
         1 / 6,
         [
-            *(f"tests/infer/test_{name}.py" for name in ("integer_density", "integers", "tree_shares", "scores")),
-            "tests/infer/test_circuit_classes.py",
+            *(f"tests/infer/test_{name}.py" for name in ("integer_circuit", "integer_density", "integers")),
+            *(f"tests/infer/test_{name}.py" for name in ("tree_shares", "scores", "circuit_classes")),
             "tests/deploy/programs/test_density_c.py",
             *QUICK,
         ],

@@ -1,0 +1,129 @@
+"""Edges of reading, cutting and encoding: the last values that are taken, and what messages say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tinybayes.data
+from tinybayes.data import _sources, readers
+from tinybayes.data._cells import kind_of
+from tinybayes.data.discretize import cut_points, learn_encodings, shorten
+from tinybayes.data.encode import encode_column
+from tinybayes.data.readers import as_table, read_frame
+from tinybayes.data.tables import read_dataset
+from tinybayes.data.writers import write_frames
+from tinybayes.errors import FileError, TinybayesError
+from tinybayes.model import Variable
+
+
+def test_names_are_listed_before_they_are_loaded():
+    assert set(tinybayes.data.__all__) <= set(dir(tinybayes.data))
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        (str(2**63 - 1), "integer"),
+        (str(2**63), "number"),
+        (str(-(2**63)), "integer"),
+        (str(-(2**63) - 1), "number"),
+    ],
+)
+def test_integers_are_those_of_64_bits(cell, kind):
+    assert kind_of([cell]) == kind
+
+
+def test_the_line_of_a_damaged_header_is_named(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('a,"b\n1,2\n')
+    with pytest.raises(FileError, match=r"table\.csv:1: expected a closing quote"):
+        read_frame(path)
+
+
+def test_a_column_without_rows_holds_integers():
+    (empty,) = learn_encodings([np.empty(0)], "uniform")
+    assert empty.integer
+    both = learn_encodings([np.array([0.5, 1.5]), np.empty(0)], "uniform")
+    assert not any(encoding.integer for encoding in both)
+
+
+@pytest.mark.parametrize(
+    ("column", "cuts", "wanted"),
+    [
+        ([1, 2], [1.4], [1.5]),  # 1 has fewer bits, but is one of the values
+        ([0, 0.5, 1], [0.3, 0.7], [0.25, 0.75]),
+        ([40, 100], [90], [96]),  # 64 is too far away: more than a quarter of the gap
+    ],
+)
+def test_cut_points_move_to_the_nearest_short_number(column, cuts, wanted):
+    found = shorten(np.array(column, dtype=float), np.array(cuts))
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("bins", [2, 4, 5])
+def test_quantiles_of_weighted_rows_are_those_of_repeated_ones(bins):
+    values, times = np.arange(12.0) ** 2, np.tile([1, 2, 1, 4], 3)
+    (weighted,) = cut_points([values], "quantile", weight=times.astype(float), n_bins=bins)
+    (repeated,) = cut_points([np.repeat(values, times)], "quantile", n_bins=bins)
+    np.testing.assert_allclose(weighted, repeated)
+    assert bins == 5 or len(set(weighted) - set(values)) > 0  # means of two values are among them
+
+
+def test_only_variables_of_booleans_alone_take_other_cases():
+    variable = Variable("v", (False, "maybe"))
+    codes = encode_column(pd.Series(["False", "maybe", "MAYBE", "0"]), variable)
+    assert codes.tolist() == [0, 1, -1, -1]
+    assert encode_column(pd.Series(["FALSE", "1"]), Variable("v", (False, True))).tolist() == [0, 1]
+
+
+def test_rows_are_not_taken_for_columns(monkeypatch):
+    monkeypatch.setattr(readers, "MOST_COLUMNS", 3)
+    assert as_table(np.zeros((5, 3))).columns == ("x0", "x1", "x2")
+    with pytest.raises(TinybayesError, match="at most 3 columns, got 4"):
+        as_table(np.zeros((2, 4)))
+
+
+def test_columns_of_batches_that_change_are_shown_in_part():
+    long = [f"a column with a long name {i}" for i in range(50)]
+
+    def batches():
+        yield pd.DataFrame({"a": [1]})
+        yield pd.DataFrame({name: [1] for name in long})
+
+    with pytest.raises(TinybayesError, match="columns and categories as in the first") as caught:
+        read_frame(batches)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_column_that_is_named_twice_is_told():
+    frame = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": [0, 1]})
+    with pytest.raises(TinybayesError, match=r"\['a'\] again"):
+        read_dataset(frame, target="c", features=["a", "b", "a"])
+
+
+def test_ten_values_of_an_attribute_are_shown(tmp_path):
+    path = tmp_path / "table.arff"
+    values = ",".join(f"v{i}" for i in range(12))
+    path.write_text(f"@relation r\n@attribute a {{{values},v3}}\n@data\nv1\n")
+    with pytest.raises(FileError, match="all distinct") as caught:
+        read_frame(path)
+    assert "'v9'" in str(caught.value)
+    assert "'v10'" not in str(caught.value)
+
+
+def test_no_frames_make_no_parquet_file(tmp_path):
+    pytest.importorskip("pyarrow")
+    frames = [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [3]})]
+    assert write_frames(frames, tmp_path / "table.parquet") == 3
+    assert read_frame(tmp_path / "table.parquet")["a"].tolist() == [1, 2, 3]
+    assert write_frames([], tmp_path / "empty.parquet") == 0
+
+
+def test_one_separator_of_a_file_without_a_checksum_is_enough(monkeypatch):
+    monkeypatch.setitem(_sources.UNSEEN, "dna", (3, {"train": 2}))
+    origin = _sources.Origin("here", "")
+    right = b"0,1,0\n1,1,0\n"
+    assert _sources._plausible("dna", "train", right, origin).tolist() == [[0, 1, 0], [1, 1, 0]]
+    for place in (1, 3, 7, 9):
+        with pytest.raises(FileError, match="other bytes"):
+            _sources._plausible("dna", "train", right[:place] + b";" + right[place + 1 :], origin)
