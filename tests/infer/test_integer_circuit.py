@@ -110,7 +110,7 @@ def mixture():
     below = [(0, 5, 8), (1, 6, 8), (2, 7, 8), (3, 5, 9), (4, 7, 9), range(10, 15)]
     offsets = np.cumsum([0] * 11 + [len(part) for part in below])
     variables = Variable("a", (0, 1, 2)), Variable("b", (0, 1))
-    table = np.log([0.1, 0.2, 0.15, 0.25, 0.3])
+    table = np.log([0.2, 0.1, 0.15, 0.25, 0.28])
     return Circuit(variables, None, kind, offsets, [c for part in below for c in part], leaf, table, Float(64))
 
 
@@ -139,7 +139,7 @@ def test_values_are_bounded_and_roundings_counted_by_hand():
     found = analyse(mixture())
     assert found.roundings == 3 + 4
     assert found.low == pytest.approx(np.log2(0.1))
-    assert found.high == 0.0  # indicators, and the sum, which is one
+    assert found.high == 0.0  # of indicators
     kind, leaf = [PARAMETER, INDICATOR, INDICATOR, PRODUCT, PRODUCT, SUM], [0, 0, 1, -1, -1, -1]
     variable = (Variable("a", (0, 1)),)
     large = Circuit(variable, None, kind, [0, 0, 0, 0, 2, 4, 6], [0, 1, 0, 2, 3, 4], leaf, np.log([8.0]), Float(64))

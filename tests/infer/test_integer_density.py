@@ -162,6 +162,12 @@ def test_the_unit_grows_with_the_range_and_ends():
         integer_density(independent(20, -1e6))
 
 
+@pytest.mark.parametrize(("log", "fraction"), [(-16383.9, 14), (-16384.1, 13)])
+def test_the_unit_is_the_finest_that_the_range_allows(log, fraction):
+    """Four variables span 65,536 nats at most where 2**30 units are 2**14 to the nat."""
+    assert integer_density(independent(4, log)).fraction == fraction
+
+
 def test_circuits_that_are_not_smooth_are_refused():
     arrays = ([1, 1, 2], [0, 0, 0, 2], [0, 1], [0, 2, -1])
     circuit = Circuit(
