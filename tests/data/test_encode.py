@@ -124,5 +124,5 @@ def test_integers_take_doubles_as_a_device_takes_the_float(high):
 
 @pytest.mark.parametrize("states", [(1, "1"), ("x", 2, "2"), (2**53, 2**53 + 1), (True, "True")])
 def test_states_that_no_table_tells_apart_are_refused(states):
-    with pytest.raises(TinybayesError, match="variable 'v': expected states that differ in a table, got .* twice"):
+    with pytest.raises(TinybayesError, match=r"variable 'v': expected states that differ in a table, got .* twice"):
         encode_column(pd.Series(["1", "2"]), Variable("v", states))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import zoo
@@ -60,6 +60,7 @@ def test_zero_adds_nothing_and_takes_nothing(a, b):
 
 
 @given(NUMBERS, NUMBERS)
+@example((TOP, 0), (TOP, 1))  # an exponent of zero is not a zero
 def test_shares_are_rounded_down(value, total):
     if not total[0]:
         return

@@ -310,3 +310,16 @@ def test_sums_of_one_term_are_that_term():
     X = np.array([[0], [1], [-1]])
     found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -integer_density(circuit).fraction)
     np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=integer_density(circuit).bound)
+
+
+def test_parameters_above_one_have_codes_of_16_bits_too():
+    """A table that is not normalised, whose 300 entries are too many for levels."""
+    logs = np.random.default_rng(0).uniform(-3, 5, 300)
+    net = BayesNet((Variable("a", tuple(range(300))),), None, (CPD((), logs[None], Float(64)),))
+    circuit = compile_circuit(net)
+    density = integer_density(circuit)
+    assert density.levels is None
+    X = np.arange(-1, 300)[:, None]
+    found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -density.fraction)
+    np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=density.bound)
+    assert found[1:].max() - found[1:].min() == pytest.approx(np.ptp(logs), abs=2 * density.bound)
