@@ -71,11 +71,13 @@ def test_shares_are_rounded_down(value, total):
     assert _share(arrays(value), arrays(total)).tolist() == [wanted]
 
 
-@pytest.mark.parametrize("value", [0.0, -0.7, 3.0, -1e-17, 1e-17, np.log(0.5), np.log(2.0), -700.0, 25.0])
+@pytest.mark.parametrize(
+    "value", [0.0, -0.7, 3.0, -1e-17, 1e-17, np.log(0.5), np.log(2.0), -700.0, 25.0, -8388568 * np.log(2.0)]
+)
 def test_numbers_are_the_nearest(value):
     m, e = encode(value)
     assert TOP <= m < 2 * TOP
-    assert np.log(m) + e * np.log(2.0) == pytest.approx(value, abs=2.0**-31 + 1e-13)
+    assert np.log(m) + e * np.log(2.0) == pytest.approx(value, abs=2.0**-31 + 1e-13, rel=1e-15)
     assert encode(-np.inf) == (0, 0)
     assert encode(0.0) == (int(ONE[0]), int(ONE[1]))
 
@@ -145,3 +147,27 @@ def test_values_are_bounded_and_roundings_counted_by_hand():
     variable = (Variable("a", (0, 1)),)
     large = Circuit(variable, None, kind, [0, 0, 0, 0, 2, 4, 6], [0, 1, 0, 2, 3, 4], leaf, np.log([8.0]), Float(64))
     assert (analyse(large).low, analyse(large).high) == (0.0, pytest.approx(4.0))
+    with np.errstate(divide="ignore"):
+        none = Circuit(
+            variable,
+            None,
+            [PARAMETER, PARAMETER, INDICATOR, INDICATOR, PRODUCT, PRODUCT, SUM],
+            [0, 0, 0, 0, 0, 2, 4, 6],
+            [0, 2, 1, 3, 4, 5],
+            [0, 1, 0, 1, -1, -1, -1],
+            np.log([0.0, 8.0]),
+            Float(64),
+        )
+    assert (analyse(none).low, analyse(none).high) == (0.0, pytest.approx(3.0))  # zero needs no room, and takes none
+
+
+@pytest.mark.parametrize(("bits", "low", "high"), [((-10, -10, 20), -20, 20), ((10, 10, -20), -20, 20), ((3, 4), 0, 7)])
+def test_products_of_the_first_few_factors_have_to_fit(bits, low, high):
+    count = len(bits)
+    kind, leaf = [PARAMETER] * count + [INDICATOR, PRODUCT], [*range(count), 0, -1]
+    offsets = [0] * (count + 2) + [count + 1]
+    logs = np.array(bits) * np.log(2.0)
+    circuit = Circuit((Variable("a", (0,)),), None, kind, offsets, range(count + 1), leaf, logs, Float(64))
+    found = analyse(circuit)
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert found.roundings == count + count  # of the parameters, and of the products with the indicator
