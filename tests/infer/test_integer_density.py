@@ -323,3 +323,28 @@ def test_parameters_above_one_have_codes_of_16_bits_too():
     found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -density.fraction)
     np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=density.bound)
     assert found[1:].max() - found[1:].min() == pytest.approx(np.ptp(logs), abs=2 * density.bound)
+
+
+def test_parameters_that_are_all_one():
+    net = BayesNet((Variable("a", (0, 1)),), None, (CPD((), np.zeros((1, 2)), Float(64)),))
+    density = integer_density(compile_circuit(net))
+    found = integer_log_likelihood(compile_circuit(net), np.array([[0], [1], [-1]]))
+    np.testing.assert_allclose(found / 2.0**density.fraction, np.log([0.5, 0.5, 1.0]), atol=density.bound)
+
+
+def test_products_of_two_and_three_factors_beside_each_other():
+    """(a b + a b) c + a b c, in which the last two products follow each other."""
+    kind = [0] * 5 + [1] * 6 + [3, 3, 2, 3, 3, 2]
+    leaf = [*range(5), *range(6), *[-1] * 6]
+    below = [(0, 5, 7), (1, 6, 8), (11, 12), (2, 13, 9), (3, 5, 8, 10), (14, 15)]
+    offsets = np.cumsum([0] * 12 + [len(part) for part in below])
+    names = tuple(Variable(name, (0, 1)) for name in "abc")
+    table = np.log([0.3, 0.7, 0.6, 0.4, 1.0])
+    circuit = Circuit(names, None, kind, offsets, [c for part in below for c in part], leaf, table, Float(64))
+    layout = lay_out(circuit)
+    assert [len(group.operands) for group in layout.groups if group.kind == TIMES][-2:] == [2, 3]
+    X = np.array([[0, 0, 0], [1, 1, 0], [0, 1, 1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1], [0, 1, 0]])
+    exact, density = log_likelihood(circuit, X), integer_density(circuit)
+    found = integer_log_likelihood(circuit, X)
+    assert found[-1] == ZERO
+    np.testing.assert_allclose(found[:-1] / 2.0**density.fraction, exact[:-1], atol=density.bound)
