@@ -12,7 +12,7 @@ from tinybayes import tie
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence, log_likelihood
 from tinybayes.infer.alarm import Alarm, choose_alarm, from_metadata, hold_out, integer_alarm, least_probable
-from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, lay_out
+from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, _allocate, lay_out
 from tinybayes.infer.integer_density import (
     INTERPOLATION,
     REACH,
@@ -348,3 +348,17 @@ def test_products_of_two_and_three_factors_beside_each_other():
     found = integer_log_likelihood(circuit, X)
     assert found[-1] == ZERO
     np.testing.assert_allclose(found[:-1] / 2.0**density.fraction, exact[:-1], atol=density.bound)
+
+
+def test_slots_are_used_again_by_hand():
+    """A group takes the lowest slots that are free after the last use of what was there, also if they just suffice."""
+    assert _allocate([2, 2, 2], [1, 2, 2]) == ([0, 2, 0], 4)
+    assert _allocate([2, 2, 3], [1, 2, 2]) == ([0, 2, 4], 7)
+    assert _allocate([2, 1, 2, 1], [3, 2, 3, 3]) == ([0, 2, 3, 2], 5)
+
+
+def test_variables_of_one_state_have_a_bound_too():
+    net = BayesNet((Variable("a", (0,)),), None, (CPD((), np.array([[0.0]]), Float(64)),))
+    density = integer_density(compile_circuit(net))
+    assert density.layout.groups == ()
+    assert density.bound == 2.0 ** (-density.fraction - 1)

@@ -9,7 +9,7 @@ from strategies import random_data
 from tinybayes.compress import quantize
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, integer_log_joint, integer_scores, normalize_scores, predict_codes
-from tinybayes.infer.integers import LARGEST, _gain, gap_arithmetic, integer_levels
+from tinybayes.infer.integers import LARGEST, PRECISE, GapArithmetic, _gain, gap_arithmetic, integer_levels
 from tinybayes.learn import learn_classifier, maximum_likelihood
 from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Structure, Variable
 
@@ -225,3 +225,11 @@ def test_what_sums_over_states_may_add_by_hand():
     nats, units = _gain(BayesNet(features, Variable("y", (0, 1)), cpds))
     assert nats == pytest.approx(np.log(30) + 7 * (1 / 512 + 2.0**-11))
     assert units == 7 * 1.5
+
+
+def test_the_error_of_an_addition_by_hand():
+    """Interpolation, roundings of one unit and a half, and a distance that is cut off where units are finer than that."""
+    table, steps = np.zeros(1, dtype=np.int64), (6, PRECISE, PRECISE + 1, 20)
+    found = [GapArithmetic(fraction, 0, table, None, 0).error for fraction in steps]
+    cut = [0.0, 0.0, 2.0**-11, 2.0**-11]
+    assert found == [1 / 512 + more + 1.5 * 2.0**-fraction for fraction, more in zip(steps, cut, strict=True)]
