@@ -141,9 +141,11 @@ def _child(place: Path, commands: Sequence[Sequence[object]], before: Callable[[
         os._exit(code)
 
 
-def run(place: Path, *commands: Sequence[object], before: Callable[[], None] | None = None) -> Ended:
+def run(
+    place: Path, *commands: Sequence[object], before: Callable[[], None] | None = None, limit: float = 120.0
+) -> Ended:
     """Run commands to their end in a forked process."""
-    return Child(place, commands, before).end()
+    return Child(place, commands, before).end(limit)
 
 
 def in_child(function: Callable[..., Any], *arguments: Any) -> Any:

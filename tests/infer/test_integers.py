@@ -228,7 +228,7 @@ def test_what_sums_over_states_may_add_by_hand():
 
 
 def test_the_error_of_an_addition_by_hand():
-    """Interpolation, roundings of one unit and a half, and a distance that is cut off where units are finer than that."""
+    """Interpolation, roundings of a unit and a half, and a distance that is cut off where units are finer."""
     table, steps = np.zeros(1, dtype=np.int64), (6, PRECISE, PRECISE + 1, 20)
     found = [GapArithmetic(fraction, 0, table, None, 0).error for fraction in steps]
     cut = [0.0, 0.0, 2.0**-11, 2.0**-11]
