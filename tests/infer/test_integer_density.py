@@ -229,7 +229,7 @@ def test_damaged_metadata_are_refused(stored):
     with pytest.raises(TinybayesError, match="numbers of nats up to"):
         Alarm(-np.inf, 1.0, 0.1, 3)
     with pytest.raises(TinybayesError, match="rate of false alarms"):
-        Alarm(-1.0, 1.0, 1.1, 3)
+        Alarm(-1.0, 1.0, 1.0, 3)
     assert from_metadata({}) is None
 
 
@@ -328,6 +328,7 @@ def test_parameters_above_one_have_codes_of_16_bits_too():
 def test_parameters_that_are_all_one():
     net = BayesNet((Variable("a", (0, 1)),), None, (CPD((), np.zeros((1, 2)), Float(64)),))
     density = integer_density(compile_circuit(net))
+    assert density.shift == 0
     found = integer_log_likelihood(compile_circuit(net), np.array([[0], [1], [-1]]))
     np.testing.assert_allclose(found / 2.0**density.fraction, np.log([0.5, 0.5, 1.0]), atol=density.bound)
 
