@@ -133,10 +133,13 @@ def _child(place: Path, commands: Sequence[Sequence[object]], before: Callable[[
                 break
         sys.stdout.flush()
         sys.stderr.flush()
-    except BaseException:  # what the interpreter would print
-        traceback.print_exc()
-        sys.stderr.flush()
+    except BaseException as problem:  # what the interpreter would print
         code = 1
+        if isinstance(problem, KeyboardInterrupt) and problem.__traceback__ and problem.__traceback__.tb_next is None:
+            code = 130  # raised in this function, between two commands
+        else:
+            traceback.print_exc()
+            sys.stderr.flush()
     finally:
         os._exit(code)
 
