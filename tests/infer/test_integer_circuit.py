@@ -147,18 +147,14 @@ def test_values_are_bounded_and_roundings_counted_by_hand():
     variable = (Variable("a", (0, 1)),)
     large = Circuit(variable, None, kind, [0, 0, 0, 0, 2, 4, 6], [0, 1, 0, 2, 3, 4], leaf, np.log([8.0]), Float(64))
     assert (analyse(large).low, analyse(large).high) == (0.0, pytest.approx(4.0))
+    kind = [PARAMETER] * 2 + [INDICATOR] * 3 + [PRODUCT] * 3 + [SUM]
+    below = [(0, 2), (1, 3), (1, 4), (5, 6, 7)]
+    offsets, children = [0] * 6 + [2, 4, 6, 9], [c for part in below for c in part]
     with np.errstate(divide="ignore"):
-        none = Circuit(
-            variable,
-            None,
-            [PARAMETER, PARAMETER, INDICATOR, INDICATOR, PRODUCT, PRODUCT, SUM],
-            [0, 0, 0, 0, 0, 2, 4, 6],
-            [0, 2, 1, 3, 4, 5],
-            [0, 1, 0, 1, -1, -1, -1],
-            np.log([0.0, 8.0]),
-            Float(64),
-        )
-    assert (analyse(none).low, analyse(none).high) == (0.0, pytest.approx(3.0))  # zero needs no room, and takes none
+        logs = np.log([0.0, 8.0])
+    three = (Variable("a", (0, 1, 2)),)
+    some = Circuit(three, None, kind, offsets, children, [0, 1, 0, 1, 2, -1, -1, -1, -1], logs, Float(64))
+    assert (analyse(some).low, analyse(some).high) == (0.0, pytest.approx(4.0))  # zero needs no room, and takes none
 
 
 @pytest.mark.parametrize(("bits", "low", "high"), [((-10, -10, 20), -20, 20), ((10, 10, -20), -20, 20), ((3, 4), 0, 7)])

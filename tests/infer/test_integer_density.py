@@ -319,6 +319,7 @@ def test_parameters_above_one_have_codes_of_16_bits_too():
     circuit = compile_circuit(net)
     density = integer_density(circuit)
     assert density.levels is None
+    assert all(codes.min() >= 0 and codes.max() < 2**16 for codes in density.codes)
     X = np.arange(-1, 300)[:, None]
     found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -density.fraction)
     np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=density.bound)
