@@ -56,8 +56,8 @@ Does the suite notice faults? `tests/mutation/run.py` plants one small fault at 
 `deploy/`, `data/`, exact inference, inference in integers, and learners of trees: a changed comparison or operator, a
 constant one higher or lower, a negated condition, `min` for `max`, a slice without its end, a missing return value, a
 removed statement or `raise`. It then runs the tests that reach the line and checks whether one of them fails. Strings,
-default values and code outside functions stay unchanged. A fixed seed draws a share of the mutants of
-every file.
+default values and code outside functions stay unchanged. A fixed seed draws a share of the mutants of every
+file.
 
 | part | possible | drawn | killed | survived | equivalent | killed, without equivalent ones | run |
 |---|---:|---:|---:|---:|---:|---:|---|
@@ -109,10 +109,10 @@ def _mutation_row(name: str, found: dict[str, Any], when: str) -> str:
 
 
 def _weighted(found: dict[str, Any]) -> float:
-    """Return the share of all possible mutants that are killed, as the samples of the parts tell it."""
-    known = _read("mutation/results.json")["parts"]
-    parts = [found["parts"].get(name, part) for name, part in known.items()]
-    return sum(part["killed_percent"] * part["possible"] for part in parts) / sum(part["possible"] for part in parts)
+    """Return the share of all possible mutants of the parts that are killed, as their samples tell it."""
+    sizes = {name: part["possible"] for name, part in _read("mutation/results.json")["parts"].items()}
+    parts = found["parts"].items()
+    return sum(part["killed_percent"] * sizes[name] for name, part in parts) / sum(sizes[name] for name, _ in parts)
 
 
 def page() -> str:
@@ -137,7 +137,8 @@ def page() -> str:
     ]
     new = _read("mutation/fresh.json")
     parts = ", ".join(
-        f"{found['killed_percent']} % of {found['drawn']} of `{part}`" for part, found in new["parts"].items()
+        f"{found['killed_percent']} % of {found['drawn']} of `{part}` ({found.get('when', new['date'][:10])})"
+        for part, found in new["parts"].items()
     )
     kinds = f"{held} of {len(faults['faults'])} kinds of faults did no harm"
     figures = f"{lines} of {total['num_statements']:,} statements, {branches} of {total['num_branches']:,} branches"
@@ -153,8 +154,8 @@ def page() -> str:
         f"(coverage.py {coverage['coverage']}, {coverage['date']}).",
         rooms="\n".join(rows),
         mutation="\n".join([*rooms, _mutation_row("all", mutation["all"], "")]),
-        fresh=f"In another sample, drawn afterwards with seed {new['seed']} ({new['date'][:10]}), they killed {parts}; "
-        f"weighted by size, {_weighted(new):.0f} % of all possible mutants. Its equivalent ones were not identified.",
+        fresh=f"In other samples, drawn afterwards with seed {new['seed']}, they killed {parts}; weighted by size, "
+        f"{_weighted(new):.0f} % of all possible mutants of these parts. No equivalent ones were looked for there.",
         weighted=f"{_weighted(mutation):.0f}",
         about=f"Of the killed mutants, {mutation['timeouts']} were killed by a test that did not end. The run took "
         f"{minutes:.0f} minutes on two shared cores (Python {mutation['python']}, {mutation['date'][:10]}).",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 TEMPORARY = "."  # how the names of files begin that are not complete
+HANGS = 600.0  # seconds after which a command hangs: the first ones compile, maybe on a busy machine
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Child:
     def done(self) -> bool:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
-    def end(self, limit: float = 120.0) -> Ended:
+    def end(self, limit: float = HANGS) -> Ended:
         """Wait for the end; what takes longer than the limit hangs, and is killed."""
         while not self.done():
             time.sleep(0.005)
@@ -144,11 +145,9 @@ def _child(place: Path, commands: Sequence[Sequence[object]], before: Callable[[
         os._exit(code)
 
 
-def run(
-    place: Path, *commands: Sequence[object], before: Callable[[], None] | None = None, limit: float = 120.0
-) -> Ended:
+def run(place: Path, *commands: Sequence[object], before: Callable[[], None] | None = None) -> Ended:
     """Run commands to their end in a forked process."""
-    return Child(place, commands, before).end(limit)
+    return Child(place, commands, before).end()
 
 
 def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
