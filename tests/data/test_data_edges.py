@@ -241,3 +241,17 @@ def test_ten_cells_are_shown_where_blanks_stand_beside_each_other(tmp_path):
     with pytest.raises(FileError, match="single blanks between the cells") as caught:
         read_frame(path)
     assert str(caught.value).count("''") == 5
+
+
+def test_bunches_of_frames_take_their_target_along():
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    assert read_frame({"data": frame, "target": [0, 1]}).columns.tolist() == ["a", "b", "target"]
+    assert read_frame({"data": frame}).columns.tolist() == ["a", "b"]
+
+
+def test_as_many_states_as_the_limit_are_taken():
+    frame = pd.DataFrame({"a": ["x", "y", "z"] * 10, "c": ["p", "q", "p"] * 10})
+    rules = Discretization(max_states=3)
+    assert len(open_dataset(frame, target="c", discretization=rules).variables[0].states) == 3
+    with pytest.raises(TinybayesError, match="at most 2 distinct values"):
+        open_dataset(frame, target="c", discretization=Discretization(max_states=2))

@@ -228,6 +228,8 @@ def test_damaged_metadata_are_refused(stored):
         from_metadata({"alarm": stored})
     with pytest.raises(TinybayesError, match="numbers of nats up to"):
         Alarm(-np.inf, 1.0, 0.1, 3)
+    with pytest.raises(TinybayesError, match="numbers of nats up to"):
+        Alarm(-1.0, 0.0, 0.1, 3)
     with pytest.raises(TinybayesError, match="rate of false alarms"):
         Alarm(-1.0, 1.0, 1.0, 3)
     assert from_metadata({}) is None

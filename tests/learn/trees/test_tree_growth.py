@@ -204,3 +204,14 @@ def test_every_tree_of_a_forest_draws_from_a_stream_of_its_own(monkeypatch):
     monkeypatch.setattr(forest, "grow_tree", noted)
     learn_forest(table(), ForestOptions(trees=60, leaves=4))
     assert len(set(streams)) == 60
+
+
+def test_many_rows_are_scored_as_few():
+    """Tasks are of 1,024 rows."""
+    data = table(2500)
+    grown = ensemble(data)
+    grown.add(0, one_test(0, 2, (-1.0, 3.0)), 3)
+    grown.add(1, one_test(1, 4, (2.0, 1.0)), 3)
+    model = grown.model(data, np.zeros(3))
+    apart = [tree_scores(model, data.X[start : start + 100]) for start in range(0, 2500, 100)]
+    np.testing.assert_array_equal(tree_scores(model, data.X), np.concatenate(apart))
