@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import tinybayes.cli
 import tinybayes.deploy
 from cases import WHOLE
 from cli_host import fails, run
@@ -154,3 +155,14 @@ def test_the_directory_of_a_search_stands_for_the_chosen_model(place, tmp_path):
     fails("info", ".", cwd=tmp_path, message="expected a file below the directory")
     (tmp_path / "front.json").unlink()
     fails("info", ".", cwd=tmp_path, message="tinybayes explore")
+
+
+def test_an_interrupt_while_the_command_is_looked_up_is_no_traceback(monkeypatch, capfd):
+    def stopped():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tinybayes.cli, "app", stopped)
+    with pytest.raises(SystemExit) as ended:
+        tinybayes.cli.main()
+    assert ended.value.code == 130
+    assert capfd.readouterr() == ("", "")

@@ -120,3 +120,9 @@ def test_integers_take_doubles_as_a_device_takes_the_float(high):
     expected = np.where(whole, rounded - (high - 9), -1)
     np.testing.assert_array_equal(encode_matrix(values[:, None], variables)[:, 0], expected)
     np.testing.assert_array_equal(encode_column(pd.Series(values.astype(object)), variables[0]), expected)
+
+
+@pytest.mark.parametrize("states", [(1, "1"), ("x", 2, "2"), (2**53, 2**53 + 1), (True, "True")])
+def test_states_that_no_table_tells_apart_are_refused(states):
+    with pytest.raises(TinybayesError, match=r"variable 'v': expected states that differ in a table, got .* twice"):
+        encode_column(pd.Series(["1", "2"]), Variable("v", states))

@@ -192,7 +192,13 @@ def test_density_sets_without_a_checksum_say_which_file_they_need_where(local, m
     path = local / "density" / "dna.test.data.gz"
     path.write_bytes(gzip.compress(content.replace(b"\n", b"\r\n").rstrip()))  # of a file that was edited elsewhere
     np.testing.assert_array_equal(named.load("dna").test.X, rows["test"])
-    for wrong in (content[:-10], content.replace(b"1", b"2"), content.replace(b",", b";"), b""):
+    for wrong in (
+        content[:-10],
+        content.replace(b"1", b"2"),
+        content.replace(b",", b";"),
+        content.replace(b",", b";", 1),
+        b"",
+    ):
         path.write_bytes(gzip.compress(wrong))
         with pytest.raises(FileError, match=r"dna\.test\.data\.gz: expected 9 rows of 5 zeros and ones"):
             named.load("dna")

@@ -187,6 +187,11 @@ def test_failed_downloads_leave_nothing_behind(answer, message, tiny, server, of
     assert cached(offline) == []
 
 
+def test_a_file_may_be_as_large_as_the_limit(tiny, server, offline, monkeypatch):
+    monkeypatch.setattr(_sources, "LIMIT", len(server.files["nltcs.train.data"]))  # the others are smaller
+    np.testing.assert_array_equal(named.load("nltcs").train.X, tiny["train"])
+
+
 def test_an_interrupt_leaves_nothing_behind(tiny, server, offline, monkeypatch):
     def interrupted(stream):
         yield stream.read(10)
@@ -264,6 +269,13 @@ def test_letter_from_its_public_file(letters):
     train, test = named.load("letter")
     assert (len(train), len(test)) == (104, 52)
     assert train.target.states == tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def test_other_letters_are_refused(letters, server, offline):
+    server.files["letter-recognition.data"] = server.files["letter-recognition.data"].replace(b"A,", b"B,")
+    with pytest.raises(FileError, match="expected content with the SHA-256 sum"):
+        named.load_raw("letter")
+    assert cached(offline) == []
 
 
 def test_satimage_from_its_public_files_has_five_folds(server, monkeypatch):

@@ -229,3 +229,7 @@ def test_a_table_is_read_with_the_variables_of_a_model():
     with pytest.raises(TinybayesError, match="like=net"):
         evaluate(net, read_dataset(test, target="label"))
     assert read_dataset(test.drop(columns="label"), like=net).y is None
+    weights = np.arange(1.0, 501.0)
+    np.testing.assert_array_equal(read_dataset(test.assign(w=weights), like=net, weight="w").weight, weights)
+    with pytest.raises(TinybayesError, match="a column 'w', got a table without it"):
+        read_dataset(test, like=net, weight="w")

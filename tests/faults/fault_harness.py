@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 TEMPORARY = "."  # how the names of files begin that are not complete
+HANGS = 600.0  # seconds after which a command hangs: the first ones compile, maybe on a busy machine
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Child:
     def done(self) -> bool:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
-    def end(self, limit: float = 120.0) -> Ended:
+    def end(self, limit: float = HANGS) -> Ended:
         """Wait for the end; what takes longer than the limit hangs, and is killed."""
         while not self.done():
             time.sleep(0.005)
@@ -133,10 +134,13 @@ def _child(place: Path, commands: Sequence[Sequence[object]], before: Callable[[
                 break
         sys.stdout.flush()
         sys.stderr.flush()
-    except BaseException:  # what the interpreter would print
-        traceback.print_exc()
-        sys.stderr.flush()
+    except BaseException as problem:  # what the interpreter would print
         code = 1
+        if isinstance(problem, KeyboardInterrupt) and problem.__traceback__ and problem.__traceback__.tb_next is None:
+            code = 130  # raised in this function, between two commands
+        else:
+            traceback.print_exc()
+            sys.stderr.flush()
     finally:
         os._exit(code)
 

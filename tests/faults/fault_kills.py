@@ -17,7 +17,10 @@ from fault_harness import Child, Ended, Result, in_child, leftovers, run, visibl
 from fault_studies import front_problems, study_problems, trials_of
 
 TARGETS = ("c", "cpp", "arduino", "micropython", "onnx", "verilog", "verilog-pipelined", "javascript")
-LOST_IN_JAX = "Exception ignored in: <function _xla_gc_callback"
+LOST = {  # Python cannot raise in these: the user asks again
+    "Exception ignored in: <function _xla_gc_callback": "not heard, in JAX's callback of the garbage collector",
+    "<function ExecutionEngine._raw_object_cache_notify": "not heard, in a callback of Numba's compiler",
+}
 STEPS = 40  # kills at steps of the file system, at most
 
 
@@ -52,7 +55,8 @@ class Case:
             place = fresh(work / name)
             ended = run(place, *self.commands(place / "out"))
             if ended.code:
-                raise RuntimeError(f"{self.name} does not run even without a fault: {ended.err[-500:]}")
+                ending = f"exit code {ended.code} after {ended.seconds:.0f} s: {ended.err[-500:]}"
+                raise RuntimeError(f"{self.name} does not run even without a fault: {ending}")
         self.reference, self.seconds = visible(place / "out"), ended.seconds
 
     def judge(self, work: Path, ended: Ended, result: Result, where: str) -> None:
@@ -145,8 +149,9 @@ def signal_at_random(case: Case, work: Path, number: int, count: int, seed: int)
         result.tried += 1
         result.saw(f"exit code {ended.code}")
         problems = [] if ended.code in allowed else [f"exit code {ended.code}: {ended.err.strip()[-300:]}"]
-        if LOST_IN_JAX in ended.err:  # Python cannot raise there: the user asks again
-            result.saw("not heard, in JAX's callback of the garbage collector")
+        lost = [what for sign, what in LOST.items() if sign in ended.err]
+        if lost:
+            result.saw(lost[0])
         elif "Traceback" in ended.err:
             problems.append(f"a traceback: {ended.err.strip()[-300:]}")
         if number == signal.SIGINT and leftovers(place / "out"):

@@ -22,7 +22,7 @@ def quicken() -> None:
     import tinybayes.search.schedule as schedule
 
     for module in (clock, driver, schedule):
-        module.STEPS = (50, 200, 800)
+        module.STEPS = (50, 200, 800, 3200)  # one for each rung
     clock.COMPILING = schedule.COMPILING = 0.5
     live.EVERY = live.FRONT_EVERY = 0.1
     if checkpoint.learn_circuit_resumable.__kwdefaults__ is not None:

@@ -10,8 +10,13 @@ that writes to the same directory removes the temporary files of a killed comman
 Kills, signals and full disks are tested on commands in forked processes that have already imported everything.
 Searches there train for fewer steps and checkpoints are written more often, so that the faults reach all phases
 within seconds. The other faults are tested on unchanged commands. Faults were tested on different days, as the last
-column says, with the commit where it is known, on a machine with other load.
+column says, with the commit where it is known, on a machine with other load; the numbers are those of the last run.
 """
+
+
+def _when(fault: dict) -> str:
+    """Return the day of a run, its seed, and the commit where it is known."""
+    return ", ".join(filter(None, (fault["date"], f"seed {fault['seed']}", fault["commit"])))
 
 
 def page(document: dict) -> str:
@@ -23,7 +28,9 @@ def page(document: dict) -> str:
         outcome = f"**{fault['outcome']}**" + (f" ({seen})" if seen else "")
         if fault["problems"]:
             outcome += f": {fault['problems'][0]}"
-        when = ", ".join(filter(None, (fault["date"], f"seed {fault['seed']}", fault["commit"])))
+        when = _when(fault)
+        for one in fault.get("before", []):
+            when += f"; before: {one['tried']} tries, {one['outcome']}, {_when(one)}"
         cells = (fault["what"], str(fault["tried"]), fault["expected"], outcome, when)
         lines.append("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |")
     about = f"Of the last run: Python {document['python']}, {versions}; {document['system']}."

@@ -46,7 +46,7 @@ def main() -> int:
             found = tried(FAULTS[name], name, scratch, given.kills, given.seed)
             harmed = harmed or bool(found["problems"])
             known = json.loads(given.output.read_text())["faults"] if given.output.exists() else {}
-            known[name] = found  # the others stay as they were described when they ran
+            known[name] = after(known.get(name), found)  # the others stay as they were described when they ran
             document = about() | {"faults": {n: known[n] for n in FAULTS if n in known}}
             given.output.write_text(json.dumps(document, indent=1) + "\n")
     finally:
@@ -54,6 +54,14 @@ def main() -> int:
     if given.output == RESULTS:
         PAGE.write_text(page(document))
     return int(harmed)
+
+
+def after(earlier: dict | None, found: dict) -> dict:
+    """Return what is known of a fault with what came of it before; a fault that was skipped tells nothing new."""
+    if earlier is None or (found["outcome"].startswith("skipped") and not earlier["outcome"].startswith("skipped")):
+        return earlier or found
+    same = {key: earlier.get(key, "") for key in ("tried", "outcome", "date", "seed", "commit")}
+    return found | {"before": [*earlier.get("before", []), same]}
 
 
 def tried(fault, name: str, scratch: Path, kills: int, seed: int) -> dict:

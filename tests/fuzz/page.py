@@ -132,6 +132,16 @@ def _table_of(found: dict[str, Any]) -> str:
         c = found["models"]
         counts = f"{c['models']:,} random C programs, {c['rows']:,} rows"
         more = f"With the same seed, {counts}: **{c['mismatches']} mismatches**.\n"
+    if "others" in found:
+        o = found["others"]
+        counts = ", ".join(f"{count} {kind}" for kind, count in o["models"].items())
+        more += f"{counts}, {o['rows_of_each']} rows each: **{len(o['mismatches'])} mismatches**.\n"
+    if "raw_rows" in found:
+        r = found["raw_rows"]
+        counts = (
+            f"{r['programs']} classifiers that take raw rows, {r['rows_of_each']:,} rows each, and {r['code_rows']:,}"
+        )
+        more += f"{counts} rows of codes: **{r['mismatches']} mismatches, {r['reports']} reports** of sanitizers.\n"
     return f"""Readers were run again on a later state, with other inputs ({run},
 {found["machine"]["date"][:10]}): {inputs:,} inputs, **{bad} findings**. {found["note"]}
 

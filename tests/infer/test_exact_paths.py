@@ -8,7 +8,16 @@ import pytest
 
 import oracle
 from tinybayes import CPD, BayesNet, Float, LogLinear, Variable
-from tinybayes.infer import circuit_passes, compile_circuit, is_deterministic, log_evidence, marginals, most_probable
+from tinybayes.errors import TinybayesError
+from tinybayes.infer import (
+    circuit_passes,
+    circuit_properties,
+    compile_circuit,
+    is_deterministic,
+    log_evidence,
+    marginals,
+    most_probable,
+)
 from tinybayes.infer.circuit import log_joint_with_class
 from tinybayes.infer.circuit_passes import entry_counts, pass_rows, plan_of
 from tinybayes.infer.join import messages
@@ -133,6 +142,14 @@ def test_children_that_only_pairs_of_variables_tell_apart_are_exclusive():
     assert found.reason.startswith("node 12:")
 
 
+def test_pairs_of_children_are_counted_for_the_limit(monkeypatch):
+    monkeypatch.setattr(circuit_properties, "MAX_PAIRS", 3)
+    assert is_deterministic(told_apart_by_pairs(clash=False))
+    monkeypatch.setattr(circuit_properties, "MAX_PAIRS", 2)
+    with pytest.raises(TinybayesError, match=r"at most 2 pairs of children, got 3$"):
+        is_deterministic(told_apart_by_pairs(clash=False))
+
+
 def grid_of(cards, seed, spread=1.0):
     """Return a model whose variables are all in one clique, by factors of pairs."""
     variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
@@ -230,3 +247,82 @@ def test_what_is_too_large_says_the_limit_and_the_need():
     text = str(too_large(Size(12, 1e9, 3 * 2**30, 5, 2.0), 2**30, 5.0))
     assert "within 1 GiB and 5 s" in text
     assert "width 12 that needs 3 GiB" in text
+
+
+@pytest.mark.parametrize("cards", [(8, 7, 6, 5, 9), (2, 3, 2, 4, 3, 5, 4, 6), (40, 30, 20)])
+@pytest.mark.parametrize("copies", [0, 100, messages.COPIES])
+def test_no_two_parts_of_a_large_table_write_to_one_place(cards, copies, monkeypatch):
+    """Threads work on parts at the same time: what several parts add to needs a copy for each."""
+    monkeypatch.setattr(messages, "LARGE", 1)
+    monkeypatch.setattr(messages, "COPIES", copies)
+    writers = {}
+    large = []
+
+    def watched(plan, op, start, stop, pool, margin, scratch, *rest):
+        before = scratch.copy()
+        kernel(plan, op, start, stop, pool, margin, scratch, *rest)
+        for place in np.flatnonzero(scratch != before):
+            writers.setdefault((op, int(place)), []).append(start)
+
+    def counted(join, op, *rest):
+        large.append(op)
+        whole(join, op, *rest)
+
+    def in_turn(work, size, share):
+        for start in range(0, size, share):
+            work(start, min(start + share, size))
+
+    kernel, whole = messages.down_part, messages._down_large
+    monkeypatch.setattr(messages, "down_part", watched)
+    monkeypatch.setattr(messages, "_down_large", counted)
+    monkeypatch.setattr(messages, "for_blocks", in_turn)
+    found = solve(prepare(grid_of(cards, seed=1), {}, "posterior", [(0, 1)]))
+    assert len(found.states) == len(cards)
+    assert len(large) == len(cards)  # those of two states as well
+    assert writers
+    assert all(len(parts) == 1 for parts in writers.values())
+
+
+def test_joint_posteriors_outlast_the_copies_of_later_tables(monkeypatch):
+    """Two cliques that share a variable of few states, and a joint posterior in each."""
+    monkeypatch.setattr(messages, "LARGE", 1)
+    cards, rng = (40, 30, 3, 40, 30), np.random.default_rng(5)
+    variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
+    first, second = rng.normal(size=(40, 30, 3)), rng.normal(size=(3, 40, 30))
+    factors = Factor((0, 1, 2), np.arange(first.size)), Factor((2, 3, 4), first.size + np.arange(second.size))
+    model = LogLinear(variables, factors, np.concatenate([first.reshape(-1), second.reshape(-1)]))
+    question = prepare(model, {}, "posterior", [(0, 1), (3, 4), (0, 2)])
+    found = solve(question)
+    into_first, into_second = np.exp(second).sum(axis=(1, 2)), np.exp(first).sum(axis=(0, 1))
+    own = np.exp(first) * into_first
+    wanted = own.sum(axis=2), np.tensordot(into_second, np.exp(second), 1), own.sum(axis=1)
+    for table, sums in zip(found.joints, wanted, strict=True):
+        np.testing.assert_allclose(table, sums / sums.sum(), atol=1e-14)
+
+
+@pytest.mark.parametrize("rare", range(4))
+def test_one_part_that_underflows_is_enough(rare, monkeypatch):
+    """Of a large table, only assignments with one state of one variable are too small for doubles."""
+    monkeypatch.setattr(messages, "LARGE", 1)
+    cards = (16, 16, 16, 16)
+    flags = []
+    kernel = messages.up_part_watched
+
+    def noted(*arguments):
+        top, left = kernel(*arguments)
+        flags.append((arguments[-1], left))
+        return top, left
+
+    monkeypatch.setattr(messages, "up_part_watched", noted)
+    variables = tuple(Variable(f"x{v}", tuple(range(card))) for v, card in enumerate(cards))
+    low = np.zeros(cards)
+    np.moveaxis(low, rare, 0)[5] = math.log(1e-200)
+    model = LogLinear(
+        variables,
+        tuple(Factor((0, 1, 2, 3), np.arange(k * low.size, (k + 1) * low.size)) for k in range(2)),
+        np.concatenate([low.reshape(-1), low.reshape(-1)]),
+    )
+    found = solve(prepare(model, {}, "posterior"))
+    assert found.log_z == pytest.approx(math.log(15 * 16**3), rel=1e-12)
+    assert (messages.SUM, True) in flags
+    assert flags[-1][0] == messages.LOG_SUM  # all began again: later tables might have ruled out what is larger

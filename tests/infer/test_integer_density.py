@@ -11,8 +11,8 @@ from networks import codebook
 from tinybayes import tie
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence, log_likelihood
-from tinybayes.infer.alarm import Alarm, choose_alarm, from_metadata, hold_out, integer_alarm
-from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, lay_out
+from tinybayes.infer.alarm import Alarm, choose_alarm, from_metadata, hold_out, integer_alarm, least_probable
+from tinybayes.infer.density_layout import LEAF, PLUS, TIMES, _allocate, lay_out
 from tinybayes.infer.integer_density import (
     INTERPOLATION,
     REACH,
@@ -46,30 +46,33 @@ def variables(count=9, seed=0, least=1):
     return tuple(Variable(f"v{i}", tuple(range(size))) for i, size in enumerate(sizes))
 
 
-def circuits():
-    rng = np.random.default_rng(5)
-    latent = random_latent(variables(least=2), 5)
-    return {
-        "latent": latent,
-        "many parameters": random_latent(variables(12), 8, seed=2),
-        "some of one state": random_latent(variables(12), 3, seed=7),
-        "pruned": random_latent(variables(), 6, seed=1, cut=0.6),
-        "tied": tie(latent, 12).model,
-        "fixed": compile_circuit(zoo.random_net(rng, 6, 2, False, [Fixed(3, 2)])),
-        "codebook": compile_circuit(zoo.random_net(rng, 6, 2, False, [codebook(9)])),
-        "with a class": compile_circuit(zoo.random_net(rng, 5, 1, True, [Float(64)])),
-        "decision trees": compile_circuit(zoo.random_net(rng, 6, 2, False, [Float(64)], trees=True)),
-        "hand": zoo.hand_circuit(),
-        "one variable": random_latent(variables(1, seed=3), 2),
-    }
+def latent():
+    return random_latent(variables(least=2), 5)
 
 
-CIRCUITS = circuits()
+def random_net(*arguments, **options):
+    return compile_circuit(zoo.random_net(np.random.default_rng(5), *arguments, **options))
+
+
+# Made anew for each test: a circuit keeps what was computed for it.
+CIRCUITS = {
+    "latent": latent,
+    "many parameters": lambda: random_latent(variables(12), 8, seed=2),
+    "some of one state": lambda: random_latent(variables(12), 3, seed=7),
+    "pruned": lambda: random_latent(variables(), 6, seed=1, cut=0.6),
+    "tied": lambda: tie(latent(), 12).model,
+    "fixed": lambda: random_net(6, 2, False, [Fixed(3, 2)]),
+    "codebook": lambda: random_net(6, 2, False, [codebook(9)]),
+    "with a class": lambda: random_net(5, 1, True, [Float(64)]),
+    "decision trees": lambda: random_net(6, 2, False, [Float(64)], trees=True),
+    "hand": zoo.hand_circuit,
+    "one variable": lambda: random_latent(variables(1, seed=3), 2),
+}
 
 
 @pytest.mark.parametrize("key", CIRCUITS)
 def test_rows_are_within_the_bound(key):
-    circuit = CIRCUITS[key]
+    circuit = CIRCUITS[key]()
     density = integer_density(circuit)
     for gaps in (0.0, 0.4, 1.0):
         X = rows_of(circuit, gaps=gaps)
@@ -117,7 +120,7 @@ def test_a_latent_tree_takes_few_groups_and_little_memory():
 
 
 def test_tied_circuits_are_divided_by_their_sum():
-    tied = CIRCUITS["tied"]
+    tied = CIRCUITS["tied"]()
     nothing = np.full((1, len(tied.nodes)), -1)
     assert abs(log_evidence(tied, nothing)[0]) > 1e-3
     assert abs(integer_log_likelihood(tied, nothing)[0]) / 2**16 <= integer_density(tied).bound
@@ -134,8 +137,8 @@ def test_variables_of_one_state_add_no_levels():
 
 
 def test_tied_parameters_are_levels_and_others_have_16_bits():
-    assert len(integer_density(CIRCUITS["tied"]).levels) <= 12
-    density = integer_density(CIRCUITS["many parameters"])
+    assert len(integer_density(CIRCUITS["tied"]()).levels) <= 12
+    density = integer_density(CIRCUITS["many parameters"]())
     assert density.levels is None
     assert all(codes.max(initial=0) < 2**16 for codes in density.codes)
 
@@ -159,6 +162,12 @@ def test_the_unit_grows_with_the_range_and_ends():
         integer_density(independent(20, -1e6))
 
 
+@pytest.mark.parametrize(("log", "fraction"), [(-16383.9, 14), (-16384.1, 13)])
+def test_the_unit_is_the_finest_that_the_range_allows(log, fraction):
+    """Four variables span 65,536 nats at most where 2**30 units are 2**14 to the nat."""
+    assert integer_density(independent(4, log)).fraction == fraction
+
+
 def test_circuits_that_are_not_smooth_are_refused():
     arrays = ([1, 1, 2], [0, 0, 0, 2], [0, 1], [0, 2, -1])
     circuit = Circuit(
@@ -179,7 +188,7 @@ def test_sums_keep_their_order_of_size(terms):
 
 
 def test_an_alarm_never_exceeds_that_of_floats():
-    circuit = CIRCUITS["latent"]
+    circuit = CIRCUITS["latent"]()
     X = rows_of(circuit, 3000, gaps=0.05)
     exact = log_likelihood(circuit, X)
     data = Dataset(circuit.variables, None, X)
@@ -219,8 +228,10 @@ def test_damaged_metadata_are_refused(stored):
         from_metadata({"alarm": stored})
     with pytest.raises(TinybayesError, match="numbers of nats up to"):
         Alarm(-np.inf, 1.0, 0.1, 3)
+    with pytest.raises(TinybayesError, match="numbers of nats up to"):
+        Alarm(-1.0, 0.0, 0.1, 3)
     with pytest.raises(TinybayesError, match="rate of false alarms"):
-        Alarm(-1.0, 1.0, 1.1, 3)
+        Alarm(-1.0, 1.0, 1.0, 3)
     assert from_metadata({}) is None
 
 
@@ -237,3 +248,121 @@ def test_parameters_whose_sum_is_beyond_doubles_are_refused():
     )
     with np.errstate(all="ignore"), pytest.raises(TinybayesError, match="log-likelihoods within"):
         integer_density(compile_circuit(net))
+
+
+@pytest.mark.parametrize("log", [-3.0, -60.0])
+def test_the_bound_of_independent_variables_by_hand(log):
+    """A leaf errs by half a unit, since its parameters are levels; a product adds up; the constant is rounded."""
+    density = integer_density(independent(7, log))
+    assert density.levels is not None
+    assert density.sums_to_one
+    assert density.bound == pytest.approx(7 * 2.0 ** (-density.fraction - 1) + 2.0 ** (-density.fraction - 1), rel=1e-3)
+
+
+def test_codes_of_16_bits_are_as_fine_as_their_range_allows():
+    """Parameters between 0 and -20 nats: 2**11 steps a nat, and a bound that knows it."""
+    circuit = CIRCUITS["many parameters"]()
+    density = integer_density(circuit)
+    logs = np.concatenate([group.parameters.reshape(-1) for group in density.layout.groups])
+    span = max(0.0, logs.max()) - logs.min()
+    step = 2.0 ** (density.shift - density.fraction)
+    assert step * (2**16 - 2) >= span > step * (2**15 - 1) or density.shift == 0
+    for group, codes in zip(density.layout.groups, density.codes, strict=True):
+        worth = np.ldexp(density.worth(codes).astype(float), -density.fraction)
+        np.testing.assert_allclose(worth, group.parameters, atol=step / 2 + 2.0 ** (-density.fraction - 1))
+    assert density.bound > step / 2
+
+
+def test_a_state_that_was_never_seen_is_as_probable_as_one_row_more():
+    circuit = CIRCUITS["latent"]()
+    data = Dataset(circuit.variables, None, rows_of(circuit, 50))
+    for learned, wanted in ((0.0, 2.0), (1.0, 2.0), (1.5, 2.5), (99.0, 100.0)):
+        assert choose_alarm(circuit, data, 0.1, learned).unseen == pytest.approx(np.log(wanted))
+
+
+def test_the_least_probable_value_is_to_blame():
+    """The second variable repeats the first one, the third is nearly always 0."""
+    cpds = (
+        CPD((), np.log([[0.5, 0.5]]), Float(64)),
+        CPD((0,), np.log([[0.99, 0.01], [0.01, 0.99]]), Float(64)),
+        CPD((), np.log([[1 - 1e-6, 1e-6]]), Float(64)),
+    )
+    circuit = compile_circuit(BayesNet(tuple(Variable(name, (0, 1)) for name in "abc"), None, cpds))
+    X = np.array([[0, 0, 1], [0, -1, 1], [0, -1, 0], [-1, -1, -1], [-1, -1, -1], [0, -1, 1]])
+    unseen = np.zeros(X.shape, dtype=bool)
+    unseen[4, 1] = unseen[5, 1] = True
+    # What was never seen is to blame, whatever else is unlikely; where nothing is known, nothing is.
+    assert least_probable(circuit, X, unseen).tolist() == [2, 2, 0, -1, 1, 1]
+
+
+def test_a_row_of_probability_zero_blames_nothing():
+    cpds = CPD((), np.log([[0.5, 0.5]]), Float(64)), CPD((0,), np.array([[0.0, -np.inf], [-np.inf, 0.0]]), Float(64))
+    circuit = compile_circuit(BayesNet((Variable("a", (0, 1)), Variable("b", (0, 1))), None, cpds))
+    rows = np.array([[0, 1], [1, 1]])
+    assert least_probable(circuit, rows, np.zeros((2, 2), dtype=bool)).tolist() == [-1, 0]
+
+
+def test_sums_of_one_term_are_that_term():
+    """A sum over the only child, as pruning leaves it, with a parameter."""
+    kind, leaf = [0, 1, 1, 3, 3, 2, 2], [0, 0, 1, -1, -1, -1, -1]
+    offsets, children = [0, 0, 0, 0, 2, 4, 5, 7], [0, 1, 0, 2, 3, 5, 4]
+    circuit = Circuit(
+        (Variable("a", (0, 1)),), None, *map(np.array, (kind, offsets, children, leaf)), np.log([0.5]), Float(64)
+    )
+    X = np.array([[0], [1], [-1]])
+    found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -integer_density(circuit).fraction)
+    np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=integer_density(circuit).bound)
+
+
+def test_parameters_above_one_have_codes_of_16_bits_too():
+    """A table that is not normalised, whose 300 entries are too many for levels."""
+    logs = np.random.default_rng(0).uniform(-3, 5, 300)
+    net = BayesNet((Variable("a", tuple(range(300))),), None, (CPD((), logs[None], Float(64)),))
+    circuit = compile_circuit(net)
+    density = integer_density(circuit)
+    assert density.levels is None
+    assert all(codes.min() >= 0 and codes.max() < 2**16 for codes in density.codes)
+    X = np.arange(-1, 300)[:, None]
+    found = np.ldexp(integer_log_likelihood(circuit, X).astype(float), -density.fraction)
+    np.testing.assert_allclose(found, log_likelihood(circuit, X), atol=density.bound)
+    assert found[1:].max() - found[1:].min() == pytest.approx(np.ptp(logs), abs=2 * density.bound)
+
+
+def test_parameters_that_are_all_one():
+    net = BayesNet((Variable("a", (0, 1)),), None, (CPD((), np.zeros((1, 2)), Float(64)),))
+    density = integer_density(compile_circuit(net))
+    assert density.shift == 0
+    found = integer_log_likelihood(compile_circuit(net), np.array([[0], [1], [-1]]))
+    np.testing.assert_allclose(found / 2.0**density.fraction, np.log([0.5, 0.5, 1.0]), atol=density.bound)
+
+
+def test_products_of_two_and_three_factors_beside_each_other():
+    """(a b + a b) c + a b c, in which the last two products follow each other."""
+    kind = [0] * 5 + [1] * 6 + [3, 3, 2, 3, 3, 2]
+    leaf = [*range(5), *range(6), *[-1] * 6]
+    below = [(0, 5, 7), (1, 6, 8), (11, 12), (2, 13, 9), (3, 5, 8, 10), (14, 15)]
+    offsets = np.cumsum([0] * 12 + [len(part) for part in below])
+    names = tuple(Variable(name, (0, 1)) for name in "abc")
+    table = np.log([0.3, 0.7, 0.6, 0.4, 1.0])
+    circuit = Circuit(names, None, kind, offsets, [c for part in below for c in part], leaf, table, Float(64))
+    layout = lay_out(circuit)
+    assert [len(group.operands) for group in layout.groups if group.kind == TIMES][-2:] == [2, 3]
+    X = np.array([[0, 0, 0], [1, 1, 0], [0, 1, 1], [-1, -1, 1], [1, -1, -1], [-1, -1, -1], [0, 1, 0]])
+    exact, density = log_likelihood(circuit, X), integer_density(circuit)
+    found = integer_log_likelihood(circuit, X)
+    assert found[-1] == ZERO
+    np.testing.assert_allclose(found[:-1] / 2.0**density.fraction, exact[:-1], atol=density.bound)
+
+
+def test_slots_are_used_again_by_hand():
+    """A group takes the lowest slots that are free after the last use of what was there, also if they just suffice."""
+    assert _allocate([2, 2, 2], [1, 2, 2]) == ([0, 2, 0], 4)
+    assert _allocate([2, 2, 3], [1, 2, 2]) == ([0, 2, 4], 7)
+    assert _allocate([2, 1, 2, 1], [3, 2, 3, 3]) == ([0, 2, 3, 2], 5)
+
+
+def test_variables_of_one_state_have_a_bound_too():
+    net = BayesNet((Variable("a", (0,)),), None, (CPD((), np.array([[0.0]]), Float(64)),))
+    density = integer_density(compile_circuit(net))
+    assert density.layout.groups == ()
+    assert density.bound == 2.0 ** (-density.fraction - 1)

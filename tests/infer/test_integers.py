@@ -9,9 +9,9 @@ from strategies import random_data
 from tinybayes.compress import quantize
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import class_scores, integer_log_joint, integer_scores, normalize_scores, predict_codes
-from tinybayes.infer.integers import LARGEST, gap_arithmetic, integer_levels
+from tinybayes.infer.integers import LARGEST, PRECISE, GapArithmetic, _gain, gap_arithmetic, integer_levels
 from tinybayes.learn import learn_classifier, maximum_likelihood
-from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Structure
+from tinybayes.model import CPD, BayesNet, Codebook, Fixed, Float, Structure, Variable
 
 fixed = st.builds(lambda bits, fraction: Fixed(bits - fraction, fraction), st.integers(1, 8), st.integers(-4, 12))
 hundredths = st.lists(st.integers(-900, 40), min_size=1, max_size=9, unique=True)
@@ -216,3 +216,20 @@ def test_many_rows_are_scored_as_few():
     np.testing.assert_array_equal(class_scores(net, X)[-20:], class_scores(net, X[-20:]))
     complete = (X >= 0).all(axis=1)
     np.testing.assert_array_equal(-integer_scores(net, X[complete]), sums[complete] >> gap_arithmetic(net).shift)
+
+
+def test_what_sums_over_states_may_add_by_hand():
+    """Features of 2, 3 and 5 states: 30 terms, 1 + 2 + 4 additions."""
+    features = tuple(Variable(f"x{k}", tuple(range(k))) for k in (2, 3, 5))
+    cpds = tuple(CPD((), np.zeros((1, k)), Float(64)) for k in (2, 3, 5, 2))
+    nats, units = _gain(BayesNet(features, Variable("y", (0, 1)), cpds))
+    assert nats == pytest.approx(np.log(30) + 7 * (1 / 512 + 2.0**-11))
+    assert units == 7 * 1.5
+
+
+def test_the_error_of_an_addition_by_hand():
+    """Interpolation, roundings of a unit and a half, and a distance that is cut off where units are finer."""
+    table, steps = np.zeros(1, dtype=np.int64), (6, PRECISE, PRECISE + 1, 20)
+    found = [GapArithmetic(fraction, 0, table, None, 0).error for fraction in steps]
+    cut = [0.0, 0.0, 2.0**-11, 2.0**-11]
+    assert found == [1 / 512 + more + 1.5 * 2.0**-fraction for fraction, more in zip(steps, cut, strict=True)]

@@ -92,7 +92,7 @@ PARTS = {
             *(f"tests/infer/test_{name}.py" for name in ("join_rows", "join_tree", "small_numbers")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_queries", "compile_circuit", "marginals", "queries")),
             *(f"tests/infer/test_{name}.py" for name in ("circuit_classes", "fast_paths", "likelihood", "elimination")),
-            "tests/infer/test_exact_paths.py",
+            *(f"tests/infer/test_exact_{name}.py" for name in ("paths", "work")),
             *QUICK,
         ],
         EXACT,
@@ -100,8 +100,8 @@ PARTS = {
     "infer: integers": Part(
         1 / 6,
         [
-            *(f"tests/infer/test_{name}.py" for name in ("integer_density", "integers", "tree_shares", "scores")),
-            "tests/infer/test_circuit_classes.py",
+            *(f"tests/infer/test_{name}.py" for name in ("integer_circuit", "integer_density", "integers")),
+            *(f"tests/infer/test_{name}.py" for name in ("tree_shares", "scores", "circuit_classes")),
             "tests/deploy/programs/test_density_c.py",
             *QUICK,
         ],
@@ -192,7 +192,8 @@ def run_part(name: str, asked: argparse.Namespace, chosen: list[Mutant], results
 
     def judge(tests: Tests) -> None:
         results["tests"][name] = len(tests.seconds)
-        results["when"][name] = f"{datetime.now(UTC):%Y-%m-%d}, {commit()}"
+        share = f", share {asked.share:g}" if asked.share != 1 else ""
+        results["when"][name] = f"{datetime.now(UTC):%Y-%m-%d}, {commit()}{share}"
         for key, outcome in run_mutants(todo, tests):
             outcomes[key] = outcome
             results["seconds"][name] = before + round(time.monotonic() - started)
@@ -210,7 +211,8 @@ def main() -> None:
     asked = arguments()
     asked.output = asked.output.resolve()
     os.chdir(ROOT)
-    found = {name: drawn(part, part.share * asked.share, asked.seed) for name, part in PARTS.items()}
+    shares = {name: asked.share if name in asked.parts else 1.0 for name in PARTS}  # the others keep all they have
+    found = {name: drawn(part, part.share * shares[name], asked.seed) for name, part in PARTS.items()}
     results: dict[str, Any] = {"seconds": {}, "tests": {}, "when": {}, "outcomes": {}}
     if asked.output.exists():
         before = json.loads(asked.output.read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from tinybayes.cli.explain import explain
 from tinybayes.cli.explore import UNREACHED, explore
 from tinybayes.cli.export import export
 from tinybayes.cli.inference import infer
-from tinybayes.cli.learning import fit
+from tinybayes.cli.learning import INTERRUPTED, fit
 from tinybayes.cli.models import convert, evaluate, info, predict
 from tinybayes.cli.plot import plot
 from tinybayes.cli.query import query
@@ -126,6 +126,8 @@ def main() -> NoReturn:
         message = visible(" ".join(str(problem).split()))
         sys.stderr.write(f"error: {message}\n")
         sys.exit(UNREACHED if isinstance(problem, LimitError) else 2)
+    except KeyboardInterrupt:  # while the command is looked up; typer ends it in the same way afterwards
+        sys.exit(INTERRUPTED)
     except OSError as problem:
         if problem.errno not in REFUSED or problem.filename is not None:  # not of standard output
             raise

@@ -121,8 +121,8 @@ def learn_hybrid(
     if unused := _unused(structure, options):
         warn(f"these options do nothing here: {'; '.join(unused)}")
     formats, free = _formats(options, number_format), [name for name in TRIED if getattr(options, name) is None]
-    tried: list[tuple[Dataset, TableConfiguration, Trained]] = []
-    settings = 1  # of each format
+    tried: list[tuple[Dataset, Trained]] = []
+    settings, complete = 1, True  # of each format; nothing was interrupted
     for data in encodings:
         base = _base(data, structure, options, free, seed)
         own = _drawn(base, options, free, seed) if options.n_configs > 1 else _tried(base, free, len(formats) > 1)
@@ -134,12 +134,16 @@ def learn_hybrid(
             fraction, settings = max(fraction, min(1 / 3, ENOUGH / len(data))) if free else fraction, len(own)
         training, held_out = hold_out(data, fraction, seed)
         results = _train(training, runs, held_out, options, seed, report)
-        tried += [(data, run, result) for run, result in zip(runs, results, strict=True)]
-        if not all(result.complete for result in results):  # an interrupt ends all training
+        tried += [(data, result) for result in results]
+        # An interrupt ends all training; runs of another shape may not have begun.
+        complete = len(results) == len(runs) and all(result.complete for result in results)
+        if not complete:
+            settings = 1  # what is left are no blocks
             break
-    data, run, result = tried[chosen([result.validation_error for *_, result in tried], settings, len(held_out))]
-    if options.early_stopping or not all(one.complete for *_, one in tried):
+    data, result = tried[chosen([result.validation_error for _, result in tried], settings, len(held_out))]
+    if options.early_stopping or not complete:
         return _net(result)
+    run = result.configuration
     return _net(_train(data, [run], None, options, seed, report)[0])
 
 

@@ -9,9 +9,10 @@ from test_arborescence import acyclic
 from test_gradient import CONFIGURATION
 
 from strategies import easy
+from tinybayes.learn import hybrid
 from tinybayes.learn.training import candidates, engine
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
 
 
 def interrupt():
@@ -50,6 +51,7 @@ def test_at_least_one_epoch_is_run(monkeypatch):
     (found,) = train_tables(data, [run], TrainingOptions(epochs=50, batch_size=50), report=seen.append)
     assert [p.done for p in seen] == [1]
     assert not found.complete
+    assert found.configuration is run
 
 
 def test_a_second_interrupt_is_not_held_back():
@@ -71,3 +73,21 @@ def test_the_error_is_known_when_no_measurement_was_due():
     (found,) = train_tables(data, [run], options, report=lambda p: interrupt(), **rows)
     assert found.history == ((1, pytest.approx(found.validation_error)),)
     assert found.test_error == pytest.approx(found.validation_error)
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_settings_that_an_interrupt_left_undone_are_left_out(complete, monkeypatch):
+    """Settings with and without noise are trained one after the other; what is known of some of them is returned."""
+    asked = []
+
+    def train(data, runs, *_):
+        asked.append(runs)
+        done = [run for run in runs if run.input_noise == 0]
+        errors = np.linspace(0.5, 0.1, len(done)).tolist()
+        return [Trained(f"{e:.1f}", (), e, np.nan, (), complete, r) for r, e in zip(done, errors, strict=True)]
+
+    monkeypatch.setattr(hybrid, "_train", train)
+    found = hybrid.learn_hybrid([easy(), easy()], "naive-bayes", hybrid.HybridOptions(), None, 0, None)
+    assert found == "0.1"  # the best of those that are known
+    assert len(asked) == 1  # nothing else is trained after an interrupt
+    assert 0 < sum(run.input_noise == 0 for run in asked[0]) < len(asked[0])

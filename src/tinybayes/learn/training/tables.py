@@ -78,6 +78,8 @@ class Trained:
         Pairs (epoch, validation error).
     complete
         False when training was interrupted before the last epoch.
+    configuration
+        What was trained: an interrupt leaves results of some configurations only.
     """
 
     net: BayesNet | None
@@ -86,6 +88,7 @@ class Trained:
     test_error: float
     history: tuple[tuple[int, float], ...]
     complete: bool
+    configuration: TableConfiguration = field(repr=False, compare=False)
 
 
 def train_tables(
@@ -209,7 +212,8 @@ class TableRun(engine.Run[Trained]):
                 first = np.stack([offset, strides[b]], axis=1)
                 net = _network(self.data, configuration.number_format, parents, first, theta[b], prior[b])
             validation, test = errors[b].tolist()
-            results.append(Trained(net, tuple(parents.tolist()), validation, test, self.history_of(b), complete))
+            chosen, history = tuple(parents.tolist()), self.history_of(b)
+            results.append(Trained(net, chosen, validation, test, history, complete, configuration))
         return results
 
 
