@@ -18,9 +18,10 @@ test: $(VENV)/.dev
 	$(TESTS)
 
 # The same tests with the oldest versions that pyproject.toml allows, in an environment of their own; ONLY names some.
+# Numba forgets what another version has compiled, so each keeps its own.
 ONLY ?=
 test-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --ignore=tests/peers $(ONLY)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n auto --dist loadfile --ignore=tests/peers $(ONLY)
 
 # More cases of what `make test` tests, long pages of the docs, the experiments, and the tools of the tests.
 exhaustive: $(VENV)/.dev

@@ -17,6 +17,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
+from cases import WHOLE
 from tinybayes import CircuitClassifier, CircuitDensity, TinybayesError
 from tinybayes.cost import model_cost
 from tinybayes.estimators import circuits
@@ -37,10 +38,16 @@ def test_scikit_learn_conformance(estimator, check):
         CircuitDensity(method="greedy", discretizer="uniform"),
         CircuitClassifier(edge_price=1.0, discretizer="quantile"),
         CircuitDensity(method="latent", hidden_states=2, epochs=3),
-        CircuitClassifier(method="latent", hidden_states=4, epochs=10),
     ]
 )
 def test_scikit_learn_conformance_of_other_settings(estimator, check):
+    check(estimator)
+
+
+@WHOLE  # three minutes: every check compiles for other numbers of classes and columns
+@pytest.mark.exhaustive
+@parametrize_with_checks([CircuitClassifier(method="latent", hidden_states=4, epochs=10)])
+def test_scikit_learn_conformance_of_latent_classifiers(estimator, check):
     check(estimator)
 
 
