@@ -16,8 +16,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", action="append", default=[], help="sweeps whose names begin so; may be repeated")
     parser.add_argument("--quick", action="store_true", help="a few short runs, to see that everything works")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no new part after this time")
+    parser.add_argument("--together", type=int, help="train at most so many runs at once; 1 to 4 suit a CPU")
     parser.add_argument("--json", action="store_true", help="print the report, and nothing else")
     options = parser.parse_args(arguments)
+    if options.together is not None and options.together < 1:
+        parser.error(f"--together: expected at least 1, got {options.together}")
     try:
         run(options)
     except TinybayesError as problem:
@@ -32,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
             print(line, flush=True)
 
     tell("Ctrl-C ends it; the same command resumes it.")
-    how = {"only": options.only, "quick": options.quick, "seconds": options.seconds}
+    how = {name: getattr(options, name) for name in ("only", "quick", "seconds", "together")}
     report = reproduce(options.file, output, **how, tell=tell)
     page = write_sweeps_page(options.file, output, quick=options.quick)
     if options.json:

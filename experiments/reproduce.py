@@ -17,6 +17,7 @@ def reproduce(
     only: Sequence[str] = (),
     quick: bool = False,
     seconds: float = float("inf"),
+    together: int | None = None,
     tell: Tell = lambda line: None,
 ) -> Record:
     """Run the sweeps of a file, resuming from the output directory.
@@ -34,6 +35,8 @@ def reproduce(
         A few settings and epochs of each, to see that everything works; kept apart under ``NAME-quick``.
     seconds
         No new part is begun after this time; 0 only sums up the stored runs.
+    together
+        The most runs that are trained together; see `experiments.sweep.run_sweep`.
     tell
         Called with a line of text now and then.
     """
@@ -48,7 +51,8 @@ def reproduce(
     earlier = _earlier(store.with_suffix(".json"))
     results = {one["sweep"]: one for one in earlier["results"]} if only else {}  # of sweeps that are not run now
     for sweep in sweeps:
-        summary = run_sweep(sweep, store, tell=tell, seconds=seconds - (time.monotonic() - began))
+        left = seconds - (time.monotonic() - began)
+        summary = run_sweep(sweep, store, tell=tell, seconds=left, together=together)
         if summary is None:
             tell(f"{sweep.name}: not finished; run again to go on")
             results.pop(sweep.name, None)

@@ -146,7 +146,9 @@ def means(done: Runs, stage: int, field: str, seeds: int = 1) -> dict[int, float
     return {index: float(np.mean(numbers)) for index, numbers in values.items()}
 
 
-def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("inf")) -> Record | None:
+def run_sweep(
+    sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("inf"), together: int | None = None
+) -> Record | None:
     """Run what the store lacks of a sweep; return its summary, or None when the time ended first.
 
     Parameters
@@ -159,6 +161,9 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
         Called with a line of text for every finished part. An interrupt ends the sweep; finished parts are kept.
     seconds
         No new part is begun after this time.
+    together
+        The most runs that are trained together; a part is stored when all of its runs are done. By default all that
+        one compiled call can train, which is fast on a GPU. On a CPU a few are as fast, and an interrupt loses less.
     """
     ends = time.monotonic() + seconds
     done = read_store(store).get(sweep.name, {})
@@ -169,7 +174,8 @@ def run_sweep(sweep: Sweep, store: Path, *, tell: Tell, seconds: float = float("
             wanted += [index * sweep.seeds for index in others(sweep, done, set(chosen))]
         for fold in range(sweep.n_folds):
             missing = [run for run in wanted if (stage, fold, run) not in done]
-            for part in _grouped(missing, lambda run: sweep.batch(run // sweep.seeds)).values():
+            groups = _grouped(missing, lambda run: sweep.batch(run // sweep.seeds)).values()
+            for part in (part for group in groups for part in _parts(group, together)):
                 if time.monotonic() > ends:
                     return None
                 began = time.monotonic()
@@ -209,6 +215,12 @@ def _grouped(numbers: Sequence[int], key: Any) -> dict[Hashable, list[int]]:
     for number in numbers:
         groups.setdefault(key(number), []).append(number)
     return groups
+
+
+def _parts(runs: Sequence[int], most: int | None) -> Iterator[Sequence[int]]:
+    """Cut runs into parts of at most so many."""
+    size = most or len(runs)
+    return (runs[first : first + size] for first in range(0, len(runs), size))
 
 
 @lru_cache(maxsize=1)

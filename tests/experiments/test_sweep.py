@@ -85,6 +85,13 @@ def test_a_sweep_is_taken_up_where_it_was_left(tmp_path):
     assert again["chosen_on_validation"]["setting"] == SMALL.setting(best)
 
 
+def test_runs_are_trained_and_stored_in_parts(tmp_path):
+    told = []
+    summary = run_sweep(replace(SMALL, short_epochs=0), tmp_path / "s.jsonl", tell=told.append, together=3)
+    assert [line.split(",")[0] for line in told] == [f"small stage 2 fold 0: {runs} runs" for runs in (3, 1)]
+    assert len(summary["finalists"]) == 4
+
+
 def test_stores_are_read_by_sweep_and_averaged_over_folds(tmp_path):
     store = tmp_path / "s.jsonl"
     assert read_store(store) == {}
