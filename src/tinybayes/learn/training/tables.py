@@ -79,7 +79,7 @@ class Trained:
     complete
         False when training was interrupted before the last epoch.
     configuration
-        What was trained: an interrupt leaves results of some configurations only.
+        What was trained, as it was given: an interrupt or a deadline leaves results of some configurations only.
     """
 
     net: BayesNet | None
@@ -127,15 +127,17 @@ def train_tables(
         False leaves out the networks, for sweeps that only look at errors.
     """
     options = options or TrainingOptions()
-    configurations = [noisy(run) for run in configurations]
-    engine.check_data(data, configurations, validation=validation, test=test)
-    _check(data, configurations)
+    runs = [noisy(run) for run in configurations]
+    engine.check_data(data, runs, validation=validation, test=test)
+    _check(data, runs)
 
     def make(part: Sequence[TableConfiguration]) -> TableRun:
         return TableRun(data, part, options, validation, test, acyclic_from, networks)
 
     floats = partial(_floats, data, options.batch_size)
-    return engine.train(configurations, options, shape=_shape, floats=floats, make=make, report=report)
+    results = engine.train(runs, options, shape=_shape, floats=floats, make=make, report=report)
+    given = {id(run): configuration for run, configuration in zip(runs, configurations, strict=True)}
+    return [replace(result, configuration=given[id(result.configuration)]) for result in results]
 
 
 class TableRun(engine.Run[Trained]):
