@@ -160,9 +160,9 @@ class TableRun(engine.Run[Trained]):
         self.networks = networks and acyclic_from <= 1
         assert data.target is not None
         states, classes = _states(data), data.target.cardinality
-        sharing, found = configurations[0].sharing > 0, [c.candidates for c in configurations]
-        layout = Layout.of(found, states, classes, one=sharing)
-        spaces = [table_space(candidates, states, classes, layout) for candidates in found]
+        sharing, candidates = configurations[0].sharing > 0, [c.candidates for c in configurations]
+        layout = Layout.of(candidates, states, classes, one=sharing)
+        spaces = [table_space(own, states, classes, layout) for own in candidates]
         space = Space(*(jnp.stack(part) for part in zip(*spaces, strict=True)))
         mask = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
         make = partial(initial_state, layout=layout, classes=classes, sharing=sharing)
@@ -257,9 +257,9 @@ def _shape(c: TableConfiguration) -> tuple[object, ...]:
 def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfiguration]) -> int:
     """Return the numbers that a configuration keeps: parameters, moments, gradient, temporaries."""
     assert data.target is not None
-    found, classes = [c.candidates for c in configurations], data.target.cardinality
-    layout = Layout.of(found, _states(data), classes, one=configurations[0].sharing > 0)
-    return 6 * layout.entries * classes + 2 * batch * found[0].parent.size * classes
+    candidates, classes = [c.candidates for c in configurations], data.target.cardinality
+    layout = Layout.of(candidates, _states(data), classes, one=configurations[0].sharing > 0)
+    return 6 * layout.entries * classes + 2 * batch * candidates[0].parent.size * classes
 
 
 def _states(data: Dataset) -> np.ndarray:
