@@ -24,6 +24,7 @@ import numpy as np
 
 from experiments.images import with_moved
 from experiments.store import Record, Runs, Tell, append_line, read_store
+from experiments.training import train_nets, train_tables
 from tinybayes.cost.neural_net import paper_cost
 from tinybayes.data import named
 from tinybayes.errors import FileError, error
@@ -33,9 +34,9 @@ from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
 from tinybayes.learn.training.net_sizes import hidden_within
-from tinybayes.learn.training.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.nets import NetConfiguration
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import Dataset, Fixed
 
 
@@ -236,10 +237,7 @@ def _records(sweep: Sweep, stage: int, fold: int, runs: Sequence[int]) -> Iterat
     rows = Rows(train_rows, held_out, split.test, split.image_shape)
     epochs = sweep.short_epochs if stage == 1 else sweep.epochs
     options = TrainingOptions(epochs=epochs, batch_size=sweep.batch_size, every=10**9)
-    trained = list(sweep.train(rows, runs, options))
-    if len(trained) < len(runs) or not all(result.complete for result, _ in trained):
-        raise KeyboardInterrupt  # what was cut short is not stored
-    for run, (result, costs) in zip(runs, trained, strict=True):
+    for run, (result, costs) in zip(runs, sweep.train(rows, runs, options), strict=True):
         yield {
             "sweep": sweep.name,
             "stage": stage,
@@ -525,7 +523,7 @@ class NetSweep(Sweep):
         nets = [self.configuration(data, run, rows.image_shape) for run in runs]
         final = rows.validation is None
         results = train_nets(data, nets, options, validation=rows.validation, test=rows.test, networks=final)
-        for net, result in zip(nets, results, strict=False):
+        for net, result in zip(nets, results, strict=True):
             costs: Record = {"hidden": list(net.hidden)}
             if result.net is not None:
                 price = paper_cost(result.net, batch_norm=net.batch_norm)

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from experiments.provenance import provenance
 from experiments.store import write_text
+from experiments.training import train_tables
 from tinybayes import datasets
 from tinybayes.learn import chow_liu, naive_bayes
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 
 COLUMNS = ["data", "structure", "steps", "epochs", "lam", "gamma", "learning_rate", "structure_rate"]
 

@@ -16,12 +16,13 @@ import numpy as np
 
 from experiments.provenance import provenance
 from experiments.store import write_report
+from experiments.training import train_tables
 from tinybayes import datasets
 from tinybayes.learn import chow_liu
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.candidates import Candidates
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 
 CASES = {"letter": (100, None), "satimage": (50, None), "usps": (100, 8)}
 SEEDS = 5

@@ -12,12 +12,13 @@ import numpy as np
 
 from experiments.provenance import provenance
 from experiments.store import Record, write_report
+from experiments.training import train_tables
 from tinybayes.data import named
 from tinybayes.infer.scores import class_scores
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, Trained
 from tinybayes.model import Dataset, Fixed
 
 RESULTS = Path(__file__).parent / "results" / "analysis.json"

@@ -21,6 +21,7 @@ import numpy as np
 
 from experiments.provenance import provenance
 from experiments.store import Record, read_report, write_report
+from experiments.training import train_tables
 from tinybayes.data import named
 from tinybayes.data._sources import in_data_dir
 from tinybayes.data.discretize import learn_encodings
@@ -29,7 +30,7 @@ from tinybayes.errors import FileError, error
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, Trained
 from tinybayes.model import Dataset, Variable
 
 RESULTS = Path(__file__).parent / "results" / "bins.json"

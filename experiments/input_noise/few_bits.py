@@ -11,12 +11,13 @@ from typing import Any
 
 from experiments.provenance import provenance
 from experiments.store import Record, write_report
+from experiments.training import train_tables
 from tinybayes.data import named
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, Trained, noisy, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, Trained, noisy
 from tinybayes.model import Dataset, Fixed
 
 RESULTS = Path(__file__).parent / "results" / "few_bits.json"

@@ -11,13 +11,14 @@ import numpy as np
 
 from experiments.provenance import provenance
 from experiments.store import Record, write_report
+from experiments.training import train_tables
 from tinybayes.data import named
 from tinybayes.infer import predict_codes
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.training.candidates import fixed
 from tinybayes.learn.training.input_noise import move_kernels
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import BayesNet, Dataset
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"

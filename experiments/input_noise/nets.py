@@ -13,8 +13,9 @@ from sklearn.datasets import load_digits
 
 from experiments.provenance import provenance
 from experiments.store import Record, write_report
+from experiments.training import train_nets
 from tinybayes.data.named import load_raw
-from tinybayes.learn.training.nets import NetConfiguration, train_nets
+from tinybayes.learn.training.nets import NetConfiguration
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.search.prepare import make_views
 from tinybayes.search.views import Views

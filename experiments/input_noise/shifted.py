@@ -15,6 +15,7 @@ import numpy as np
 from experiments.images import with_moved
 from experiments.provenance import provenance
 from experiments.store import Record, write_report
+from experiments.training import train_tables
 from tinybayes.data import named
 from tinybayes.data._sources import in_data_dir
 from tinybayes.data.discretize import learn_encodings
@@ -24,7 +25,7 @@ from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, Trained
 from tinybayes.model import Dataset, Variable
 
 SPLITS = "classification/raw/split_indices.npz"

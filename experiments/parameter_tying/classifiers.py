@@ -1,7 +1,7 @@
 """A codebook of 2^b levels against b-bit fixed point: python -m experiments.parameter_tying.classifiers.
 
-Naive Bayes and the tree of Chow and Liu are trained in floats with the settings of resource_efficient/rounding.py.
-Their tables are then stored in b bits an entry, in five ways:
+Naive Bayes and the tree of Chow and Liu are trained in floats, each with one good setting of the loss. Their tables are
+then stored in b bits an entry, in five ways:
 
 - rounded: the fixed-point format with the fewest errors on the training rows
 - codebook: the best levels for the log-parameters, each entry counting alike or as often as it is used, whichever has
@@ -25,8 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.provenance import provenance
-from experiments.resource_efficient.rounding import BATCH, INTEGER_BITS, SETTINGS
+from experiments.resource_efficient.bits import BATCH, INTEGER_BITS
 from experiments.store import Record, append_line, pack, read_lines, write_report
+from experiments.training import train_tables
 from tinybayes import datasets, evaluate, learn_circuit, model_cost, tie
 from tinybayes.compress import quantize
 from tinybayes.infer import log_evidence
@@ -35,11 +36,19 @@ from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.codebook import learn_codebook
 from tinybayes.learn.training.options import CodebookOptions, TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Fixed, Float
 
 HERE = Path(__file__).parent
 BITS = range(1, 9)
+SETTINGS = {
+    ("letter", "naive"): {"lam": 61, "gamma": 1.24, "eta": 10, "learning_rate": 3e-2},
+    ("letter", "chow-liu"): {"lam": 43, "gamma": 6.9, "eta": 2, "learning_rate": 3e-3},
+    ("usps", "naive"): {"lam": 290, "gamma": 69, "eta": 12, "learning_rate": 3e-3},
+    ("usps", "chow-liu"): {"lam": 26, "gamma": 56, "eta": 3, "learning_rate": 3e-3},
+    ("satimage", "naive"): {"lam": 30, "gamma": 30, "eta": 10, "learning_rate": 3e-3},
+    ("satimage", "chow-liu"): {"lam": 30, "gamma": 30, "eta": 10, "learning_rate": 3e-3},
+}
 CIRCUITS = {"nltcs": 0.1, "kdd": 0.1}  # the price of an edge
 
 

@@ -26,13 +26,14 @@ import numpy as np
 from experiments.provenance import provenance
 from experiments.store import read_report, read_store, write_report
 from experiments.sweep import TableSweep, read_sweeps
+from experiments.training import train_tables
 from tinybayes import datasets
 from tinybayes.compress import quantize
 from tinybayes.infer import evaluate
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training.candidates import Candidates
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import BayesNet, Dataset, Fixed
 
 TABLE1 = Path(__file__).parents[1] / "differentiable_tan" / "table1.toml"

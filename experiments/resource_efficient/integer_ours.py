@@ -15,11 +15,12 @@ import numpy as np
 
 from experiments.provenance import provenance
 from experiments.store import Record, read_lines, read_report, write_report
+from experiments.training import train_tables
 from tinybayes import datasets
 from tinybayes.learn.closed_form.structures import naive_bayes
 from tinybayes.learn.training import candidates
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, train_tables
+from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import Fixed
 
 RESULTS = Path(__file__).parent / "results" / "integer_ours.json"

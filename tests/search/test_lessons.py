@@ -1,6 +1,8 @@
 """Lessons of a teacher: rows keep within their part, codes fit every encoding, and students learn from them."""
 
 import os
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from prices import made_up_price
 from tinybayes import TinybayesError
 from tinybayes.data.encode import encode_frame
 from tinybayes.errors import FileError
+from tinybayes.learn.training import engine
 from tinybayes.learn.training import teacher as teachers
 from tinybayes.learn.training.teacher import train_teacher
 from tinybayes.model import Categories, Cuts, Grid, Integers, Variable
@@ -171,6 +174,36 @@ def test_what_is_late_is_dropped(views):
     family = FAMILIES["naive"]
     setting = {"family": "naive", "seed": 0, "taught": False, **family.guesses(views, Budget())[0]}
     assert carry_out(views, [setting], Effort(100_000, deadline=0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("tan", [{"bits": 4, "structure_noise": 0.2}, {"bits": 3}, {"bits": 2, "structure_noise": 0.1}]),
+        ("dense", [{"hidden": [4]}, {"hidden": [30]}, {"hidden": [5]}]),
+    ],
+)
+def test_models_keep_their_settings_where_a_deadline_leaves_others_undone(name, kinds, views, monkeypatch):
+    """The first and the third are compiled together; time is over before the second begins."""
+    hours, kept = [0.0], engine.Run.kept
+
+    def late(run):
+        hours[0] = 1.0
+        return kept(run)
+
+    monkeypatch.setattr(engine.Run, "kept", late)
+    monkeypatch.setattr(engine, "time", SimpleNamespace(time=lambda: hours[0], perf_counter=time.perf_counter))
+    family = FAMILIES[name]
+    guess = {"family": name, "seed": 0, "taught": False, "sharing": 0.0, **family.guesses(views, Budget())[0]}
+    settings = [{**family.fitted(guess, views, Budget()), **kind} for kind in kinds]
+    assert len({family.shape(setting) for setting in settings}) == 1
+    done = carry_out(views, settings, Effort(50, deadline=0.5))
+    assert [outcome.setting for outcome in done] == [settings[0], settings[2]]
+    for outcome in done:
+        if name == "tan":
+            assert outcome.model.cpds[0].format.bits == outcome.setting["bits"]
+        else:
+            assert [len(layer.bias) for layer in outcome.model.layers[:-1]] == outcome.setting["hidden"]
 
 
 def run(error, loss=1.0, family="naive", seed=0, flash=1000, **more):

@@ -236,7 +236,7 @@ def _reading(origin: Origin) -> Iterator[None]:
     """Turn the exceptions of decoders on damaged bytes into our error."""
     try:
         yield
-    except (*DAMAGE, NotImplementedError) as problem:
+    except DAMAGE as problem:
         raise origin.error("a readable file", _reason(problem)) from problem
 
 

@@ -27,7 +27,7 @@ class Memory:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
     def give_back(self) -> None:
-        """Give back what is not needed; elsewhere than on Linux nothing is done."""
+        """Give back what is not needed; nothing is done elsewhere than on Linux with the GNU C library."""
         if self._trim is None:
             return
         self._trim(0)

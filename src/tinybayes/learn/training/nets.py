@@ -4,7 +4,7 @@ The bridge between the package's types and the arrays of `net_steps.py`, as `tab
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
@@ -49,6 +49,7 @@ class TrainedNet:
     test_error: float
     history: tuple[tuple[int, float], ...]
     complete: bool
+    configuration: NetConfiguration = field(repr=False, compare=False)
 
 
 def train_nets(
@@ -122,7 +123,7 @@ class NetRun(engine.Run[TrainedNet]):
             if self.networks and configuration.bits is not None:
                 net = self._network(configuration, jax.tree.map(lambda part, b=b: part[b], arrays))
                 errors = [error_of(net, rows) for rows in self.measured]
-            results.append(TrainedNet(net, errors[0], errors[1], self.history_of(b), complete))
+            results.append(TrainedNet(net, errors[0], errors[1], self.history_of(b), complete, configuration))
         return results
 
     def _network(self, run: NetConfiguration, parameters: Parameters) -> NeuralNet:

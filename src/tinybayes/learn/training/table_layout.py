@@ -23,7 +23,7 @@ from tinybayes.learn.training.candidates import Candidates
 Array = jax.Array
 MOST = 8  # buckets
 WASTE = 0.01  # share of the entries that one bucket less may cost
-WORTH = 0.7  # several buckets have at most this share of the entries of one, which take less time each on a CPU
+WORTH = 0.7  # share of the entries of a single bucket below which several are used: on a CPU each of theirs costs more
 # Numbers in the tables of one configuration: below, compiled code that fits many structures is worth more than their
 # padding. How many configurations are trained together does not count: a layout of its own draws other first tables.
 SMALL = 2**17
@@ -102,9 +102,8 @@ class Layout:
         """Lay out the tables of configurations that are trained together; `one` asks for a single bucket."""
         distinct, kind = np.unique(states, return_inverse=True)
         needed = np.zeros((len(candidates), len(distinct)), dtype=np.int64)
-        for run, found in enumerate(candidates):
-            np.add.at(needed[run], kind, contexts(found, states).sum(axis=1))
-
+        for run, own in enumerate(candidates):
+            np.add.at(needed[run], kind, contexts(own, states).sum(axis=1))
         upto = np.pad(np.cumsum(needed, axis=1), ((0, 0), (1, 0)))
 
         def bucket(first: int, last: int) -> tuple[int, int]:

@@ -39,8 +39,8 @@ class Space(NamedTuple):
 
     ``parent[i, k]`` is the k-th candidate parent of feature i, -1 for none; ``offset[i, k]`` the first entry of that
     table, ``size[i, k]`` its number of parameters; ``stride[i]`` the entries from one state of feature i to the next,
-    and ``shift[i]`` what its first entries have more than their groups; ``states[g]`` the number of states in group g,
-    ``owner[g]`` its feature.
+    and ``shift[i]`` the number of its first entry less that of its first group; ``states[g]`` the number of states in
+    group g, ``owner[g]`` its feature.
     """
 
     parent: Array

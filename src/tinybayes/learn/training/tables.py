@@ -79,7 +79,7 @@ class Trained:
     complete
         False when training was interrupted before the last epoch.
     configuration
-        What was trained: an interrupt leaves results of some configurations only.
+        What was trained, as it was given: an interrupt or a deadline leaves results of some configurations only.
     """
 
     net: BayesNet | None
@@ -127,15 +127,17 @@ def train_tables(
         False leaves out the networks, for sweeps that only look at errors.
     """
     options = options or TrainingOptions()
-    configurations = [noisy(run) for run in configurations]
-    engine.check_data(data, configurations, validation=validation, test=test)
-    _check(data, configurations)
+    runs = [noisy(run) for run in configurations]
+    engine.check_data(data, runs, validation=validation, test=test)
+    _check(data, runs)
 
     def make(part: Sequence[TableConfiguration]) -> TableRun:
         return TableRun(data, part, options, validation, test, acyclic_from, networks)
 
     floats = partial(_floats, data, options.batch_size)
-    return engine.train(configurations, options, shape=_shape, floats=floats, make=make, report=report)
+    results = engine.train(runs, options, shape=_shape, floats=floats, make=make, report=report)
+    given = {id(run): configuration for run, configuration in zip(runs, configurations, strict=True)}
+    return [replace(result, configuration=given[id(result.configuration)]) for result in results]
 
 
 class TableRun(engine.Run[Trained]):
@@ -158,9 +160,9 @@ class TableRun(engine.Run[Trained]):
         self.networks = networks and acyclic_from <= 1
         assert data.target is not None
         states, classes = _states(data), data.target.cardinality
-        sharing, found = configurations[0].sharing > 0, [c.candidates for c in configurations]
-        layout = Layout.of(found, states, classes, one=sharing)
-        spaces = [table_space(candidates, states, classes, layout) for candidates in found]
+        sharing, candidates = configurations[0].sharing > 0, [c.candidates for c in configurations]
+        layout = Layout.of(candidates, states, classes, one=sharing)
+        spaces = [table_space(own, states, classes, layout) for own in candidates]
         space = Space(*(jnp.stack(part) for part in zip(*spaces, strict=True)))
         mask = jnp.stack([jnp.asarray(c.candidates.allowed) for c in configurations])
         make = partial(initial_state, layout=layout, classes=classes, sharing=sharing)
@@ -255,9 +257,9 @@ def _shape(c: TableConfiguration) -> tuple[object, ...]:
 def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfiguration]) -> int:
     """Return the numbers that a configuration keeps: parameters, moments, gradient, temporaries."""
     assert data.target is not None
-    found, classes = [c.candidates for c in configurations], data.target.cardinality
-    layout = Layout.of(found, _states(data), classes, one=configurations[0].sharing > 0)
-    return 6 * layout.entries * classes + 2 * batch * found[0].parent.size * classes
+    candidates, classes = [c.candidates for c in configurations], data.target.cardinality
+    layout = Layout.of(candidates, _states(data), classes, one=configurations[0].sharing > 0)
+    return 6 * layout.entries * classes + 2 * batch * candidates[0].parent.size * classes
 
 
 def _states(data: Dataset) -> np.ndarray:

@@ -243,8 +243,10 @@ class Trained(Sampled):
         return super().shape(setting) + (" taught" if setting.get("taught") else "")
 
     @abstractmethod
-    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
-        """Train settings on rows with the options of the engine."""
+    def train_runs(
+        self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any
+    ) -> list[tuple[Setting, Any]]:
+        """Train settings on rows with the options of the engine; return those that were trained, with their results."""
 
     def train(self, views: Views, settings: Sequence[Setting], effort: Effort) -> list[Learned]:
         """Train for about the given number of mini-batches, with ten measurements on the validation rows."""
@@ -258,8 +260,15 @@ class Trained(Sampled):
         epochs = max(1, math.ceil(effort.steps / max(1, len(rows) // batch)))
         options = TrainingOptions(epochs=epochs, batch_size=batch, every=max(1, epochs // 10), deadline=effort.deadline)
         results = self.train_runs(rows, settings, views, options=options, validation=None if effort.final else valid)
-        ended = [(s, result) for s, result in zip(settings, results, strict=False) if result.complete]
-        return [learned(s, result.net, result.history) for s, result in ended]
+        return [learned(s, result.net, result.history) for s, result in results if result.complete]
+
+
+def with_settings(
+    settings: Sequence[Setting], runs: Sequence[Any], results: Sequence[Any]
+) -> list[tuple[Setting, Any]]:
+    """Pair each result with its setting. Those that a deadline left undone may be anywhere among the settings."""
+    known = {id(run): setting for run, setting in zip(runs, settings, strict=True)}
+    return [(known[id(result.configuration)], result) for result in results]
 
 
 def distributions(learner: type, *names: str) -> "dict[str, BaseDistribution]":

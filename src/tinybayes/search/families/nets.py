@@ -11,7 +11,7 @@ from tinybayes.learn.training.net_sizes import halvings, smallest_bits
 from tinybayes.learn.training.options import NetOptions
 from tinybayes.model import Cost, Dataset, NeuralNet
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits
+from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits, with_settings
 from tinybayes.search.price import Price, price_of
 from tinybayes.search.skeletons import net_skeleton, skeleton_price
 from tinybayes.search.views import Views
@@ -171,14 +171,16 @@ class Nets(Trained):
         sign = ", sign" if setting["activation"] == "sign" and setting["hidden"] else ""
         return f"{self.name} {widths}, {in_bits(setting['bits'])}{sign}"
 
-    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
+    def train_runs(
+        self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any
+    ) -> list[tuple[Setting, Any]]:
         """Train the networks of all settings at once."""
         from tinybayes.learn.training.nets import NetConfiguration, train_nets
 
         kind: dict[str, Any] = {"kind": self.name, "image_shape": self.image(views)}
         chosen = [hyper_parameters(setting, NetConfiguration) for setting in settings]
         runs = [NetConfiguration(**kind, **values | {"hidden": tuple(values["hidden"])}) for values in chosen]
-        return train_nets(rows, runs, **options)
+        return with_settings(settings, runs, train_nets(rows, runs, **options))
 
 
 class Dense(Nets):

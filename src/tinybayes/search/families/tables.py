@@ -12,7 +12,7 @@ from tinybayes.learn.training.candidates import Candidates, fixed, subset
 from tinybayes.learn.training.options import TableOptions
 from tinybayes.model import BayesNet, Dataset, Fixed, Structure
 from tinybayes.search.budget import Budget
-from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits
+from tinybayes.search.families.family import Setting, Trained, distributions, hyper_parameters, in_bits, with_settings
 from tinybayes.search.price import Price
 from tinybayes.search.skeletons import skeleton_price, table_skeleton
 from tinybayes.search.views import Views
@@ -108,7 +108,9 @@ class Tables(Trained):
         """Name the bits."""
         return f"{self.name}, {in_bits(setting['bits'])}"
 
-    def train_runs(self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any) -> Sequence[Any]:
+    def train_runs(
+        self, rows: Dataset, settings: Sequence[Setting], views: Views, **options: Any
+    ) -> list[tuple[Setting, Any]]:
         """Train the tables of all settings at once."""
         from tinybayes.learn.training.tables import TableConfiguration, train_tables
 
@@ -120,7 +122,7 @@ class Tables(Trained):
             )
             for setting in settings
         ]
-        return train_tables(rows, runs, **options)
+        return with_settings(settings, runs, train_tables(rows, runs, **options))
 
 
 def entries(data: Dataset, structure: Structure) -> int:
