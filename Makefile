@@ -12,7 +12,11 @@ OLDEST := build/oldest
 demo: $(VENV)/.base
 	$(BIN)/tinybayes demo
 
-TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --ignore=tests/peers
+# SHARE=2/5: of the exhaustive tests, or those with the oldest versions, the second of five parts of the files.
+SHARE ?=
+PYTEST := -m pytest -n auto --dist loadfile --ignore=tests/peers
+PART := $(if $(SHARE),--share $(SHARE))
+TESTS := $(BIN)/python $(PYTEST)
 
 test: $(VENV)/.dev
 	$(TESTS)
@@ -21,11 +25,11 @@ test: $(VENV)/.dev
 # Numba forgets what another version has compiled, so each keeps its own.
 ONLY ?=
 test-oldest: $(OLDEST)/.ready
-	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n auto --dist loadfile --ignore=tests/peers $(ONLY)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python $(PYTEST) $(PART) $(ONLY)
 
 # More cases of what `make test` tests, long pages of the docs, the experiments, and the tools of the tests.
 exhaustive: $(VENV)/.dev
-	$(TESTS) -m exhaustive
+	$(TESTS) $(PART) -m exhaustive
 
 test-all: test exhaustive
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,25 @@ settings.load_profile("tinybayes")
 
 # A shell without job control lets its background processes ignore Ctrl-C; tests of interrupts need it heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", help="K/N: only the K-th of N parts of the files of tests, from 1 to N")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the files of other shares; which share a file belongs to depends on its name alone."""
+    if (share := config.getoption("--share")) is None:
+        return
+    part, _, parts = share.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise pytest.UsageError(f"--share: expected K/N with K from 1 to N, got {share}")
+    mine, others = [], []
+    for item in items:
+        belongs = zlib.crc32(item.location[0].encode()) % int(parts) == int(part) - 1
+        (mine if belongs else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = mine
 
 
 def memory() -> int:
