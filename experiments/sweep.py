@@ -568,8 +568,8 @@ class NetSweep(Sweep):
         rows = []
         groups = _grouped(sorted(self.means(done, 2, "test_error")), self.group)
         for budget, activation in product(self.budgets, self.activations):
-            if (budget, activation) in groups:
-                best = self._best(done, groups[budget, activation])
+            best = self._best(done, groups.get((budget, activation), ()))
+            if best is not None:
                 rows.append({"budget": budget, "activation": activation, **best})
         return {
             "sweep": self.name,
@@ -581,14 +581,20 @@ class NetSweep(Sweep):
             "rows": rows,
         }
 
-    def _best(self, done: Runs, group: Sequence[int]) -> Record:
-        """Return the best run on test rows, and the mean of the setting that is best on validation rows."""
+    def _best(self, done: Runs, group: Sequence[int]) -> Record | None:
+        """Return the best run on test rows, and the mean of the setting that is best on validation rows.
+
+        None if no run has been through all folds yet.
+        """
         short = self.means(done, 1, "validation_error")
         final = self.means(done, 2, "test_error")
         runs = [(i * self.seeds + seed, i) for i in group for seed in range(self.seeds)]
-        single = [(self._fold_mean(done, run), i) for run, i in runs if (2, 0, run) in done]
+        folds = range(self.n_folds)
+        single = [(self._fold_mean(done, run), i) for run, i in runs if all((2, fold, run) in done for fold in folds)]
+        if not single:
+            return None
         (least, best), selected = min(single), min(group, key=lambda index: short.get(index, np.inf))
-        record = {"best_on_test": {"error": least, **self._priced(done, best)}}
+        record = {"settings": len({i for _, i in single}), "best_on_test": {"error": least, **self._priced(done, best)}}
         if selected in short:
             errors = {"error": final[selected], "validation_error": short[selected]}
             record["chosen_on_validation"] = {**errors, **self._priced(done, selected)}

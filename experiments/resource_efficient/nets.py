@@ -30,11 +30,21 @@ class Model:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The best of a budget: its test error, and that of the setting chosen on validation rows, in percent."""
+    """The best of a budget: its test error, and that of the setting chosen on validation rows, in percent.
+
+    `short` is the error on the validation rows by which it was chosen, `settings` how many were trained to the end.
+    """
 
     test: float
     validation: float
     setting: dict[str, Any]
+    short: float = float("inf")
+    settings: int = 0
+
+    def with_more(self, other: "Chosen") -> "Chosen":
+        """Return the best of two sweeps over the same budget: on test rows, and on validation rows."""
+        test, valid = min(self, other, key=lambda c: c.test), min(self, other, key=lambda c: c.short)
+        return Chosen(test.test, valid.validation, test.setting, valid.short, self.settings + other.settings)
 
 
 Table = dict[tuple[str, str], dict[int, Chosen]]  # by data and row, then by budget
@@ -50,7 +60,10 @@ class Nets(Experiment):
             row = rows.setdefault((sweep.data, sweep.title), {})
             for result in sweep.summary(done)["rows"]:
                 best, chosen = result["best_on_test"], result["chosen_on_validation"]
-                row[result["budget"]] = Chosen(100 * best["error"], 100 * chosen["error"], best)
+                errors = 100 * best["error"], 100 * chosen["error"]
+                own = Chosen(*errors, best, chosen["validation_error"], result["settings"])
+                budget = result["budget"]
+                row[budget] = row[budget].with_more(own) if budget in row else own
         return rows
 
     def models(self) -> list[Model]:
