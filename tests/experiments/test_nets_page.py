@@ -92,8 +92,8 @@ def test_a_section_from_made_up_results(tmp_path):
     assert "| usps | naive Bayes |  | 9.00 | 8.00 | 7.00 | - |" in text
     both = [rows["figure3", "dense relu", b] for b in range(1, 9)]
     cells = [f"{100 * r['best_on_test']['error']:.2f} / {100 * r['chosen_on_validation']['error']:.2f}" for r in both]
-    settings = sorted({r["settings"] for r in both})
-    assert f"| usps | dense, ReLU | {settings[0]} to {settings[-1]} | {' | '.join(cells)} |" in text
+    assert {r["settings"] for r in both} == {2}  # of the two finalists of the file, each with several seeds
+    assert f"| usps | dense, ReLU | 2 | {' | '.join(cells)} |" in text
     judged = table(CLAIMS, nets_page.results(tmp_path / "nets", figure6([9.0, 8.0, 7.0])))
     assert "Dense networks beat naive Bayes consistently. | **holds** | usps at 3 of 3 budgets |" in judged
     assert "better from 2x on" in judged
