@@ -62,27 +62,42 @@ class Tests:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the tests: once here, traced; once in forks, to see that they work there; then the mutants."""
         self.items = {item.nodeid: item for item in session.items}
-        if self.trains:
-            self._trace_in_fork()
-        else:
-            self._trace_here()
-        _say(f"{len(self.seconds)} tests usable, {len(self.left_out)} not: {self.left_out[:20]}")
-        self.then(self)
-        self.ran = True
-        return True
-
-    def _trace_here(self) -> None:
-        """Trace the tests, and time them in forks."""
         modules: dict[str, list[str]] = {}
-        for name in self._trace():
+        for name in self._trace_in_fork() if self.trains else self._trace():
             modules.setdefault(_module(name), []).append(name)
         _say(f"traced {len(self.items)} tests")
         for module, done in in_forks({name: Work(tests, whole=True) for name, tests in modules.items()}, self):
             self.seconds |= done.seconds
             self.slowest[module] = max(done.seconds.values(), default=0.0)
+        _say(f"{len(self.seconds)} tests usable, {len(self.left_out)} not: {self.left_out[:20]}")
+        self.then(self)
+        self.ran = True
+        return True
 
-    def _trace_in_fork(self) -> None:
-        """Trace and time the tests in one fork."""
+    @property
+    def left_out(self) -> list[str]:
+        """The tests that were skipped, or do not work in a fork."""
+        return sorted(set(self.items) - set(self.seconds))
+
+    def _trace(self) -> list[str]:
+        """Run all tests, remember which lines each of them reaches, and return the names of those that pass."""
+        tracer = coverage.Coverage(data_file=None, config_file=False, source=[str(self.source)])
+        names, passed = list(self.items), []
+        tracer.start()
+        for name, following in zip(names, [*names[1:], None], strict=True):
+            tracer.switch_context(name)
+            after = self.items[following] if following else None
+            if self.trains and "jax" in sys.modules:
+                sys.modules["jax"].clear_caches()  # lines of a compiled function are reached only when it is traced
+            if all(report.passed for report in runtestprotocol(self.items[name], nextitem=after, log=False)):
+                passed.append(name)
+        tracer.stop()
+        data = tracer.get_data()
+        self.reached = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
+        return passed
+
+    def _trace_in_fork(self) -> list[str]:
+        """Trace the tests in a fork, and return the names of those that pass."""
         threads = {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")}
         threads -= {Path("/proc/self/comm").read_text().strip(), ALLOCATOR}
         if threads:
@@ -92,35 +107,14 @@ class Tests:
             pid = os.fork()
             if pid == 0:
                 try:
-                    seconds = self._trace()
-                    report.write_text(json.dumps([seconds, self.reached]), encoding="utf-8")
+                    passed = self._trace()
+                    report.write_text(json.dumps([passed, self.reached]), encoding="utf-8")
                 finally:
                     os._exit(0)
             os.waitpid(pid, 0)
-            self.seconds, reached = json.loads(report.read_text(encoding="utf-8"))
+            passed, reached = json.loads(report.read_text(encoding="utf-8"))
         self.reached = {file: {int(line): names for line, names in lines.items()} for file, lines in reached.items()}
-
-    @property
-    def left_out(self) -> list[str]:
-        """The tests that were skipped, or do not work in a fork."""
-        return sorted(set(self.items) - set(self.seconds))
-
-    def _trace(self) -> dict[str, float]:
-        """Run all tests, remember which lines each of them reaches, and return the seconds of those that pass."""
-        tracer = coverage.Coverage(data_file=None, config_file=False, source=[str(self.source)])
-        names, seconds = list(self.items), {}
-        tracer.start()
-        for name, following in zip(names, [*names[1:], None], strict=True):
-            tracer.switch_context(name)
-            after, started = self.items[following] if following else None, time.monotonic()
-            if self.trains and "jax" in sys.modules:
-                sys.modules["jax"].clear_caches()  # lines of a compiled function are reached only when it is traced
-            if all(report.passed for report in runtestprotocol(self.items[name], nextitem=after, log=False)):
-                seconds[name] = time.monotonic() - started
-        tracer.stop()
-        data = tracer.get_data()
-        self.reached = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
-        return seconds
+        return passed
 
     def reaching(self, path: Path, lines: tuple[int, int]) -> list[str]:
         """Return the tests that reach any of the lines, module by module, the fastest first, as far as time allows."""
