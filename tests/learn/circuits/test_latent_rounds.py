@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tinybayes.infer import log_partition
-from tinybayes.learn.circuits.latent_pruning import fewest_edges, strongest
+from tinybayes.learn.circuits.latent_pruning import count_edges, fewest_edges, strongest
 from tinybayes.learn.circuits.latent_start import Tables
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.latent_tree import learn_latent_tree
@@ -87,3 +87,7 @@ def test_the_fewest_edges_are_within_reach():
     # The root, the transition, three emissions of two values with three edges each, and products of two factors.
     assert fewest == 3 + 3 + 3 * 2 * 3 + 2 + 2
     assert strongest(tree, flow, (2, 2, 2), fewest)[1].sum() == 3
+    equal = (flow > 0).astype(float)  # where nothing is larger than the rest, the limit holds as well
+    kept = strongest(tree, equal, (2, 2, 2), fewest)
+    assert count_edges(tree, kept, (2, 2, 2)) == fewest
+    assert kept.sum() == 1 + 3

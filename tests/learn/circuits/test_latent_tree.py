@@ -185,6 +185,11 @@ def test_full_em_never_decreases_the_posterior(seed):
     assert values[-1] > values[0] + 0.1
 
 
+def test_the_step_falls_evenly_in_its_logarithm():
+    steps = LatentSteps(TREE, 4, rates=(0.5, 0.02))
+    np.testing.assert_allclose(steps.schedule(jnp.asarray([0.0, 0.5, 1.0])), [0.5, 0.1, 0.02], rtol=1e-6)
+
+
 def test_with_one_hidden_state_the_variables_are_independent_and_smoothed():
     X = rows_with_gaps(0, 200)
     weight = np.random.default_rng(1).integers(0, 4, 200).astype(float)
@@ -211,6 +216,19 @@ def test_integer_weights_count_as_rows():
     np.testing.assert_allclose(one[0].emission, other[0].emission, rtol=1e-4, atol=1e-4)
     assert one[1] == pytest.approx(other[1], rel=1e-5)
     np.testing.assert_allclose(marginals(weighted, 1.0), marginals(repeated, 1.0))
+
+
+def test_rows_without_weight_are_as_if_absent():
+    X, weight = rows_with_gaps(6, 400), np.random.default_rng(3).integers(0, 3, 400).astype(float)
+    data, some = Dataset(variables(CARDS), None, X, weight=weight), weight > 0
+    absent = Dataset(variables(CARDS), None, X[some], weight=weight[some])
+    parts, wanted = (latent_rows.learning_rows(one, None, 0.25, 0) for one in (data, absent))
+    for part, known in zip(parts, wanted, strict=True):
+        np.testing.assert_array_equal(part.X, known.X)
+        np.testing.assert_array_equal(part.weight, known.weight)
+    assert len(parts[1]) == some.sum() // 4
+    with pytest.raises(TinybayesError, match="at least one row with a weight above zero"):
+        latent_rows.learning_rows(Dataset(variables(CARDS), None, X, weight=np.zeros(400)), None, 0.25, 0)
 
 
 @pytest.mark.parametrize("many", [50_000, 40])
@@ -300,6 +318,7 @@ def test_hidden_states_may_differ_and_a_class_is_a_variable():
     [
         ({"hidden_states": 0}, "hidden_states"),
         ({"hidden_states": [2, 2]}, "5 of them, one for each variable"),
+        ({"hidden_states": [2, 2, 0, 2, 2]}, "hidden_states: expected a number of states"),
         ({"hidden_states": 2.0}, "hidden_states: expected a number of states"),
         ({"hidden_states": [2, 2, 2, 2, "2"]}, "hidden_states: expected a number of states"),
         ({"hidden_states": np.int64(2000)}, "hidden_states: expected 1 to 1024, got 2000"),
