@@ -165,7 +165,7 @@ class Tests:
     def limit(self, name: str) -> float:
         """Return the seconds after which a test has hung."""
         if self.trains:
-            return COMPILING + 10 * self.seconds[name]
+            return COMPILING + 10 * self.seconds.get(name, 60.0)
         return 20 + 10 * self.slowest.get(_module(name), 60.0)
 
 
