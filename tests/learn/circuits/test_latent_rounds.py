@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from tinybayes.errors import TinybayesError
 from tinybayes.infer import log_partition
 from tinybayes.learn.circuits.latent_pruning import count_edges, fewest_edges, strongest
 from tinybayes.learn.circuits.latent_start import Tables
@@ -77,6 +78,13 @@ def test_after_an_interrupt_nothing_more_is_pruned_but_for_a_limit():
     assert log_partition(limited.circuit) == pytest.approx(0, abs=1e-9)
     held_out = learn_latent_tree(data, hidden_states=4, epochs=30, seconds=1e-9, edge_price=5.0)
     assert held_out.circuit.n_edges == whole.circuit.n_edges
+
+
+def test_a_limit_below_the_fewest_edges_is_refused_by_its_own_number():
+    data = dependent(0, 300, 6)
+    independent = learn_latent_tree(data, hidden_states=1, epochs=1).circuit.n_edges
+    with pytest.raises(TinybayesError, match=f"max_edges: expected at least {independent}, got 10"):
+        learn_latent_tree(data, hidden_states=6, epochs=1, max_edges=10)
 
 
 def test_the_fewest_edges_are_within_reach():
