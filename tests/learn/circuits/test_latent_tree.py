@@ -206,6 +206,20 @@ def test_with_one_hidden_state_the_variables_are_independent_and_smoothed():
         )
 
 
+def test_pseudocounts_are_the_smoothing_in_total():
+    states = np.array([3, 2, 4])
+    data, prior, _ = model(2, states)
+    for node, parent in enumerate(TREE.parent):
+        above = states[parent] if parent >= 0 else 1
+        wanted = np.zeros((4, 4))
+        wanted[:above, : states[node]] = 1.0 / states[node]
+        np.testing.assert_allclose(prior.transition[node], wanted)
+    for v, home in enumerate(TREE.home):
+        wanted = np.zeros((4, 4))
+        wanted[: states[home]] = marginals(data, 1.0)[v]
+        np.testing.assert_allclose(prior.emission[v], wanted)
+
+
 def test_integer_weights_count_as_rows():
     X, weight = rows_with_gaps(4, 60), np.random.default_rng(2).integers(0, 3, 60)
     weighted = Dataset(variables(CARDS), None, X, weight=weight.astype(float))
