@@ -53,11 +53,11 @@ results are compared with oracles like all others. Processes that tests start ar
 ## Mutation
 
 Does the suite notice faults? `tests/mutation/run.py` plants one small fault at a time in `model/`, `cost/`,
-`deploy/`, `data/`, exact inference, inference in integers, and learners of trees: a changed comparison or operator, a
-constant one higher or lower, a negated condition, `min` for `max`, a slice without its end, a missing return value, a
-removed statement or `raise`. It then runs the tests that reach the line and checks whether one of them fails. Strings,
-default values and code outside functions stay unchanged. A fixed seed draws a share of the mutants of every
-file.
+`deploy/`, `data/`, exact inference, inference in integers, and the learners of trees and of latent trees: a changed
+comparison or operator, a constant one higher or lower, a negated condition, `min` for `max`, a slice without its end, a
+missing return value, a removed statement or `raise`. It then runs the tests that reach the line and checks whether one
+of them fails. Strings, default values and code outside functions stay unchanged. A fixed seed draws a share of the
+mutants of every file.
 
 | part | possible | drawn | killed | survived | equivalent | killed, without equivalent ones | run |
 |---|---:|---:|---:|---:|---:|---:|---|
@@ -72,8 +72,9 @@ The column "run" tells when a part was run last, at which commit, and with which
 Tests are then written for survivors, and only these are tried again: a mutant that was killed at an earlier commit
 stays killed. Seconds are those of a machine with other work.
 
-Latent trees are left out. Their tests train with JAX, whose threads do not survive a fork, and each mutant here is a
-fork of a process that has run the tests.
+Each mutant is a fork of a process that has run the tests. Those of latent trees train with JAX, whose threads do not
+survive a fork: there the process has only collected the tests, and each mutant compiles what it trains. No faults are
+planted in the other code that trains with JAX.
 
 Tests were written for survivors of this sample, so its numbers are optimistic. {fresh}
 """

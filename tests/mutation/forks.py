@@ -1,7 +1,12 @@
-"""Running tests on mutants: each in a fork of a process that has collected the tests and run them once."""
+"""Running tests on mutants: each in a fork of a process that has collected the tests and run them once.
+
+Where tests train with JAX, the process has only collected them: JAX starts threads with its first array, and a fork
+takes no threads along. There the tests are traced in a fork, too.
+"""
 
 import functools
 import gc
+import importlib
 import json
 import os
 import resource
@@ -23,7 +28,9 @@ from mutants import Mutant
 
 SECONDS = 30.0  # of tests for one mutant; those beyond them are not tried
 QUICK = 1.0  # seconds of a test that builds nothing
+COMPILING = 60.0  # seconds that a test may take to compile what a mutant has changed
 MEMORY = 8 << 30  # bytes that a mutant may claim
+ALLOCATOR = "jemalloc_bg_thd"  # a thread that Arrow brings along; a fork does without it
 SURVIVED, KILLED = 0, 1
 
 
@@ -39,10 +46,13 @@ class Work:
 
 
 class Tests:
-    """A pytest plugin that runs every test once, and hands itself on in place of the end of the session."""
+    """A pytest plugin that runs every test once, and hands itself on in place of the end of the session.
 
-    def __init__(self, source: Path, processes: int, then: Callable[["Tests"], None]) -> None:
-        self.source, self.processes, self.then = source, processes, then
+    With `trains`, it runs no test in its own process, so that this has a single thread.
+    """
+
+    def __init__(self, source: Path, processes: int, then: Callable[["Tests"], None], *, trains: bool = False) -> None:
+        self.source, self.processes, self.then, self.trains = source, processes, then, trains
         self.items: dict[str, pytest.Item] = {}
         self.reached: dict[str, dict[int, list[str]]] = {}  # file, line, names of tests
         self.seconds: dict[str, float] = {}  # of the tests that pass in a fork as well
@@ -53,7 +63,7 @@ class Tests:
         """Run the tests: once here, traced; once in forks, to see that they work there; then the mutants."""
         self.items = {item.nodeid: item for item in session.items}
         modules: dict[str, list[str]] = {}
-        for name in self._trace():
+        for name in self._trace_in_fork() if self.trains else self._trace():
             modules.setdefault(_module(name), []).append(name)
         _say(f"traced {len(self.items)} tests")
         for module, done in in_forks({name: Work(tests, whole=True) for name, tests in modules.items()}, self):
@@ -77,6 +87,8 @@ class Tests:
         for name, following in zip(names, [*names[1:], None], strict=True):
             tracer.switch_context(name)
             after = self.items[following] if following else None
+            if self.trains and "jax" in sys.modules:
+                sys.modules["jax"].clear_caches()  # lines of a compiled function are reached only when it is traced
             if all(report.passed for report in runtestprotocol(self.items[name], nextitem=after, log=False)):
                 passed.append(name)
         tracer.stop()
@@ -84,11 +96,33 @@ class Tests:
         self.reached = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
         return passed
 
+    def _trace_in_fork(self) -> list[str]:
+        """Trace the tests in a fork, and return the names of those that pass."""
+        threads = {task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")}
+        threads -= {Path("/proc/self/comm").read_text().strip(), ALLOCATOR}
+        if threads:
+            raise SystemExit(f"expected one thread before the tests are run, found {threads}: who starts them?")
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report"
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    passed = self._trace()
+                    report.write_text(json.dumps([passed, self.reached]), encoding="utf-8")
+                finally:
+                    os._exit(0)
+            os.waitpid(pid, 0)
+            passed, reached = json.loads(report.read_text(encoding="utf-8"))
+        self.reached = {file: {int(line): names for line, names in lines.items()} for file, lines in reached.items()}
+        return passed
+
     def reaching(self, path: Path, lines: tuple[int, int]) -> list[str]:
         """Return the tests that reach any of the lines, module by module, the fastest first, as far as time allows."""
         by_line = self.reached.get(str(path), {})
         names = {name for line in range(lines[0], lines[1] + 1) for name in by_line.get(line, ())}
         names |= {other for name in names for other in self._users(name)}
+        if self.trains:
+            return self._fastest(names)
         modules: dict[str, list[str]] = {}
         for name in self.items:
             if name in names and name in self.seconds:
@@ -100,6 +134,15 @@ class Tests:
                 total += self.seconds[name]
                 if total <= SECONDS or not chosen:
                     chosen.append(name)
+        return chosen
+
+    def _fastest(self, names: set[str]) -> list[str]:
+        """Return tests that share no fixtures in the order of their seconds, as far as time allows."""
+        chosen, total = [], 0.0
+        for name in sorted(names & self.seconds.keys(), key=lambda name: (self.seconds[name], name)):
+            total += self.seconds[name]
+            if total <= SECONDS or not chosen:
+                chosen.append(name)
         return chosen
 
     def _users(self, name: str) -> list[str]:
@@ -121,11 +164,16 @@ class Tests:
 
     def limit(self, name: str) -> float:
         """Return the seconds after which a test has hung."""
+        if self.trains:
+            return COMPILING + 10 * self.seconds.get(name, 60.0)
         return 20 + 10 * self.slowest.get(_module(name), 60.0)
 
 
 def run_mutants(found: list[Mutant], tests: Tests) -> Iterator[tuple[str, str]]:
     """Yield the key and the outcome of each mutant; those that no test reaches are uncovered."""
+    if tests.trains:  # no test has imported them yet
+        for file in {mutant.file for mutant in found}:
+            importlib.import_module(f"{tests.source.name}.{file.removesuffix('.py').replace('/', '.')}")
     functions = _functions(tests.source)
     work = {}
     for mutant in found:

@@ -7,8 +7,9 @@ mutant is a fork of it, where the code of one function is exchanged; the tests t
 the fastest first, until one fails. Results go to results.json beside this file, with the names of the survivors.
 Mutants that nothing can tell from the original are listed with the reason in equivalent.json.
 
-A mutant costs no start and no compilation, because it is a fork of a warm process. Tools that rewrite modules were
-tried, and do not work with the current pytest.
+A mutant costs no start and no compilation, because it is a fork of a warm process. Where tests train with JAX, whose
+threads do not survive a fork, it is a fork of a process that has collected the tests and run none: see forks.py. Tools
+that rewrite modules were tried, and do not work with the current pytest.
 """
 
 import argparse
@@ -42,6 +43,7 @@ PRICE = ("deploy/_price/", "deploy/price.py")
 EXACT = tuple(f"infer/{name}" for name in ("join/", "choose", "circuit", "compile_circuit", "elimination", "orders"))
 WHOLE_NUMBERS = tuple(f"infer/{name}" for name in ("alarm", "density_layout", "integer", "tree_shares", "trees"))
 TREES = ["tests/estimators/test_tree_estimator.py", "tests/cost/test_tree_ensemble_cost.py"]
+LATENT = ("tree", "mixture", "levels", "rounds", "conditional")
 QUICK = ["-m", "not exhaustive"]
 TRAINS = "tests/deploy/programs/test_verilog_net.py::test_a_network_that_learned_digits"
 
@@ -54,6 +56,7 @@ class Part:
     tests: list[str]
     files: tuple[str, ...]  # how their names begin
     but: tuple[str, ...] = ()
+    trains: bool = False  # whether the tests train with JAX
 
 
 PARTS = {
@@ -108,6 +111,15 @@ PARTS = {
         WHOLE_NUMBERS,
     ),
     "learn: trees": Part(1 / 6, ["tests/learn/trees", "tests/model/test_tree_ensemble.py", *TREES], ("learn/trees/",)),
+    "learn: latent trees": Part(
+        1 / 36,
+        [
+            *(f"tests/learn/circuits/test_latent_{name}.py" for name in LATENT),
+            *QUICK,
+        ],
+        ("learn/circuits/latent_",),
+        trains=True,
+    ),
     "data": Part(1 / 19, ["tests/data", "--ignore", "tests/data/test_dask.py", *QUICK], ("data/",), ("data/dask.py",)),
 }
 KILLED = ("killed", "timeout")
@@ -199,7 +211,7 @@ def run_part(name: str, asked: argparse.Namespace, chosen: list[Mutant], results
             results["seconds"][name] = before + round(time.monotonic() - started)
             asked.save()
 
-    tests = Tests(SOURCE, asked.processes, judge)
+    tests = Tests(SOURCE, asked.processes, judge, trains=PARTS[name].trains)
     paths = asked.tests or PARTS[name].tests
     code = pytest.main(["-q", "-s", "-m", "", "-p", "no:cacheprovider", "-p", "no:cov", *paths], plugins=[tests])
     if code not in (0, 5) or not tests.ran:

@@ -174,6 +174,34 @@ def test_an_interrupt_ends_all_trainings(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_few_rows_are_all_learned_from_at_last():
+    """Of one hidden state, the class and each feature have the smoothed shares of all rows, held-out ones as well."""
+    generator = np.random.default_rng(5)
+    X, y = generator.integers(0, 2, (30, 3)), generator.integers(0, 2, 30)
+    data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(3)), CLASS, X.astype(np.int8), y)
+    options = LatentOptions(hidden_states=1, epochs=40, discriminative=False)
+    learned = learn_latent_classifier(data, options)
+    assert not np.isnan(learned.conditional[0])  # rows were held out
+    for v, values in enumerate([*X.T, y]):
+        row = np.full((1, 4), -1)
+        row[0, v] = 1
+        share = (values.sum() + 0.5) / 31  # a pseudocount of one, on top of another one spread like the values
+        assert np.exp(learned.circuit.log_likelihood(row))[0] == pytest.approx((values.sum() + share) / 31, abs=1e-3)
+
+
+def test_trees_of_classes_have_the_smoothed_shares_of_the_classes():
+    generator = np.random.default_rng(2)
+    y = (generator.random(300) < 0.2).astype(int)
+    X = generator.integers(0, 2, (300, 4))
+    X[:, 1], X[:, 3] = X[:, 0] ^ y, X[:, 2] ^ y  # only trees of their own tell the classes apart
+    data = Dataset(tuple(Variable(f"x{i}", (0, 1)) for i in range(4)), CLASS, X.astype(np.int8), y)
+    options = LatentOptions(hidden_states=2, epochs=20, smoothing=5.0, discriminative=False)
+    learned = learn_latent_classifier(data, options)
+    assert learned.class_trees
+    logs = learned.circuit.log_likelihood(np.array([[-1, -1, -1, -1, c] for c in range(2)]))
+    np.testing.assert_allclose(np.exp(logs), (np.bincount(y) + 2.5) / 305)
+
+
 @pytest.mark.filterwarnings("error")
 def test_two_rows_are_enough():
     learned = learn_latent_classifier(labelled(2), LatentOptions(hidden_states=2, epochs=2))

@@ -14,12 +14,12 @@ from tinybayes.errors import TinybayesError
 from tinybayes.infer import expected_counts, log_partition
 from tinybayes.learn.circuits.latent_circuit import latent_circuit, with_codebook
 from tinybayes.learn.circuits.latent_classifier import learn_latent_classifier
-from tinybayes.learn.circuits.latent_levels import LevelSteps, first_levels, nearest, quantized
+from tinybayes.learn.circuits.latent_levels import LevelState, LevelSteps, first_levels, nearest, quantized
 from tinybayes.learn.circuits.latent_start import draw_start, pseudocounts
-from tinybayes.learn.circuits.latent_steps import Parameters
+from tinybayes.learn.circuits.latent_steps import Fixed, Parameters
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.latent_training import on_device, rows_of
-from tinybayes.learn.circuits.latent_tree import learn_latent_tree
+from tinybayes.learn.circuits.latent_tree import learn_latent_tree, learn_tables
 from tinybayes.learn.circuits.options import LatentOptions
 from tinybayes.learn.training.engine import Rows
 from tinybayes.model import Codebook, Dataset, Variable
@@ -94,6 +94,44 @@ def test_likelihood_and_counts_of_levels_are_those_of_the_circuit():
     wanted = expected_counts(circuit, X[some]).sum()  # of every row: three states, five values
     assert sum(float(c.sum()) for c in counts) == pytest.approx(wanted, rel=1e-4)
     assert wanted == pytest.approx(8 * some.sum())
+
+
+def test_a_step_moves_every_level_to_the_weighted_mean_of_its_parameters():
+    """Also where transitions were cut: they belong to no level."""
+    generator = np.random.default_rng(3)
+    data = data_of(generator.integers(0, 2, (40, 5)))
+    prior = pseudocounts(data, TREE, np.array([3, 2, 3]), 1.0)
+    prior.transition[2, :, 1] = 0.0
+    start = on_device(draw_start(prior, 2))
+    levels = jnp.asarray([0.1, 0.3, 0.5, 0.9], jnp.float32)
+    state = LevelState(quantized(start, levels), Parameters(*(part / 40 for part in start)), levels)
+    steps, rows, rate = LevelSteps(TREE, 2), rows_of(data), 0.4
+    after = steps.step(state, Fixed(on_device(prior), jnp.asarray(40.0)), rows, jnp.asarray(rate))
+    points, uses = [], []
+    seen, pseudo = steps.expected_counts(state.parameters, rows), (prior.transition, prior.emission)
+    for old, new, more, moved in zip(state.counts, seen, pseudo, after.counts, strict=True):
+        average = (1 - rate) * np.asarray(old) + rate * np.asarray(new) / 40
+        np.testing.assert_allclose(moved, average, rtol=1e-5)
+        counts = 40 * average + more
+        total = np.broadcast_to(counts.sum(axis=2, keepdims=True), counts.shape)[counts > 0]
+        points.append(counts[counts > 0] / total)
+        uses.append(total)
+    points, uses, first = np.concatenate(points), np.concatenate(uses), np.asarray(levels, dtype=np.float64)
+    near = (points[:, None] * np.log(points[:, None] / first) + first - points[:, None]).argmin(axis=1)
+    assert set(near) == {0, 1, 2, 3}
+    wanted = [np.average(points[near == k], weights=uses[near == k]) for k in range(4)]
+    np.testing.assert_allclose(after.levels, wanted, rtol=1e-4)
+    assert (np.asarray(after.parameters.transition)[prior.transition == 0] == 0).all()
+
+
+def test_what_was_cut_remains_cut_through_the_quantiser():
+    data = dependent(0, 600, 6)
+    options = LatentOptions(hidden_states=4, epochs=40, max_edges=150, validation_fraction=0.0)
+    rounds, trained = learn_tables(data, options)
+    again = rounds.quantized(trained, 2)
+    cut = trained.tables.transition == 0
+    assert cut[1:].any()
+    assert (again.tables.transition[cut] == 0).all()
 
 
 def test_em_goes_on_through_the_quantiser():

@@ -6,8 +6,9 @@ import signal
 import numpy as np
 import pytest
 
+from tinybayes.errors import TinybayesError
 from tinybayes.infer import log_partition
-from tinybayes.learn.circuits.latent_pruning import fewest_edges, strongest
+from tinybayes.learn.circuits.latent_pruning import count_edges, fewest_edges, strongest
 from tinybayes.learn.circuits.latent_start import Tables
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.learn.circuits.latent_tree import learn_latent_tree
@@ -79,6 +80,13 @@ def test_after_an_interrupt_nothing_more_is_pruned_but_for_a_limit():
     assert held_out.circuit.n_edges == whole.circuit.n_edges
 
 
+def test_a_limit_below_the_fewest_edges_is_refused_by_its_own_number():
+    data = dependent(0, 300, 6)
+    independent = learn_latent_tree(data, hidden_states=1, epochs=1).circuit.n_edges
+    with pytest.raises(TinybayesError, match=f"max_edges: expected at least {independent}, got 10"):
+        learn_latent_tree(data, hidden_states=6, epochs=1, max_edges=10)
+
+
 def test_the_fewest_edges_are_within_reach():
     tree, generator = Tree((-1, 0), (0, 1, 1)), np.random.default_rng(0)
     flow = Tables(generator.random((2, 3, 3)), generator.random((3, 3, 2))).transition
@@ -87,3 +95,7 @@ def test_the_fewest_edges_are_within_reach():
     # The root, the transition, three emissions of two values with three edges each, and products of two factors.
     assert fewest == 3 + 3 + 3 * 2 * 3 + 2 + 2
     assert strongest(tree, flow, (2, 2, 2), fewest)[1].sum() == 3
+    equal = (flow > 0).astype(float)  # where nothing is larger than the rest, the limit holds as well
+    kept = strongest(tree, equal, (2, 2, 2), fewest)
+    assert count_edges(tree, kept, (2, 2, 2)) == fewest
+    assert kept.sum() == 1 + 3

@@ -185,6 +185,11 @@ def test_full_em_never_decreases_the_posterior(seed):
     assert values[-1] > values[0] + 0.1
 
 
+def test_the_step_falls_evenly_in_its_logarithm():
+    steps = LatentSteps(TREE, 4, rates=(0.5, 0.02))
+    np.testing.assert_allclose(steps.schedule(jnp.asarray([0.0, 0.5, 1.0])), [0.5, 0.1, 0.02], rtol=1e-6)
+
+
 def test_with_one_hidden_state_the_variables_are_independent_and_smoothed():
     X = rows_with_gaps(0, 200)
     weight = np.random.default_rng(1).integers(0, 4, 200).astype(float)
@@ -201,6 +206,20 @@ def test_with_one_hidden_state_the_variables_are_independent_and_smoothed():
         )
 
 
+def test_pseudocounts_are_the_smoothing_in_total():
+    states = np.array([3, 2, 4])
+    data, prior, _ = model(2, states)
+    for node, parent in enumerate(TREE.parent):
+        above = states[parent] if parent >= 0 else 1
+        wanted = np.zeros((4, 4))
+        wanted[:above, : states[node]] = 1.0 / states[node]
+        np.testing.assert_allclose(prior.transition[node], wanted)
+    for v, home in enumerate(TREE.home):
+        wanted = np.zeros((4, 4))
+        wanted[: states[home]] = marginals(data, 1.0)[v]
+        np.testing.assert_allclose(prior.emission[v], wanted)
+
+
 def test_integer_weights_count_as_rows():
     X, weight = rows_with_gaps(4, 60), np.random.default_rng(2).integers(0, 3, 60)
     weighted = Dataset(variables(CARDS), None, X, weight=weight.astype(float))
@@ -211,6 +230,19 @@ def test_integer_weights_count_as_rows():
     np.testing.assert_allclose(one[0].emission, other[0].emission, rtol=1e-4, atol=1e-4)
     assert one[1] == pytest.approx(other[1], rel=1e-5)
     np.testing.assert_allclose(marginals(weighted, 1.0), marginals(repeated, 1.0))
+
+
+def test_rows_without_weight_are_as_if_absent():
+    X, weight = rows_with_gaps(6, 400), np.random.default_rng(3).integers(0, 3, 400).astype(float)
+    data, some = Dataset(variables(CARDS), None, X, weight=weight), weight > 0
+    absent = Dataset(variables(CARDS), None, X[some], weight=weight[some])
+    parts, wanted = (latent_rows.learning_rows(one, None, 0.25, 0) for one in (data, absent))
+    for part, known in zip(parts, wanted, strict=True):
+        np.testing.assert_array_equal(part.X, known.X)
+        np.testing.assert_array_equal(part.weight, known.weight)
+    assert len(parts[1]) == some.sum() // 4
+    with pytest.raises(TinybayesError, match="at least one row with a weight above zero"):
+        latent_rows.learning_rows(Dataset(variables(CARDS), None, X, weight=np.zeros(400)), None, 0.25, 0)
 
 
 @pytest.mark.parametrize("many", [50_000, 40])
@@ -300,6 +332,7 @@ def test_hidden_states_may_differ_and_a_class_is_a_variable():
     [
         ({"hidden_states": 0}, "hidden_states"),
         ({"hidden_states": [2, 2]}, "5 of them, one for each variable"),
+        ({"hidden_states": [2, 2, 0, 2, 2]}, "hidden_states: expected a number of states"),
         ({"hidden_states": 2.0}, "hidden_states: expected a number of states"),
         ({"hidden_states": [2, 2, 2, 2, "2"]}, "hidden_states: expected a number of states"),
         ({"hidden_states": np.int64(2000)}, "hidden_states: expected 1 to 1024, got 2000"),

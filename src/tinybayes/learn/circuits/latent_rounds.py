@@ -54,9 +54,9 @@ class Rounds:
     def within(self, trained: "TrainedTables", max_edges: int) -> "TrainedTables":
         """Cut transitions until the circuit has at most so many edges; after an interrupt at once, without EM."""
         while (edges := self.edges(trained.tables)) > max_edges:
-            early = self.stopped() or not trained.complete
-            limit = max_edges if early else max(max_edges, int(PRUNING * edges))
-            counts = self._counts(trained.tables)
+            early, counts = self.stopped() or not trained.complete, self._counts(trained.tables)
+            in_vain = fewest_edges(self.tree, counts.transition, self._cards) > max_edges  # refused at once
+            limit = max_edges if early or in_vain else max(max_edges, int(PRUNING * edges))
             allowed = strongest(self.tree, counts.transition, self._cards, limit)
             trained = self._only_cut(trained, allowed) if early else self._again(trained, counts, allowed)
         return trained
