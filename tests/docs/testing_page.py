@@ -17,7 +17,7 @@ TEXT = """# Testing
 <!-- Written by tests/docs/testing_page.py from tests/coverage.json and the results of tests/mutation, fuzz, faults. -->
 
     make test        # all tests except the exhaustive ones
-    make test-all    # all tests that CI runs
+    make test-all    # all tests, the exhaustive ones included; CI runs a fifth of those
     make whole       # more cases of the exhaustive tests, before a release
     make test-oldest # all tests except the exhaustive ones, with the oldest versions that pyproject.toml allows
     make coverage    # all tests, counting lines and branches; fails below 95 %
