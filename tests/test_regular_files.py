@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tinybayes.errors import FileError, visible
+from tinybayes.deploy import load, save
+from tinybayes.deploy.files.uai import read_evidence
+from tinybayes.errors import FileError, TinybayesError, visible
 from tinybayes.files import PREFIX, atomic_path, made_directory, read_regular, remove_abandoned
+from tinybayes.learn.circuits.checkpoint import read_checkpoint
 from tinybayes.report.front import read_front
 from tinybayes.search.budget import Budget
+from tinybayes.search.named_numbers import numbers_of
 from tinybayes.search.study import Store
 from tinybayes.serve.source import Source
+from zoo import sprinkler
 
 FRONT = json.dumps({"models": [{"id": "a"}]})
 
@@ -100,3 +105,43 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
 def test_control_characters_are_shown():
     assert visible("a\x1b]0;x\x07\x9b\u202e\ud800\tb\nc") == "a\\x1b]0;x\\x07\\x9b\\u202e\\ud800\tb\nc"
     assert visible("Größe 数") == "Größe 数"
+
+
+@pytest.mark.parametrize("name", ["a.bif", "a.bif.gz", "a.xmlbif", "a.uai", "a.ac", "a.tb", "a.txt", "a.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
+def test_models_that_the_user_names_are_files(tmp_path, kind, name):
+    """Reading a pipe waited for ever."""
+    path = tmp_path / name
+    _make(path, kind)
+    with pytest.raises(FileError, match=r"a pipe or a device|a directory"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
+def test_evidence_costs_and_checkpoints_are_files(tmp_path, kind):
+    """A device without an end was read until the memory was full."""
+    for name in ("a.evid", "costs.json", "costs.csv", "a.ckpt"):
+        _make(tmp_path / name, kind)
+    told = r"got (a pipe or a device|a directory)$"
+    with pytest.raises(FileError, match=told):
+        read_evidence(tmp_path / "a.evid")
+    for name in ("costs.json", "costs.csv"):
+        with pytest.raises(TinybayesError, match=told):
+            numbers_of(tmp_path / name, "costs")
+    with pytest.raises(FileError, match=r"a pipe or a device|a directory"):
+        read_checkpoint(tmp_path / "a.ckpt", {"data": ""})
+
+
+def test_links_to_files_that_the_user_names_are_followed(tmp_path):
+    save(sprinkler(), tmp_path / "a.bif")
+    (tmp_path / "b.bif").symlink_to("a.bif")
+    assert load(tmp_path / "b.bif") == load(tmp_path / "a.bif")
+
+
+def _make(path, kind):
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")

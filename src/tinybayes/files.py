@@ -20,7 +20,8 @@ try:
 except ImportError:  # Windows: files of killed processes are not removed
     fcntl = None  # type: ignore[assignment]
 
-NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | NO_WAIT
 PREFIX = ".tinybayes-tmp-"
 TEMPORARY = re.compile(re.escape(PREFIX) + r"[a-z0-9_]{8}\.")
 
@@ -85,6 +86,20 @@ def regular(path: str, flags: int) -> int:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "a link, a pipe or a device", str(path))
+    return handle
+
+
+def named(path: str, flags: int) -> int:
+    """Open a file that the user named, which may be a link to one, but no pipe or device; an opener for `open`.
+
+    Opening a pipe waits for a writer, and devices such as /dev/zero never end.
+    """
+    handle = os.open(path, flags | NO_WAIT, 0o666)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        what = "a directory" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise OSError(errno.EINVAL, what, str(path))
     return handle
 
 

@@ -180,7 +180,7 @@ def test_an_interrupt_saves_what_was_learned_and_says_so(place, interrupted):
     done = run(*HYBRID, "--epochs", "5000", cwd=place, code=130)
     assert len(interrupted) == 2
     assert done.stderr.count("\n") == 1
-    assert "Training was cut short by an interrupt after 2 of 5,000 epochs" in done.stderr
+    assert "Training was cut short by an interrupt after 2 of 15,000 epochs" in done.stderr
     assert "Saved to m.tb" in done.stdout
     assert load_metadata(place / "m.tb")["trained"]["complete"] is False
     assert signal.getsignal(signal.SIGINT) is before
@@ -194,6 +194,21 @@ def test_an_interrupt_in_numbers_for_machines(place, interrupted):
     assert figures["complete"] is False
     assert figures["output"] == "m.tb"
     assert "cut short" in done.stderr
+
+
+def test_an_interrupt_between_two_trainings_is_not_a_complete_one(place, monkeypatch):
+    """Settings are trained to their end when it comes; the training on all rows is left out."""
+    train = hybrid._train
+
+    def interrupted_at_its_end(*arguments):
+        results = train(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return results
+
+    monkeypatch.setattr(hybrid, "_train", interrupted_at_its_end)
+    done = run(*HYBRID, "--bits", "3", "--json", cwd=place, code=130)
+    assert json.loads(done.stdout)["complete"] is False
+    assert "after 2 of 6 epochs" in done.stderr
 
 
 def test_a_training_that_is_not_interrupted_is_complete(place):

@@ -14,7 +14,7 @@ from tinybayes.compress import LevelPath, optimal_levels, tie
 from tinybayes.cost import model_cost
 from tinybayes.errors import TinybayesError
 from tinybayes.infer import log_partition
-from tinybayes.model import BayesNet, Codebook, Dataset, Fixed, Float, Variable
+from tinybayes.model import CPD, BayesNet, Codebook, Dataset, Fixed, Float, Variable
 
 SEEDS = st.integers(0, 10**6)
 NUMBERS = st.lists(
@@ -277,3 +277,10 @@ def test_bad_requests_are_refused():
     for name in ("data", "counts"):
         with pytest.raises(TinybayesError, match="the variables of the model"):
             tie(net, 3, **{name: other})
+
+
+def test_parameters_beyond_the_levels_are_refused():
+    """Levels are 32-bit floats; these became minus infinity, with a warning of NumPy's."""
+    net = BayesNet((), Variable("y", (0, 1)), (CPD((), np.array([[-1e300, -1e3]]), Float(64)),))
+    with pytest.raises(TinybayesError, match=r"expected log-parameters of magnitudes up to 1e\+38, got -1e\+300"):
+        tie(net, levels=2)

@@ -9,7 +9,7 @@ import oracle
 import zoo
 from tinybayes import TinybayesError
 from tinybayes.infer import compile_circuit, log_evidence, log_likelihood
-from tinybayes.model import Codebook, Dataset, Fixed, Float, LogLinear
+from tinybayes.model import CPD, BayesNet, Codebook, Dataset, Fixed, Float, LogLinear, Variable
 
 FORMATS = (Float(64), Float(), Fixed(3, 2), Codebook((-math.inf, -2.0, -1.0, -0.5, 0.0)))
 
@@ -54,3 +54,10 @@ def test_rows_that_do_not_fit_are_refused(rows):
 
 def test_what_cannot_be_has_no_probability():
     assert log_likelihood(zoo.sprinkler(), np.array([[0, 0, 1]])).tolist() == [-math.inf]
+
+
+def test_parameters_whose_exponentials_overflow():
+    """The likelihood of a network that is not normalised, without a warning of NumPy's."""
+    net = BayesNet((), Variable("y", (0, 1)), (CPD((), np.array([[900.0, 901.0]]), Float(64)),))
+    assert not net.is_normalized()
+    assert log_likelihood(net, np.array([[0]]))[0] == pytest.approx(-math.log1p(math.e))

@@ -16,6 +16,7 @@ from tinybayes.errors import TinybayesError, error
 from tinybayes.infer import compile_circuit, expected_counts, log_evidence, log_partition
 from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat
+from tinybayes.model.number_format import singles
 
 MAX_TIE_EDGES = 5_000_000
 _MOST_LEVELS = 512  # the most that "auto" tries
@@ -188,7 +189,7 @@ class _Tying:
     def _renormalized(self, net: Any) -> Any:
         """Normalise the rows; store them in a codebook of their values or as floats, whichever is cheaper."""
         rows = normalized_rows([cpd.log_parameters for cpd in net.cpds])
-        tables = [table.astype(np.float32).astype(np.float64) for table in rows]
+        tables = [singles(table) for table in rows]
         forms = [cheapest_format([part]) for part in self.groups(tables)]
         return _stored(net, tables, forms if self.per_table else forms * len(tables))
 
@@ -217,7 +218,7 @@ class Books:
             if path is not None:
                 # A level is paid as a 32-bit float, so it must be one.
                 best = path.levels(min(k - zero, path.most))
-                levels += np.unique(best.astype(np.float32).astype(np.float64)).tolist()
+                levels += np.unique(singles(best)).tolist()
             formats.append(Codebook(tuple(levels)))
         return [formats[which] for which in self._of_table]
 

@@ -4,8 +4,10 @@ Settings are trained on the other rows, those of one encoding at once. The chose
 """
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from tinybayes.errors import error, warn
 from tinybayes.learn.closed_form.chow_liu import chow_liu, conditional_mutual_information
 from tinybayes.learn.closed_form.counts import Data
 from tinybayes.learn.closed_form.structures import naive_bayes, random_tan
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training.options import NetOptions, TableOptions, TrainingOptions, default_epochs
 from tinybayes.model import BayesNet, Dataset, Fixed, Float, NumberFormat, Structure
 from tinybayes.options import documented, option, options_of, same_option
@@ -121,30 +124,70 @@ def learn_hybrid(
     if unused := _unused(structure, options):
         warn(f"these options do nothing here: {'; '.join(unused)}")
     formats, free = _formats(options, number_format), [name for name in TRIED if getattr(options, name) is None]
-    tried: list[tuple[Dataset, Trained]] = []
-    settings, complete = 1, True  # of each format; nothing was interrupted
+    plans: list[tuple[Dataset, list[TableConfiguration]]] = []
     for data in encodings:
         base = _base(data, structure, options, free, seed)
         own = _drawn(base, options, free, seed) if options.n_configs > 1 else _tried(base, free, len(formats) > 1)
-        runs = [replace(run, number_format=one) for one in formats for run in own]
-        if len(runs) * len(encodings) == 1 and not options.early_stopping:
-            return _net(_train(data, runs, None, options, seed, report)[0])
+        plans.append((data, [replace(run, number_format=one) for one in formats for run in own]))
+    if len(plans) == len(plans[0][1]) == 1 and not options.early_stopping:
+        return _net(_train(*plans[0], None, options, seed, report)[0])
+    settings = len(plans[0][1]) // len(formats) if options.n_configs == 1 else 1  # of each format
+    with interruptible() as interrupted:
+        return _chosen_net(plans, free, settings, options, seed, report, interrupted)
+
+
+def _chosen_net(
+    plans: "list[tuple[Dataset, list[TableConfiguration]]]",
+    free: Sequence[str],
+    settings: int,
+    options: HybridOptions,
+    seed: int,
+    report: "Callable[[Progress], None] | None",
+    interrupted: Event,
+) -> BayesNet:
+    """Train all settings on a part of the rows, and that with the fewest errors on the others on all rows."""
+    tried: list[tuple[Dataset, Trained]] = []
+    whole, complete = _Whole(report), True
+    for number, (data, runs) in enumerate(plans, 1):
         fraction = options.validation_fraction
-        if options.n_configs == 1:
-            fraction, settings = max(fraction, min(1 / 3, ENOUGH / len(data))) if free else fraction, len(own)
+        if free and options.n_configs == 1:
+            fraction = max(fraction, min(1 / 3, ENOUGH / len(data)))
         training, held_out = hold_out(data, fraction, seed)
-        results = _train(training, runs, held_out, options, seed, report)
+        to_come = (len(plans) - number) * _epochs(training, held_out, options)
+        to_come += 0 if options.early_stopping else _epochs(data, None, options)
+        results = _train(training, runs, held_out, options, seed, whole.reporter(to_come))
         tried += [(data, result) for result in results]
-        # An interrupt ends all training; runs of another shape may not have begun.
+        # Runs of another shape may not have begun.
         complete = len(results) == len(runs) and all(result.complete for result in results)
         if not complete:
             settings = 1  # what is left are no blocks
+        if interrupted.is_set() or not complete:  # an interrupt in the last call of a training leaves that complete
             break
     data, result = tried[chosen([result.validation_error for _, result in tried], settings, len(held_out))]
-    if options.early_stopping or not complete:
+    if options.early_stopping or interrupted.is_set() or not complete:
         return _net(result)
-    run = result.configuration
-    return _net(_train(data, [run], None, options, seed, report)[0])
+    return _net(_train(data, [result.configuration], None, options, seed, whole.reporter(0))[0])
+
+
+class _Whole:
+    """Reports the progress of trainings that follow each other as that of one."""
+
+    def __init__(self, report: "Callable[[Progress], None] | None") -> None:
+        self.report, self.began, self.done = report, time.perf_counter(), 0
+
+    def reporter(self, to_come: int) -> "Callable[[Progress], None] | None":
+        """Return what the next training reports to, with the epochs that come after it."""
+        if self.report is None:
+            return None
+        before, report = self.done, self.report
+
+        def tell(state: "Progress") -> None:
+            self.done = before + state.done
+            total = before + state.total + to_come
+            left = (time.perf_counter() - self.began) / self.done * (total - self.done)
+            report(replace(state, done=self.done, total=total, seconds_left=left))
+
+        return tell
 
 
 def _unused(structure: str, options: HybridOptions) -> list[str]:
@@ -187,9 +230,7 @@ def _train(
     """Train configurations; those with held-out rows are measured on them, and trained briefly."""
     from tinybayes.learn.training.tables import train_tables
 
-    epochs = options.epochs or default_epochs(len(data), options.batch_size)
-    if held_out is not None and options.epochs is None and not options.early_stopping:
-        epochs = math.ceil(BRIEFLY * epochs)
+    epochs = _epochs(data, held_out, options)
     return train_tables(
         data,
         runs,
@@ -205,6 +246,13 @@ def _train(
         validation=held_out,
         report=report,
     )
+
+
+def _epochs(data: Dataset, held_out: Dataset | None, options: HybridOptions) -> int:
+    """Return the epochs of a training on these rows."""
+    epochs = options.epochs or default_epochs(len(data), options.batch_size)
+    brief = held_out is not None and options.epochs is None and not options.early_stopping
+    return math.ceil(BRIEFLY * epochs) if brief else epochs
 
 
 def _net(result: "Trained") -> BayesNet:

@@ -7,35 +7,33 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+_running: list[threading.Event] = []  # of the outermost work, in the main thread
 
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into an event, so that a compiled call ends and nothing is lost; a second one raises.
 
-    Work within other work is ended together with it.
+    Work within other work has the same event: it is ended together with it, also when it begins after the Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield threading.Event()
         return
-    stop = _Stop(signal.getsignal(signal.SIGINT))
+    if _running:
+        yield _running[-1]
+        return
+    event, before = threading.Event(), signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: object) -> None:
+        event.set()
+        signal.signal(signal.SIGINT, before)
+
+    _running.append(event)
     signal.signal(signal.SIGINT, stop)
     try:
-        yield stop.event
+        yield event
     finally:
-        if not stop.event.is_set():  # else this was done when it was set
-            signal.signal(signal.SIGINT, stop.before)
-
-
-class _Stop:
-    """A handler that sets an event, for one signal; the one before it takes over."""
-
-    def __init__(self, before: Any) -> None:
-        self.event, self.before = threading.Event(), before
-
-    def __call__(self, number: int, frame: object) -> None:
-        self.event.set()
-        signal.signal(signal.SIGINT, self.before)
-        if isinstance(self.before, _Stop):
-            self.before(number, frame)
+        _running.pop()
+        if not event.is_set():  # else this was done when it was set
+            signal.signal(signal.SIGINT, before)

@@ -15,6 +15,22 @@ from tinybayes.errors import error
 LARGEST_LEVEL = 1e38  # of a codebook
 
 
+def singles(values: np.ndarray) -> np.ndarray:
+    """Return log-parameters as 32-bit floats hold them, which levels are; refuse those that are too large."""
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(values, dtype=np.float64).astype(np.float32).astype(np.float64)
+    far = np.isfinite(values) & ~(np.abs(rounded) <= LARGEST_LEVEL)
+    if far.any():
+        remedy = "give its states a probability of zero, or scale the model"
+        raise error(
+            f"log-parameters of magnitudes up to {LARGEST_LEVEL:g}",
+            f"{np.asarray(values)[far][0]:g}",
+            where="model",
+            remedy=remedy,
+        )
+    return rounded
+
+
 @dataclass(frozen=True)
 class Float:
     """IEEE floating point; 32 bits unless asked otherwise."""

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from tinybayes.errors import error, near
+from tinybayes.files import named
 
 MOST = 2**24  # bytes of a file
 
@@ -96,8 +97,9 @@ def _number(value: Any, where: str) -> float:
 
 
 def _json(path: Path) -> Any:
+    text = _text(path)
     try:
-        return json.loads(_text(path))
+        return json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise error("a JSON object", str(problem)[:80], where=str(path)) from problem
 
@@ -112,9 +114,11 @@ def _lines(path: Path) -> list[list[str]]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MOST:
+        with open(path, "rb", opener=named) as file:
+            content = file.read(MOST + 1)
+        if len(content) > MOST:
             raise error(f"at most {MOST:,} bytes", f"{path.stat().st_size:,}", where=str(path))
-        return path.read_text(encoding="utf-8-sig")
+        return content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise error("a JSON or CSV file", reason, where=str(path)) from problem

@@ -9,7 +9,7 @@ from tinybayes.deploy.programs.encoding import make_features
 from tinybayes.deploy.programs.onnx import to_onnx
 from tinybayes.deploy.programs.plan import make_plan
 from tinybayes.infer.integers import integer_log_joint
-from tinybayes.model import CPD, BayesNet, Cuts, Fixed, Float, Grid, Integers, Variable
+from tinybayes.model import CPD, BayesNet, Codebook, Cuts, Fixed, Float, Grid, Integers, Variable
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -70,3 +70,16 @@ def test_axes_are_kept_or_not(form):
     kept = list(attributes(onnx.load_from_string(content).graph, "keepdims"))
     assert len(kept) > 2
     assert set(kept) <= {0, 1}
+
+
+def test_levels_that_are_too_far_apart_for_a_table_of_logarithms():
+    """Units of 2**80 nats: nothing is added to the larger of two numbers; the step of the table was beyond integers."""
+    book = Codebook((-1e30, -1e10, 0.0, 700.0))
+    table = np.array([[0, 1], [2, 3]], dtype=np.uint8)
+    variables = tuple(Variable(name, (0, 1)) for name in "aby")
+    cpds = (CPD((2,), table, book), CPD((0, 2), np.vstack([table, table]), book), CPD((), table[:1], book))
+    net = BayesNet(variables[:2], variables[2], cpds)
+    X = np.array([[a, b] for a in range(-1, 2) for b in range(-1, 2)], dtype=np.int32)
+    session = runtime.InferenceSession(to_onnx(net, name="net")["net.onnx"])
+    _, scores = session.run(["label", "scores"], {"x": X.astype(np.int64)})
+    np.testing.assert_array_equal(scores, integer_log_joint(net, X, gaps=True)[0])

@@ -10,8 +10,9 @@ import pytest
 
 from tinybayes.errors import TinybayesError
 from tinybayes.learn.closed_form.chow_liu import chow_liu
-from tinybayes.learn.training import candidates, net_steps
-from tinybayes.learn.training.input_noise import cumulated, jitter, move_kernels, smoothed
+from tinybayes.learn.closed_form.structures import naive_bayes
+from tinybayes.learn.training import candidates, input_noise, net_steps
+from tinybayes.learn.training.input_noise import full, jitter, moves
 from tinybayes.learn.training.nets import NetConfiguration, train_nets
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, train_tables
@@ -33,6 +34,27 @@ def table(rows=60, seed=0):
     return Dataset(variables, Variable("y", (0, 1)), X, y)
 
 
+def move_kernels(data, reach=0.0):
+    """Where the codes of each feature move to: a row of probabilities for each state."""
+    kernels = []
+    for f, (first, start, count) in enumerate(np.stack(moves(data, reach)[:3], axis=-1).transpose(0, 2, 1)):
+        states, cumulative = data.variables[f].cardinality, moves(data, reach).cumulative.astype(float)
+        kernels.append(np.zeros((states, states)))
+        for code in range(states):
+            below = cumulative[start[code] : start[code] + count[code]]
+            steps = np.diff(below, prepend=0.0, append=1.0)
+            kernels[-1][code, first[code] : first[code] + len(steps)] = steps
+    return kernels
+
+
+def smoothed(counts, kernels):
+    """The expected counts of noisy rows: each axis is smoothed by its kernel, unless that is None."""
+    for axis, kernel in enumerate(kernels):
+        if kernel is not None:
+            counts = np.moveaxis(np.tensordot(counts, mixed(kernel), axes=(axis, 0)), -1, axis)
+    return counts
+
+
 def mixed(kernel, noise=P):
     return (1 - noise) * np.eye(len(kernel)) + noise * kernel
 
@@ -51,30 +73,71 @@ def test_codes_without_an_order_are_drawn_from_the_marginal():
 def test_wide_moves_follow_the_distance_between_the_middles_of_bins():
     even, uneven, _ = move_kernels(table(), reach=1.0)
     weight = np.exp(-np.array([1.0, 4.0, 9.0]) / 2)  # bins of equal width, from the first one
-    np.testing.assert_allclose(even[0, 1:], weight / weight.sum())
+    np.testing.assert_allclose(even[0, 1:], weight / weight.sum(), rtol=1e-5)
     middles = np.array([-0.5, 0.5, 5.5, 14.5])
     weight = np.exp(-(((middles - 0.5) / np.diff(middles).mean()) ** 2) / 2)
     weight[1] = 0
-    np.testing.assert_allclose(uneven[1], weight / weight.sum())
+    np.testing.assert_allclose(uneven[1], weight / weight.sum(), rtol=1e-5)
     assert uneven[1, 0] > 1.5 * uneven[1, 2]
+
+
+def test_ends_of_many_states_move_as_the_others(monkeypatch):
+    """Blocks of rows, as of features of many states, give the same kernels."""
+    whole = moves(table(), 0.7)
+    monkeypatch.setattr(input_noise, "BLOCK", 4)
+    for one, other in zip(moves(table(), 0.7), whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.7, 2.5])
+def test_a_search_finds_what_the_full_table_says(reach):
+    random = np.random.default_rng(0)
+    variables = [Variable(f"v{c}", tuple(range(c))) for c in (1, 2, 3, 17, 64)]
+    variables += [Variable(f"w{c}", tuple(map(str, range(c)))) for c in (1, 2, 5, 33)]
+    X = np.stack([random.integers(-1, v.cardinality, 3000) for v in variables], axis=1)
+    where = moves(Dataset(tuple(variables), Variable("y", (0, 1)), X, X[:, 1].clip(0)), reach)
+    found, told = (jitter(jax.random.key(0), jnp.asarray(X), jnp.asarray(0.9), w) for w in (where, full(where)))
+    np.testing.assert_array_equal(found, told)
+    assert (np.asarray(found) < [v.cardinality for v in variables]).all()
+
+
+@pytest.mark.parametrize(("states", "reach"), [(str, 0.0), (int, 0.0), (int, 2.0)])
+def test_noise_takes_little_memory_for_very_many_states(states, reach):
+    """Full tables of these two features would have 800 million numbers."""
+    count = 20_000
+    variable = Variable("many", tuple(map(states, range(count))))
+    X = np.random.default_rng(0).integers(0, count, (200, 2))
+    data = Dataset((variable, replace(variable, name="more")), Variable("y", (0, 1)), X, X[:, 0] % 2)
+    assert full(moves(data, reach)) is None
+    assert sum(part.nbytes for part in moves(data, reach)) < 2**24
+    run = TableConfiguration(candidates=candidates.fixed(naive_bayes(data)), input_noise=P, noise_reach=reach)
+    (trained,) = train_tables(data, [run], TrainingOptions(epochs=1, batch_size=100))
+    assert np.isfinite(trained.net.cpds[0].log_parameters).all()
+
+
+def test_wide_moves_of_very_many_states_are_refused():
+    variable = Variable("many", tuple(range(50_000)))
+    data = Dataset((variable,), Variable("y", (0, 1)), np.array([[0], [1]]), np.array([0, 1]))
+    with pytest.raises(TinybayesError, match=r"noise_reach: expected at most .* 50,000 states and moves by 1e"):
+        moves(data, 1e6)
 
 
 @pytest.mark.parametrize("reach", [0.0, 0.7])
 def test_moves_have_the_probabilities_of_the_kernel(reach):
     data = table()
-    kernels = move_kernels(data, reach)
+    kernels, where = move_kernels(data, reach), full(moves(data, reach))
     for f, kernel in enumerate(kernels):
         np.testing.assert_allclose(kernel.sum(axis=1), 1)
         for code in range(len(kernel)):
             X = jnp.zeros((20_000, 3), jnp.int32).at[:, f].set(code)
-            moved = np.asarray(jitter(jax.random.key(f), X, jnp.asarray(P), cumulated(kernels)))[:, f]
+            moved = np.asarray(jitter(jax.random.key(f), X, jnp.asarray(P), where))[:, f]
             share = np.bincount(moved, minlength=len(kernel)) / len(moved)
             np.testing.assert_allclose(share, mixed(kernel)[code], atol=0.015)
 
 
 def test_missing_values_stay_missing_and_no_noise_changes_nothing():
     data = table()
-    X, where = jnp.asarray(np.where(data.X == 1, -1, data.X), jnp.int32), cumulated(move_kernels(data))
+    X, where = jnp.asarray(np.where(data.X == 1, -1, data.X), jnp.int32), full(moves(data))
     noisy = np.asarray(jitter(jax.random.key(0), X, jnp.asarray(0.9), where))
     np.testing.assert_array_equal(noisy < 0, np.asarray(X) < 0)
     np.testing.assert_array_equal(jitter(jax.random.key(0), X, jnp.asarray(0.0), where), X)
@@ -90,7 +153,7 @@ def test_the_expected_generative_loss_is_that_of_smoothed_counts():
             expected -= mixed(kernels[0])[a, other_a] * mixed(kernels[1])[b, other_b] * log_p[other_a, c, other_b]
     counts = np.zeros((4, 4, 2))
     np.add.at(counts, (data.X[:, 0], data.X[:, 1], data.y), 1)
-    smooth = smoothed(counts, [kernels[0], kernels[1], None], P)
+    smooth = smoothed(counts, [kernels[0], kernels[1], None])
     assert -(smooth * np.moveaxis(log_p, 2, 1)).sum() == pytest.approx(expected)
     assert smooth.sum() == pytest.approx(len(data))
 
@@ -106,7 +169,7 @@ def test_training_without_a_margin_finds_the_tables_of_smoothed_counts():
         axes = [*parents, f]
         counts = np.zeros([*(data.variables[a].cardinality for a in axes), 2])
         np.add.at(counts, (*(data.X[:, a] for a in axes), data.y), 1)
-        smooth = np.moveaxis(smoothed(counts, [*(kernels[a] for a in axes), None], P), -1, -2)
+        smooth = np.moveaxis(smoothed(counts, [*(kernels[a] for a in axes), None]), -1, -2)
         exact = (smooth / smooth.sum(axis=-1, keepdims=True)).reshape(-1, data.variables[f].cardinality)
         learned = np.exp(cpd.format.decode(cpd.table))
         np.testing.assert_allclose(learned, exact, atol=0.06)

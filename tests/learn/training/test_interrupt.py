@@ -10,6 +10,7 @@ from test_gradient import CONFIGURATION
 
 from strategies import easy
 from tinybayes.learn import hybrid
+from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training import candidates, engine
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
@@ -91,3 +92,57 @@ def test_settings_that_an_interrupt_left_undone_are_left_out(complete, monkeypat
     assert found == "0.1"  # the best of those that are known
     assert len(asked) == 1  # nothing else is trained after an interrupt
     assert 0 < sum(run.input_noise == 0 for run in asked[0]) < len(asked[0])
+
+
+@pytest.fixture
+def pressed(monkeypatch):
+    """Ctrl-C within the only compiled call of the first training; returns the calls."""
+    calls = []
+    run_epochs = engine.run_epochs
+
+    def press(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 1:
+            interrupt()
+        return run_epochs(*arguments, **options)
+
+    monkeypatch.setattr(engine, "run_epochs", press)
+    return calls
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_an_interrupt_in_the_last_call_of_one_training_ends_those_after_it(early_stopping, pressed):
+    """The first encoding is trained to its end; neither the second one nor the final training begins."""
+    before = signal.getsignal(signal.SIGINT)
+    options = hybrid.HybridOptions(epochs=1, input_noise=0.0, gamma=10.0, early_stopping=early_stopping)
+    seen = []
+    hybrid.learn_hybrid([easy(), easy()], "naive", options, None, 0, seen.append)
+    assert len(pressed) == 1
+    trainings = 2 if early_stopping else 3
+    assert [(p.done, p.total) for p in seen] == [(1, trainings)]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_progress_is_that_of_all_trainings():
+    seen = []
+    options = hybrid.HybridOptions(epochs=2, input_noise=0.0, gamma=10.0)
+    hybrid.learn_hybrid([easy(), easy()], "naive", options, None, 0, seen.append)
+    assert [(p.done, p.total) for p in seen] == [(done, 6) for done in range(1, 7)]
+    assert seen[0].seconds_left > 0
+    assert seen[-1].seconds_left == 0
+
+
+def test_work_that_begins_after_the_interrupt_of_the_work_around_it_knows():
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible() as outer:
+        with interruptible() as inner:
+            assert not inner.is_set()
+        interrupt()
+        with interruptible() as inner:
+            assert inner.is_set()
+        assert outer.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+    with interruptible() as later:
+        assert not later.is_set()
+    assert signal.getsignal(signal.SIGINT) is before

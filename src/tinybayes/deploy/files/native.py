@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import os
-import stat
 from collections.abc import Callable
 from functools import partial
 from reprlib import repr as short
@@ -33,7 +32,7 @@ from tinybayes.deploy.files.variables import (
     unpack_variable,
 )
 from tinybayes.errors import FileError, error
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, named
 from tinybayes.infer.circuit_properties import is_decomposable
 from tinybayes.model import (
     CPD,
@@ -424,9 +423,7 @@ def _read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, bytes]:
     """Read a file; return its bytes and the JSON of its header."""
     where = str(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise error("a regular file", "a directory or a device", where=where, kind=FileError)
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=named) as file:
             size = os.fstat(file.fileno()).st_size
             start = file.read(8)
             length = int.from_bytes(start, "little")

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from tinybayes.errors import FileError, TinybayesError, error, warn
-from tinybayes.files import atomic_path
+from tinybayes.files import atomic_path, named
 from tinybayes.model import CPD, BayesNet, Cuts, DecisionTree, Encoding, Float, Grid, State, Variable, with_target
 from tinybayes.model.encoding import Intervals
 from tinybayes.model.layout import strides
@@ -62,7 +62,7 @@ class Source:
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a file, decompressed if it is a gzip, and refuse one that cannot be a network."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=named) as file:
             packed = Path(path).suffix.lower() == ".gz" or file.peek(2)[:2] == b"\x1f\x8b"
             raw = _read_bounded(gzip.GzipFile(fileobj=file) if packed else file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as problem:

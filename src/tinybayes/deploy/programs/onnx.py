@@ -247,7 +247,8 @@ def _integer_log_sum(graph: Graph, fraction: int, entries: str, below: str, stat
 def _log_table(graph: Graph, arithmetic: GapArithmetic) -> str:
     """Tabulate ``log(1 + exp(-distance))`` for all distances that matter, in units of 2**-10 nats or coarser ones."""
     fraction, table = arithmetic.fraction, arithmetic.table
-    distances = np.arange(0, 2**13 if fraction >= 0 else 0, 2 ** max(0, PRECISE - fraction))
+    # Below one unit a nat, nothing is added; and one power of two more than an integer has would be no step.
+    distances = np.arange(0, 2**13, 2 ** max(0, PRECISE - fraction)) if fraction >= 0 else np.arange(0)
     i = distances >> 8
     values = np.append(table[i] - ((table[i] - table[i + 1]) * (distances & 255) >> 8), 0)
     graph.constant("farthest", len(values) - 1)

@@ -19,7 +19,7 @@ from safetensors.numpy import save as safetensors_bytes
 
 from tinybayes._kernels.grow import N_PARTS, N_SPLITS, UNKNOWN, Table
 from tinybayes.errors import FileError, error
-from tinybayes.files import atomic_path, exists
+from tinybayes.files import atomic_path, exists, named
 from tinybayes.learn.circuits.learn_ac import Grown, Growth, State
 from tinybayes.learn.circuits.options import CircuitOptions
 from tinybayes.learn.circuits.pools import distinct_rows
@@ -93,6 +93,8 @@ def read_checkpoint(path: str | os.PathLike[str], about: dict[str, Any]) -> Snap
     """Read a checkpoint, and raise a `FileError` unless it belongs to `about`."""
     where, other = str(path), "choose another file, or remove this one to begin anew"
     try:
+        with open(path, "rb", opener=named):
+            pass  # it is no pipe, for which `safe_open` would wait
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -8,6 +8,7 @@ import numpy as np
 from tinybayes.learn.circuits.latent_structure import Tree
 from tinybayes.model import Circuit, Codebook, Float, Variable
 from tinybayes.model.circuit import INDICATOR, PARAMETER, PRODUCT, SUM
+from tinybayes.model.number_format import singles
 
 
 def latent_circuit(
@@ -53,7 +54,7 @@ def latent_circuit(
 
 def with_codebook(circuit: Circuit) -> Circuit:
     """Return a circuit of few distinct parameters with these in a codebook."""
-    logs = circuit.log_parameters.astype(np.float32).astype(np.float64)  # a level is paid as a 32-bit float
+    logs = singles(circuit.log_parameters)  # a level is paid as a 32-bit float
     book = Codebook(tuple(np.unique(logs).tolist()))
     return replace(circuit, table=book.encode(logs), format=book)
 

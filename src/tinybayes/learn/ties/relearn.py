@@ -27,6 +27,7 @@ from tinybayes.infer.likelihood import dataset_rows
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.ties.chains import Chains
 from tinybayes.model import BayesNet, Circuit, Codebook, Dataset, Float, LogLinear, NumberFormat, Variable
+from tinybayes.model.number_format import singles
 from tinybayes.options import MOST_SEED, check_options, option
 
 MAX_RELEARN_EDGES = 20_000_000
@@ -369,7 +370,7 @@ def _with_normalized_rows(net: BayesNet, source: LogLinear, counts: np.ndarray, 
     before, after = (rows.likelihood(w, counts)[0] for w in (source.weights, weights))
     if after < before:
         weights, after = source.weights, before
-    tables = _tables(net, rows.logs(weights).astype(np.float32).astype(np.float64))
+    tables = _tables(net, singles(rows.logs(weights)))
     stored = _stored(net, tables, [cheapest_format(tables)] * len(tables))
     return ascent.result(stored, "rows", before, after, 0.0)
 
@@ -409,7 +410,7 @@ def _with_weights(model: M, weights: np.ndarray) -> tuple[M, np.ndarray]:
     """Return the model with other weights of its tie classes, and these weights as they are stored."""
     if isinstance(model, LogLinear):
         return replace(model, weights=weights), weights  # type: ignore[call-arg]  # no type is both
-    stored = weights.astype(np.float32).astype(np.float64)  # the price counts 32 bits a level
+    stored = singles(weights)  # the price counts 32 bits a level
     tables = _tables(model, stored[LogLinear.from_bayes_net(model).classes])
     books: dict[NumberFormat, NumberFormat] = {}
     for form in {cpd.format for cpd in model.cpds}:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import ClassSteps, Rows
-from tinybayes.learn.training.input_noise import jitter
+from tinybayes.learn.training.input_noise import Moves, jitter
 from tinybayes.learn.training.losses import hybrid
 from tinybayes.learn.training.optimizer import Moments, adam, decay, start
 from tinybayes.learn.training.table_layout import Layout
@@ -76,7 +76,7 @@ class Tables(NamedTuple):
     space: Space
     mask: Array
     hyper: Hyper
-    moves: Array | None = None  # with input noise: where codes move to, see `input_noise.cumulated`
+    moves: Moves | Array | None = None  # with input noise: where codes move to
 
 
 class Parameters(NamedTuple):

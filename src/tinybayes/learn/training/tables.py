@@ -16,7 +16,7 @@ from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
 from tinybayes.learn.training.engine import Progress, Tell
-from tinybayes.learn.training.input_noise import cumulated, move_kernels
+from tinybayes.learn.training.input_noise import Moves, full, moves
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
 from tinybayes.learn.training.table_layout import Layout, contexts
 from tinybayes.learn.training.table_steps import Hyper, Space, State, Tables, TableSteps, best_choice, initial_state
@@ -276,12 +276,18 @@ def _hyper(configurations: Sequence[TableConfiguration]) -> Hyper:
     return Hyper(*(jnp.asarray(column, dtype=jnp.float32) for column in (*columns, scale, limit)))
 
 
-def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> jax.Array | None:
+def _moves(data: Dataset, configurations: Sequence[TableConfiguration]) -> Moves | jax.Array | None:
     """Return where codes move to, for each configuration, or None without input noise."""
     if configurations[0].input_noise == 0:
         return None
-    made = {reach: cumulated(move_kernels(data, reach)) for reach in {c.noise_reach for c in configurations}}
-    return jnp.stack([made[c.noise_reach] for c in configurations])
+    made = {reach: moves(data, reach) for reach in {c.noise_reach for c in configurations}}
+    own = [made[c.noise_reach] for c in configurations]
+    tables = [table for one in own if (table := full(one)) is not None]
+    if len(tables) == len(own):
+        return jnp.stack(tables)
+    longest = max(len(one.cumulative) for one in own)
+    filled = [one._replace(cumulative=np.resize(one.cumulative, longest)) for one in own]
+    return Moves(*(jnp.stack(part) for part in zip(*filled, strict=True)))
 
 
 def table_space(candidates: Candidates, states: np.ndarray, classes: int, layout: Layout) -> Space:
