@@ -272,18 +272,20 @@ def sum_up(plan: Record, folder: Path, done: list[Record]) -> None:
 
 
 def _made(before: Record | None, done: list[Record]) -> list[Record]:
-    """Return the provenance of all runs: one for each commit that lines of the store name, after those before."""
+    """Return the provenance of all runs, one for each commit: those before, and those that lines of the store name."""
     runs: dict[str, list[Record]] = {}
     for r in done:
         if "commit" in r:
             runs.setdefault(r["commit"], []).append(r)
     known = (before or {"provenance": []})["provenance"]
-    made = [p for p in (known if isinstance(known, list) else [known]) if p["commit"] not in runs]
+    known = known if isinstance(known, list) else [known]
+    made = {p["commit"]: p for p in known}  # a run keeps its machine, also when another one adds sets to the report
     for commit, own in runs.items():
-        run = {**provenance(sum(r["seconds"] for r in own)), "commit": commit, "date": max(r["date"] for r in own)}
-        run.pop("command")  # that of the report
-        made.append(run)
-    return made
+        run = made.get(commit) or provenance(0.0)
+        seconds, date = round(sum(r["seconds"] for r in own), 1), max(r["date"] for r in own)
+        made[commit] = {**run, "commit": commit, "seconds": seconds, "date": date}
+        made[commit].pop("command", None)  # that of the report
+    return list(made.values())
 
 
 def summary(runs: list[Record], method: str) -> Record:

@@ -97,6 +97,19 @@ def made_up():
     return results, errors, sampled
 
 
+def test_runs_keep_their_machine_when_others_add_sets():
+    def record(commit, seconds, day):
+        return {"commit": commit, "seconds": seconds, "date": f"2020-01-0{day}"}
+
+    earlier = {"provenance": [{**MADE, "commit": "a", "machine": "b", "cores": 99}]}
+    done = [{"seconds": 5.0}, record("a", 1.0, 3), record("a", 2.5, 4), record("c", 4.0, 5)]
+    first, second = learning._made(earlier, done)
+    assert (first["machine"], first["cores"], first["seconds"], first["date"]) == ("b", 99, 3.5, "2020-01-04")
+    assert (second["commit"], second["seconds"], second["date"]) == ("c", 4.0, "2020-01-05")
+    assert "command" not in second
+    assert learning._made({"provenance": [first, second]}, done) == [first, second]
+
+
 def test_a_page_from_made_up_results_and_from_none(tmp_path):
     folder, docs = tmp_path / "experiments" / "parameter_tying" / "results", tmp_path / "docs"
     folder.mkdir(parents=True)
