@@ -51,6 +51,22 @@ def test_one_bit_is_the_sign_and_zero_is_positive():
     assert np.asarray(found).tolist() == [-1.0, 1.0, 1.0]
 
 
+def test_weights_that_are_floats_may_be_of_any_size():
+    """A network without hidden layers is logistic regression; here its weights are far from [-1, 1]."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 16, (3000, 3))
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    drawn = z @ generator.normal(0, 5, (3, 6)) + generator.gumbel(size=(3000, 6))
+    classes = Variable("class", tuple(range(6)))
+    data = Dataset(tuple(Variable(f"x{i}", tuple(range(16))) for i in range(3)), classes, X, drawn.argmax(axis=1))
+    run = NetConfiguration(hidden=(), bits=None, batch_norm=False, learning_rate=0.3)
+    trained = train_nets(data, [run], TrainingOptions(epochs=40, batch_size=100), test=data)[0]
+    other = linear.LogisticRegression(C=1e6, max_iter=3000).fit(z, data.y)
+    assert np.abs(other.coef_).max() > 5
+    assert trained.test_error == pytest.approx(1 - other.score(z, data.y), abs=0.006)
+
+
 def test_stochastic_sign_has_its_probability_and_the_slope_of_tanh():
     a = jnp.full(20_000, 0.3)
     uniform = jax.random.uniform(jax.random.key(0), a.shape)

@@ -167,11 +167,13 @@ def initial_state(key: Array, spec: NetSteps, hyper: Hyper) -> State:
 
 
 def quantize(w: Array, levels: Array) -> Array:
-    """Quantise weights (12), (13); the derivative is taken to be one everywhere. One bit is the sign, 0 being +."""
-    exact = jnp.clip(w, -1.0, 1.0)
+    """Quantise weights (12), (13); the derivative is taken to be one everywhere. One bit is the sign, 0 being +.
+
+    Without levels, weights are floats of any size.
+    """
     m = jnp.maximum(levels, 1.0)
-    stored = jnp.where(levels > 0, 2 * jnp.floor((exact + 1) / 2 * m + 0.5) / m - 1, exact)
-    return w + jax.lax.stop_gradient(stored - w)
+    stored = 2 * jnp.floor((jnp.clip(w, -1.0, 1.0) + 1) / 2 * m + 0.5) / m - 1
+    return w + jax.lax.stop_gradient(jnp.where(levels > 0, stored - w, 0.0))
 
 
 @jax.custom_jvp
