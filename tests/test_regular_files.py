@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,23 @@ def test_links_to_files_that_the_user_names_are_followed(tmp_path):
     save(sprinkler(), tmp_path / "a.bif")
     (tmp_path / "b.bif").symlink_to("a.bif")
     assert load(tmp_path / "b.bif") == load(tmp_path / "a.bif")
+
+
+def test_devices_and_pipes_are_never_replaced(tmp_path):
+    """A file is renamed to the name of the output: as root, that would leave the machine without /dev/null."""
+    os.mkfifo(tmp_path / "pipe.tb")
+    places = [tmp_path / "pipe.tb"]
+    if os.getuid() == 0:  # a device of the test's own, for the day that this fails
+        places.append(tmp_path / "null.tb")
+        os.mknod(places[1], 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    for place in places:
+        with pytest.raises(FileError, match="a device or a pipe"), atomic_path(place) as temporary:
+            temporary.write_text("x")
+        assert not place.is_file()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")  # a link itself is replaced, as ever
+    with atomic_path(tmp_path / "link") as temporary:
+        temporary.write_text("x")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def _make(path, kind):

@@ -32,9 +32,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The temporary keeps the suffix of `path`, since libraries choose the format by it. When the block raises, it is
     removed and an earlier file at `path` stays untouched; an `OSError` becomes a `FileError`. Temporaries that killed
-    processes left in the directory are removed.
+    processes left in the directory are removed. A device or a pipe is refused: a file of its name would take its place,
+    and root would be left without /dev/null.
     """
     target = Path(path)
+    _refuse_special(target)
     try:
         remove_abandoned(target.parent)
         handle, temporary = _temporary(target)
@@ -60,6 +62,20 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _refuse_special(target: Path) -> None:
+    """Refuse a device, a pipe or a socket, and links among the devices, such as /dev/stdout; others are replaced."""
+    try:
+        mode = os.lstat(target).st_mode
+    except (OSError, ValueError):  # there is nothing, or the directory cannot be looked into: the caller will see
+        return
+    among_devices = stat.S_ISLNK(mode) and target.parent.resolve() == Path("/dev")
+    if among_devices or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+        remedy = "name a file"
+        raise error(
+            "a file that can be written", "a device or a pipe", where=str(target), remedy=remedy, kind=FileError
+        )
 
 
 def _temporary(target: Path) -> tuple[int | None, Path]:
