@@ -103,8 +103,8 @@ def test_a_search_finds_what_the_full_table_says(reach):
 
 @pytest.mark.parametrize(("states", "reach"), [(str, 0.0), (int, 0.0), (int, 2.0)])
 def test_noise_takes_little_memory_for_very_many_states(states, reach):
-    """Full tables of these two features would have 800 million numbers."""
-    count = 20_000
+    """Full tables of these two features would have 50 million numbers."""
+    count = 5_000
     variable = Variable("many", tuple(map(states, range(count))))
     X = np.random.default_rng(0).integers(0, count, (200, 2))
     data = Dataset((variable, replace(variable, name="more")), Variable("y", (0, 1)), X, X[:, 0] % 2)
