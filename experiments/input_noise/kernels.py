@@ -16,7 +16,7 @@ from tinybayes.data import named
 from tinybayes.infer import predict_codes
 from tinybayes.learn.closed_form.chow_liu import chow_liu
 from tinybayes.learn.training.candidates import fixed
-from tinybayes.learn.training.input_noise import move_kernels
+from tinybayes.learn.training.input_noise import full, moves
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration
 from tinybayes.model import BayesNet, Dataset
@@ -31,10 +31,18 @@ SETTINGS = {
 KERNELS = ((1, 0, 1), (1, 0.7, 1), (1, 1, 1), (1, 1.5, 1), (1, 0, 0), (1.7, 0, 0), (1, 0.7, 0), (1, 1, 0.3))
 
 
+def kernels_of(data: Dataset, reach: float) -> list[np.ndarray]:
+    """Return for each feature where a code moves to: a row of probabilities for each state."""
+    cumulative = full(moves(data, reach))
+    assert cumulative is not None  # only features of very many states have no whole table
+    shares = np.diff(np.minimum(cumulative, 1.0), axis=2, prepend=0.0)
+    return [own[: v.cardinality, : v.cardinality] for own, v in zip(shares, data.variables, strict=True)]
+
+
 def averaged(net: BayesNet, data: Dataset, run: TableConfiguration) -> BayesNet:
     """Return a network whose tables are the means over the noise in a feature and its parent."""
     noise = run.input_noise
-    mixed = [(1 - noise) * np.eye(len(q)) + noise * q for q in move_kernels(data, run.noise_reach)]
+    mixed = [(1 - noise) * np.eye(len(q)) + noise * q for q in kernels_of(data, run.noise_reach)]
     assert data.target is not None
     cpds, classes = [], data.target.cardinality
     for f, cpd in enumerate(net.cpds[:-1]):
