@@ -13,7 +13,7 @@ from tinybayes import load
 from tinybayes.deploy.files.native import load_metadata
 from tinybayes.learn import HybridOptions, hybrid, naive_bayes
 from tinybayes.learn import classifier as by_name
-from tinybayes.learn.training import engine
+from tinybayes.learn.training.tables import TableRun
 
 FIT = ("fit", "iris.csv", "--target", "species", "-o", "m.tb")
 HYBRID = (*FIT, "--training", "hybrid", "--structure", "naive", "--epochs", "2", "--input-noise", "0", "--gamma", "10")
@@ -163,15 +163,15 @@ def test_images_on_the_command_line(tmp_path):
 def interrupted(monkeypatch):
     """Ctrl-C during the second compiled call of every training."""
     calls = []
-    run_epochs = engine.run_epochs
+    advance = TableRun.advance
 
-    def press(*arguments, **options):
-        calls.append(arguments)
+    def press(run, epochs):
+        calls.append(epochs)
         if len(calls) == 2:
             os.kill(os.getpid(), signal.SIGINT)
-        return run_epochs(*arguments, **options)
+        return advance(run, epochs)
 
-    monkeypatch.setattr(engine, "run_epochs", press)
+    monkeypatch.setattr(TableRun, "advance", press)
     return calls
 
 

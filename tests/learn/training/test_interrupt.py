@@ -13,7 +13,7 @@ from tinybayes.learn import hybrid
 from tinybayes.learn.interrupts import interruptible
 from tinybayes.learn.training import candidates, engine
 from tinybayes.learn.training.options import TrainingOptions
-from tinybayes.learn.training.tables import TableConfiguration, Trained, train_tables
+from tinybayes.learn.training.tables import TableConfiguration, TableRun, Trained, train_tables
 
 
 def interrupt():
@@ -98,15 +98,15 @@ def test_settings_that_an_interrupt_left_undone_are_left_out(complete, monkeypat
 def pressed(monkeypatch):
     """Ctrl-C within the only compiled call of the first training; returns the calls."""
     calls = []
-    run_epochs = engine.run_epochs
+    advance = TableRun.advance
 
-    def press(*arguments, **options):
-        calls.append(arguments)
+    def press(run, epochs):
+        calls.append(epochs)
         if len(calls) == 1:
             interrupt()
-        return run_epochs(*arguments, **options)
+        return advance(run, epochs)
 
-    monkeypatch.setattr(engine, "run_epochs", press)
+    monkeypatch.setattr(TableRun, "advance", press)
     return calls
 
 

@@ -17,6 +17,12 @@ QUICK = {"xla_backend_optimization_level": 2}
 FIXED_ORDER = {"xla_gpu_deterministic_ops": True, "xla_gpu_autotune_level": 0}
 
 
+def platform() -> str:
+    """Return where JAX runs now: ``cpu`` or another platform."""
+    device = jax.config.values["jax_default_device"]
+    return str(getattr(device, "platform", device) or jax.default_backend())
+
+
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function with the options of `jax.jit`; what it becomes takes `deterministic` besides its arguments."""
 
@@ -26,9 +32,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
         @wraps(function)
         def call(*arguments: Any, deterministic: bool = False, **named: Any) -> Any:
-            device = jax.config.values["jax_default_device"]
-            platform = getattr(device, "platform", device) or jax.default_backend()
-            chosen = on_cpu if platform == "cpu" else in_order if deterministic else anywhere
+            chosen = on_cpu if platform() == "cpu" else in_order if deterministic else anywhere
             return chosen(*arguments, **named)
 
         return call

@@ -181,6 +181,8 @@ class Run(ABC, Generic[Result]):
     ) -> None:
         self.steps, self.states, self.fixed, self.options = steps, states, fixed, options
         self.data, self.rows, self.test = data, self.to_rows(data), test
+        self.shuffle = jax.random.key(options.shuffle_seed)
+        self.batch = min(options.batch_size, self.rows.y.shape[0])
         self.validation = None if validation is None else to_blocks(self.to_rows(validation))
         self.keep_best = options.keep_best and validation is not None
         self.count = len(jax.tree.leaves(states)[0])
@@ -211,16 +213,7 @@ class Run(ABC, Generic[Result]):
             if exact:
                 last = min(last, done - done % every + every)
             began = time.perf_counter()
-            self.states = run_epochs(
-                self.states,
-                self.fixed,
-                self.rows,
-                (jnp.asarray(done), jnp.asarray(last), jnp.asarray(epochs)),
-                jax.random.key(self.options.shuffle_seed),
-                steps=self.steps,
-                batch=min(self.options.batch_size, self.rows.y.shape[0]),
-                deterministic=self.options.deterministic,
-            )
+            self.states = self.advance((done, last, epochs))
             jax.block_until_ready(self.states)
             seconds = (time.perf_counter() - began) / (last - done)
             if done > 0:  # the first call also compiles
@@ -231,6 +224,19 @@ class Run(ABC, Generic[Result]):
                 self.measure(done)
             tell(done, float(self.history[-1][1].min()) if self.history else float("nan"))
         return done
+
+    def advance(self, epochs: tuple[int, int, int]) -> Any:
+        """Return the states after some epochs, as `run_epochs` counts them."""
+        return run_epochs(
+            self.states,
+            self.fixed,
+            self.rows,
+            (jnp.asarray(epochs[0]), jnp.asarray(epochs[1]), jnp.asarray(epochs[2])),
+            self.shuffle,
+            steps=self.steps,
+            batch=self.batch,
+            deterministic=self.options.deterministic,
+        )
 
     def measure(self, epoch: int, *, again: bool = False) -> None:
         """Measure on the validation rows, unless that was done after this epoch; `again` where something changed."""

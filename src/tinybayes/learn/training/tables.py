@@ -11,10 +11,11 @@ from threading import Event
 import numpy as np
 
 from tinybayes.errors import error
-from tinybayes.learn.training import engine
+from tinybayes.learn.training import engine, table_epochs
 from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.arborescence import acyclic_mask, ordering_mask
 from tinybayes.learn.training.candidates import Candidates, with_none
+from tinybayes.learn.training.compiling import platform
 from tinybayes.learn.training.engine import Progress, Tell
 from tinybayes.learn.training.input_noise import Moves, full, moves
 from tinybayes.learn.training.options import TableOptions, TrainingOptions
@@ -143,6 +144,7 @@ def train_tables(
 class TableRun(engine.Run[Trained]):
     """Configurations of equal shape on their way through the epochs."""
 
+    steps: TableSteps
     states: State
     fixed: Tables
 
@@ -190,6 +192,13 @@ class TableRun(engine.Run[Trained]):
             self._break_cycles(acyclic_mask)
             self.measure(done, again=True)
         return done == epochs
+
+    def advance(self, epochs: tuple[int, int, int]) -> State:
+        """Return the states after some epochs, on a CPU by loops of its own where these can take the steps."""
+        states, fixed, steps = self.states, self.fixed, self.steps
+        if platform() != "cpu" or not table_epochs.suits(states, fixed, steps):
+            return super().advance(epochs)
+        return table_epochs.run_epochs(states, fixed, self.rows, epochs, self.shuffle, steps=steps, batch=self.batch)
 
     def _break_cycles(self, narrow: Callable[..., np.ndarray]) -> None:
         """Leave each feature only candidates among which no choice has a cycle."""
