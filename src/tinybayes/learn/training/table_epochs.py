@@ -47,16 +47,13 @@ def run_epochs(
     runs = [_Run(b, parts, fixed, steps, batch) for b in range(len(states.step))]
     X, weight, search = np.asarray(data.X), np.asarray(data.weight), fixed.mask.shape[2] > 1
     keys, taken, batches = states.key, np.array(states.step), len(data.y) // batch
-    gumbel = lost = np.zeros((len(runs), 0, 0, 0), dtype=np.float32)
+    gumbel, lost = (np.zeros((len(runs), *[0] * axes), dtype=np.float32) for axes in (3, 2))
     for e in range(first, last):
         order, y, moving = map(np.asarray, _rows(shuffle, jnp.asarray(e), data, batch, fixed.moves is not None))
         if search:
-            keys, gumbel, lost = _structures(keys, batches, fixed.mask.shape[1:])
-            gumbel, lost = np.asarray(gumbel), np.asarray(lost)
-        schedule = steps.schedule(np.float32(e) / np.float32(max(total - 1, 1)))
-        drawn = _Drawn(
-            X, order, y, weight[order], moving, gumbel, lost.reshape(len(runs), batches, -1), schedule, taken
-        )
+            keys, *noise = _structures(keys, batches, fixed.mask.shape[1:])
+            gumbel, lost = map(np.asarray, noise)
+        drawn = _Drawn(X, order, y, weight[order], moving, gumbel, lost, _schedule(steps, e, total), taken)
         for_blocks(partial(_train, runs, drawn), len(runs), 1)
         taken += batches
     for run in runs:
