@@ -18,6 +18,7 @@ class Results:
     sizes: Sequence[Point]
     naive: Mapping[str, float]
     trained: Errors
+    first_fold: Mapping[str, Mapping[int, float]]  # naive Bayes so, on the rows of the integer networks
     rounded: Errors
     formats: Mapping[tuple[str, str, int], Record]  # the best setting for each number of bits
     integer: Sequence[Record]
@@ -50,7 +51,7 @@ def beats_integer(r: Results) -> Iterator[Answer]:
 
 def beats_integer_all(r: Results) -> Iterator[Answer]:
     for best, _ in r.same_rows():
-        own = r.trained.get((best["data"], "naive"), {}).get(best["bits"])
+        own = r.first_fold.get(best["data"], {}).get(best["bits"])
         if own is not None:
             other = 100 * best["error"]
             text = f"{best['data']}, {_bits(best['bits'])}: {own:.2f} against {other:.2f} from {best['used']:,} rows"

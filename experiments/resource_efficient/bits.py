@@ -13,11 +13,17 @@ float tables, or those of naive Bayes with its best setting of Table 1, are roun
    that was best in stage 1.
 
 Everything but the setting chosen on validation rows is chosen on test rows, as in the paper, the baseline too.
-Results are added to results/bits.json. satimage is its first fold.
+Results are added to results/bits.json. They are of the first fold; then
+
+    python -m experiments.resource_efficient.bits --data satimage --structure naive --folds
+
+runs what was trained there for all epochs on the other folds, each with its own float model and tree, and errors become
+means of the folds. So the settings of stage 2 are those that the first fold has chosen.
 """
 
 import argparse
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +35,7 @@ from experiments.sweep import TableSweep, read_sweeps
 from experiments.training import train_tables
 from tinybayes import datasets
 from tinybayes.compress import quantize
+from tinybayes.data import named
 from tinybayes.infer import evaluate
 from tinybayes.learn.hybrid import hold_out
 from tinybayes.learn.training.candidates import Candidates
@@ -144,6 +151,47 @@ def measure(data: str, structure: str, epochs: int, short: int) -> Record:
     return result | {"provenance": provenance(time.monotonic() - began)}
 
 
+def on_another_fold(one: Record, fold: int) -> Record:
+    """Return the errors of the trainings of a result, and of rounding, on the rows of another fold."""
+    began, data, structure, epochs = time.monotonic(), one["data"], one["structure"], one["epochs"]
+    split = datasets.load(data, fold=fold)
+    net, fixed, _ = float_model(data, structure, split.train, epochs)
+    runs = [configuration(run, fixed, net if run["kind"] == "started" else None) for run in one["trained"]]
+    options = TrainingOptions(epochs=epochs, batch_size=BATCH[data], every=10**9)
+    trained = train_tables(split.train, runs, options, test=split.test, networks=False)
+    formats = [Fixed(r["integer"], r["bits"] - r["integer"]) for r in one["rounded"]]
+    return {
+        "float": round(evaluate(net, split.test).error, 6),
+        "trained": [round(run.test_error, 6) for run in trained],
+        "rounded": [round(evaluate(quantize(net, one), split.test).error, 6) for one in formats],
+        "runs": len(runs),
+        "provenance": provenance(time.monotonic() - began),
+    }
+
+
+def with_fold(one: Record, more: Record) -> Record:
+    """Add the errors on another fold to a result: `error` is the mean of `errors`."""
+
+    def joined(record: Record, name: str, error: float) -> Record:
+        errors = [*record.get(f"{name}s", [record[name]]), error]
+        return record | {f"{name}s": errors, name: round(float(np.mean(errors)), 6)}
+
+    lists = {
+        name: [joined(run, "error", error) for run, error in zip(one[name], more[name], strict=True)]
+        for name in ("trained", "rounded")
+    }
+    made = [*one.get("provenances", [one["provenance"]]), more["provenance"]]
+    return joined(one, "float", more["float"]) | lists | {"runs": one["runs"] + more["runs"], "provenances": made}
+
+
+def of_first_fold(one: Record) -> Record:
+    """Return a result as it was before other folds were added, for comparison with what was run on that fold alone."""
+    if "floats" not in one:
+        return one
+    lists = {name: [run | {"error": run["errors"][0]} for run in one[name]] for name in ("trained", "rounded")}
+    return one | lists | {"float": one["floats"][0]}
+
+
 def _loss(setting: Record) -> Record:
     return {name: setting[name] for name in ("lam", "gamma", "eta")}
 
@@ -152,20 +200,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["letter", "satimage", "usps"])
     parser.add_argument("--structure", nargs="+", default=list(ROWS), choices=list(ROWS))
+    parser.add_argument("--folds", action="store_true", help="add the other folds to what is stored")
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--short", type=int, default=SHORT)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "bits.json")
     options = parser.parse_args()
-    for data in options.data:
-        for structure in options.structure:
-            new = measure(data, structure, options.epochs, options.short)
-            kept = (read_report(options.output) or {"results": []})["results"]
-            others = [one for one in kept if (one["data"], one["structure"]) != (data, structure)]
-            write_report(
-                options.output, {"command": "python -m experiments.resource_efficient.bits", "results": [*others, new]}
-            )
-            drawn = {b: min(o["error"] for o in new["trained"] if o["bits"] == b) for b in BITS}
-            print(data, structure, new["float"], drawn, flush=True)
+    for data, structure in product(options.data, options.structure):
+        if not options.folds:
+            _store(options.output, measure(data, structure, options.epochs, options.short))
+            continue
+        while True:
+            stored = (read_report(options.output) or {"results": []})["results"]
+            (one,) = (one for one in stored if (one["data"], one["structure"]) == (data, structure))
+            fold = len(one.get("floats", [0]))
+            if fold == named.n_folds(data):
+                break
+            _store(options.output, with_fold(one, on_another_fold(one, fold)))
+
+
+def _store(path: Path, new: Record) -> None:
+    """Put a result in the place of an earlier one, and say what came out."""
+    kept = (read_report(path) or {"results": []})["results"]
+    others = [one for one in kept if (one["data"], one["structure"]) != (new["data"], new["structure"])]
+    write_report(path, {"command": "python -m experiments.resource_efficient.bits", "results": [*others, new]})
+    drawn = {b: min(o["error"] for o in new["trained"] if o["bits"] == b) for b in BITS}
+    print(new["data"], new["structure"], new["float"], drawn, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from experiments.markdown import line, made
 from experiments.records import DATA, Experiment
 from experiments.resource_efficient import plots
+from experiments.resource_efficient.bits import of_first_fold
 from experiments.resource_efficient.claims import Results
 from experiments.resource_efficient.nets import Chosen, Model, Nets, Table, bayes, front
 from experiments.store import read_report
@@ -80,7 +81,7 @@ def results(folder: Path, figure6: Experiment) -> Results:
     """Return all results about networks, and the Bayesian networks beside them."""
     by_bits, by_operations = Nets(folder / "figure3.toml"), Nets(folder / "figure4.toml")
     quantised = read_report(folder / "results" / "bits.json") or {"results": []}
-    naive, models = bayes(figure6.points(), quantised["results"])
+    naive, models = bayes(figure6.points(), map(of_first_fold, quantised["results"]))
     models += [m for m in by_bits.models() + by_operations.models() if m.family in plots.LOOKS]
     models = [m for m in models if m.family != "one-hot"]
     return Results(by_bits.table(), by_operations.table(), naive, models, by_bits)

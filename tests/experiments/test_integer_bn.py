@@ -132,7 +132,7 @@ def test_the_section_shows_the_best_setting_of_each_width(tmp_path):
     trained = {"data": "usps", "structure": "naive", "parameters": 8650, "trained": [{"bits": 1, "error": 0.125}]}
     text = integer_networks(Experiment(tmp_path / "figure6.toml"), [trained])
     assert "| 20.00 (1 s) | 15.00 (25.00) | 12.50 |" in text
-    found = Results([], {}, {}, {}, {}, results, ours)
+    found = Results([], {}, {}, {}, {}, {}, results, ours)
     (pair,) = found.same_rows()
     assert (pair[0]["error"], pair[1]["error"]) == (0.4, 0.15)
     assert list(beats_integer(found)) == [(True, "usps, 9 rows, 1 bit: 15.00 against 40.00")]
