@@ -166,15 +166,12 @@ def train_epoch(tables: Tables, layout: Layout, epoch: Epoch, hyper: Hyper, idle
         scatter(tables.gradient, len(prior), cells, g)
         rate = hyper.rate * correction
         for u in range(len(idle)):
-            if chosen[u]:
+            if chosen[u] or idle[u] < IDLE:
                 skipped = max(0, idle[u] - IDLE)
-                faded = np.float32(0.9**skipped), np.float32(0.999**skipped)
-                update(tables, layout, u, hyper, rate, True, faded, wide)
-                idle[u] = 0
-            else:
-                if idle[u] < IDLE:
-                    update(tables, layout, u, hyper, rate, False, (ONE, ONE), wide)
-                idle[u] += 1
+                faded1 = np.float32(0.9**skipped) if skipped else ONE
+                faded2 = np.float32(0.999**skipped) if skipped else ONE
+                update(tables, layout, u, hyper, rate, chosen[u], faded1, faded2, wide)
+            idle[u] = 0 if chosen[u] else idle[u] + 1
         update_prior(tables.prior, g, rate, powers)
 
 
@@ -420,7 +417,8 @@ def update(
     hyper: Hyper,
     rate: np.float32,
     touched: bool,
-    faded: tuple[np.float32, np.float32],
+    faded1: np.float32,
+    faded2: np.float32,
     work: np.ndarray,
 ) -> None:
     """Take a step of Adam on a unit, and normalise its groups."""
@@ -429,7 +427,7 @@ def update(
     second, gradient, seen = tables.theta.second.reshape(-1), tables.gradient, tables.seen
     states, step = layout.states[u], layout.step[u] * classes
     begin, end = layout.first[u] * classes, (layout.first[u] + layout.groups[u]) * classes
-    keep1, keep2 = KEEP1 * faded[0], KEEP2 * faded[1]
+    keep1, keep2 = KEEP1 * faded1, KEEP2 * faded2
     for start in range(begin, end, WIDTH):
         n = min(WIDTH, end - start)
         total, slope = work[0, :n], work[1, :n]

@@ -157,3 +157,14 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
         found.append(run.advance((0, 3, 4)))
     for one, other in zip(jax.tree.leaves(found[0].theta), jax.tree.leaves(found[1].theta), strict=True):
         assert one.tobytes() == other.tobytes()
+
+
+def test_the_kernel_is_compiled_once_for_all_options():
+    """Every further type of its arguments would take seconds."""
+    kernel = table_epochs.kernels.train_epoch
+    data = random_data(7, rows=60)
+    runs_of(data, "naive")[0].advance((0, 1, 4))
+    before = len(kernel.signatures)
+    for space, options in CASES:
+        runs_of(data, space, **options)[0].advance((0, 1, 4))
+    assert len(kernel.signatures) == before

@@ -45,15 +45,18 @@ def run_epochs(
     first, last, total = epochs
     parts = jax.tree.map(_owned, (states.theta, states.prior, states.logits))
     runs = [_Run(b, parts, fixed, steps, batch) for b in range(len(states.step))]
-    X, weight, search = np.asarray(data.X), np.asarray(data.weight), fixed.mask.shape[2] > 1
-    keys, taken, batches = states.key, np.array(states.step), len(data.y) // batch
-    gumbel, lost = (np.zeros((len(runs), *[0] * axes), dtype=np.float32) for axes in (3, 2))
+    X, weight, moving = np.asarray(data.X), np.asarray(data.weight), fixed.moves is not None
+    keys, taken, batches, search = states.key, np.array(states.step), len(data.y) // batch, fixed.mask.shape[2] > 1
+    structures = [_nothing(len(runs), *[0] * axes) for axes in (3, 2)]
+    ahead = _rows(shuffle, np.int32(first), data, batch, moving)
     for e in range(first, last):
-        order, y, moving = map(np.asarray, _rows(shuffle, jnp.asarray(e), data, batch, fixed.moves is not None))
         if search:
-            keys, *noise = _structures(keys, batches, fixed.mask.shape[1:])
-            gumbel, lost = map(np.asarray, noise)
-        drawn = _Drawn(X, order, y, weight[order], moving, gumbel, lost, _schedule(steps, e, total), taken)
+            keys, *structures = _structures(keys, batches, fixed.mask.shape[1:])
+        order, y, levels = map(np.asarray, ahead)
+        if e + 1 < last:  # JAX draws what comes next while the kernels run
+            ahead = _rows(shuffle, np.int32(e + 1), data, batch, moving)
+        gumbel, lost = map(np.asarray, structures)
+        drawn = _Drawn(X, weight[order], order, y, levels, gumbel, lost, _schedule(steps, e, total), taken)
         for_blocks(partial(_train, runs, drawn), len(runs), 1)
         taken += batches
     for run in runs:
@@ -66,9 +69,9 @@ class _Drawn(NamedTuple):
     """What an epoch is made of; `gumbel`, `lost` and `taken` have an axis of configurations."""
 
     X: np.ndarray
+    weight: np.ndarray
     order: np.ndarray
     y: np.ndarray
-    weight: np.ndarray
     moving: np.ndarray
     gumbel: np.ndarray
     lost: np.ndarray
@@ -80,8 +83,8 @@ def _train(runs: Sequence["_Run"], drawn: _Drawn, start: int, stop: int) -> None
     """Run an epoch of some configurations."""
     for b in range(start, stop):
         run = runs[b]
-        shared = drawn.X, drawn.order, drawn.y, drawn.weight, drawn.moving
-        epoch = kernels.Epoch(*shared, run.moves, drawn.gumbel[b], drawn.lost[b])
+        rows = drawn.X, drawn.order, drawn.y, drawn.weight, drawn.moving
+        epoch = kernels.Epoch(*rows, run.moves, drawn.gumbel[b], drawn.lost[b])
         hyper = run.hyper_at(drawn.schedule, int(drawn.taken[b]))
         kernels.train_epoch(run.tables, run.layout, epoch, hyper, run.idle, run.work)
 
@@ -105,7 +108,7 @@ class _Run:
         else:  # with what lies behind the last entry, which is read and ignored
             seen = np.lib.stride_tricks.as_strided(entries, (len(entries) + LANES,))
         self.tables = kernels.Tables(theta, prior, logits, seen, np.zeros_like(entries))
-        self.moves = np.zeros((0, 0, 0), np.float32) if fixed.moves is None else np.asarray(fixed.moves)[b]
+        self.moves = _nothing(0, 0, 0) if fixed.moves is None else np.asarray(fixed.moves)[b]
         self.work = kernels.work_space(self.layout, batch, classes)
         self.idle = np.empty(len(self.layout.first), dtype=np.int64)
         kernels.begin(self.tables, self.layout, self.idle)
@@ -119,6 +122,13 @@ class _Run:
         del own["sharing"]
         numbers = {name: single(value) for name, value in own.items()}
         return kernels.Hyper(**numbers, tau=single(schedule.tau), quantized=self.quantized, steps=taken)
+
+
+def _nothing(*shape: int) -> np.ndarray:
+    """Return an empty array that cannot be written to, as those of JAX: for other types kernels are compiled again."""
+    array = np.zeros(shape, dtype=np.float32)
+    array.setflags(write=False)
+    return array
 
 
 def _schedule(steps: TableSteps, e: int, total: int) -> Schedule:
@@ -137,7 +147,7 @@ def _owned(part: Any) -> np.ndarray:
 
 
 @compiled(static_argnames=("batch", "moving"))
-def _rows(shuffle: Array, e: Array, data: Rows, batch: int, moving: bool) -> tuple[Array, Array, Array]:
+def _rows(shuffle: Array, e: Array | np.int32, data: Rows, batch: int, moving: bool) -> tuple[Array, Array, Array]:
     """Draw what all configurations share in an epoch: the rows of the mini-batches, their classes, moves of codes."""
     count, features = data.X.shape
     batches = count // batch
