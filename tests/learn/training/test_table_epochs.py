@@ -7,8 +7,9 @@ from test_gradient import in_buckets
 
 from cases import exhaustive
 from strategies import random_data
+from tinybayes._kernels.table_adam import IDLE
 from tinybayes.learn import chow_liu, naive_bayes
-from tinybayes.learn.training import candidates, engine, table_epochs
+from tinybayes.learn.training import candidates, engine, input_noise, table_epochs
 from tinybayes.learn.training.options import TrainingOptions
 from tinybayes.learn.training.tables import TableConfiguration, TableRun, noisy
 from tinybayes.model import Dataset, Fixed
@@ -34,6 +35,9 @@ CASES = [
     ("subset", {"structure_noise": 0.3, "input_noise": 0.1, "conditional": 1.0}),
     ("subset", {"number_format": Fixed(3, 1)}),
     ("order-free", {"structure_rate": 0.03}),
+    ("chow-liu", {"sharing": 1.0}),
+    ("chow-liu", {"sharing": 0.5, "structure_noise": 0.2, "number_format": Fixed(2, 2)}),
+    ("subset", {"sharing": 1.0, "structure_noise": 0.1, "input_noise": 0.1}),
 ]
 
 
@@ -48,7 +52,7 @@ def runs_of(data, space, seeds=2, batch=20, **options):
 
 
 def assert_alike(states, others, tolerance=2e-4):
-    for name in ("theta", "prior", "logits"):
+    for name in ("theta", "prior", "logits", "common"):
         for one, other in zip(getattr(states, name), getattr(others, name), strict=True):
             one, other = np.asarray(one), np.asarray(other)
             assert one.shape == other.shape
@@ -77,10 +81,11 @@ def test_the_same_steps_as_those_of_xla(space, options, seed):
         assert_alike(*both(xla, loops, (2, 4, 4)), tolerance=1e-3)
 
 
+@pytest.mark.parametrize("sharing", [0.0, 1.0])
 @pytest.mark.parametrize("classes", [1, 2, 4, 5, 7, 8])
-def test_any_number_of_classes(classes):
+def test_any_number_of_classes(classes, sharing):
     data = random_data(1, rows=80, features=6, classes=classes, missing=0.05)
-    assert_alike(*both(*runs_of(data, "subset"), (0, 2, 4)))
+    assert_alike(*both(*runs_of(data, "subset", sharing=sharing), (0, 2, 4)))
 
 
 def test_many_classes_and_many_states():
@@ -89,9 +94,9 @@ def test_many_classes_and_many_states():
     variables = [type(v)(v.name, tuple(range(n))) for v, n in zip(data.variables, (40, 3, 21), strict=True)]
     target = type(data.target)("class", tuple(range(29)))
     X = np.stack([generator.integers(0, v.cardinality, 300) for v in variables], axis=1)
-    for space in ("naive", "chow-liu", "subset"):
-        rows = Dataset(tuple(variables), target, X, generator.integers(0, 29, 300))
-        assert_alike(*both(*runs_of(rows, space, input_noise=0.2), (0, 2, 4)))
+    rows = Dataset(tuple(variables), target, X, generator.integers(0, 29, 300))
+    for space, sharing in (("naive", 0.0), ("chow-liu", 0.0), ("subset", 0.0), ("subset", 1.0)):
+        assert_alike(*both(*runs_of(rows, space, input_noise=0.2, sharing=sharing), (0, 2, 4)))
 
 
 @pytest.mark.parametrize("space", ["chow-liu", "subset"])
@@ -119,16 +124,16 @@ def test_tables_that_are_rarely_chosen_are_not_moved_and_catch_up():
     for run in (xla, loops):
         run.states = run.states._replace(logits=run.states.logits._replace(value=np.array(rare, dtype=np.float32)))
     idle = []
-    end = table_epochs.kernels.end
+    end = table_epochs.end
 
     def watch(tables, layout, counts):
         idle.append(int(counts.max()))
         end(tables, layout, counts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_epochs.kernels, "end", watch)
+        patch.setattr(table_epochs, "end", watch)
         assert_alike(*both(xla, loops, (0, 5, 40)), tolerance=1e-3)
-    assert max(idle) > table_epochs.kernels.IDLE
+    assert max(idle) > IDLE
     for run in (xla, loops):  # now all are chosen as often
         logits = run.states.logits
         run.states = run.states._replace(logits=logits._replace(value=np.zeros_like(np.asarray(logits.value))))
@@ -139,9 +144,11 @@ def test_what_the_loops_cannot_do_is_left_to_xla(monkeypatch):
     data = random_data(5, rows=60)
     called = []
     monkeypatch.setattr(table_epochs, "run_epochs", lambda *_, **__: called.append(1))
-    for options in ({"sharing": 1.0}, {"per_row": True}):
-        _, run = runs_of(data, "subset", **options)
-        assert isinstance(run.advance((0, 1, 4)).theta.value, jax.Array)
+    _, run = runs_of(data, "subset", per_row=True)
+    assert isinstance(run.advance((0, 1, 4)).theta.value, jax.Array)
+    monkeypatch.setattr(input_noise, "FULL", 0)  # as with very many states
+    _, run = runs_of(data, "subset", input_noise=0.1)
+    assert isinstance(run.advance((0, 1, 4)).theta.value, jax.Array)
     assert not called
     _, run = runs_of(data, "subset")
     run.advance((0, 1, 4))
@@ -161,7 +168,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
 
 def test_the_kernel_is_compiled_once_for_all_options():
     """Every further type of its arguments would take seconds."""
-    kernel = table_epochs.kernels.train_epoch
+    kernel = table_epochs.train_epoch
     data = random_data(7, rows=60)
     runs_of(data, "naive")[0].advance((0, 1, 4))
     before = len(kernel.signatures)

@@ -2,7 +2,7 @@
 
 XLA's code for a CPU takes several times as long, and seconds to compile for every new shape. What is drawn for a
 mini-batch comes from JAX, by the same keys, so that both give the same parameters up to rounding. Structures drawn for
-every row, contexts with a common part, and moves of codes among very many states are left to XLA (`suits`).
+every row, and moves of codes among very many states, are left to XLA (`suits`).
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,27 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tinybayes._kernels import table_training as kernels
+from tinybayes._kernels import table_state as arrays
 from tinybayes._kernels.single import LANES
+from tinybayes._kernels.table_adam import begin, end
+from tinybayes._kernels.table_rows import see
+from tinybayes._kernels.table_training import train_epoch
 from tinybayes._kernels.threads import for_blocks
 from tinybayes.learn.training._jax import jax, jnp
 from tinybayes.learn.training.compiling import compiled
 from tinybayes.learn.training.engine import DRAWN, Rows
 from tinybayes.learn.training.input_noise import Moves
 from tinybayes.learn.training.optimizer import Moments
+from tinybayes.learn.training.table_layout import Layout
 from tinybayes.learn.training.table_steps import LABELS, MOVES, Schedule, Space, State, Tables, TableSteps
 
 Array = jax.Array
 FEW, MANY = 128, 1024  # numbers of a unit for each state, where there is no choice and all tables move at every step
 
 
-def suits(states: State, fixed: Tables, steps: TableSteps) -> bool:
+def suits(fixed: Tables, steps: TableSteps) -> bool:
     """Tell whether these loops can take the steps."""
-    return not steps.per_row and states.common.value.size == 0 and not isinstance(fixed.moves, Moves)
+    return not steps.per_row and not isinstance(fixed.moves, Moves)
 
 
 def run_epochs(
@@ -43,7 +47,7 @@ def run_epochs(
 ) -> State:
     """Train all configurations for some epochs, as `engine.run_epochs` does; the arrays of `states` are taken over."""
     first, last, total = epochs
-    parts = jax.tree.map(_owned, (states.theta, states.prior, states.logits))
+    parts = jax.tree.map(_owned, (states.theta, states.prior, states.logits, states.common))
     runs = [_Run(b, parts, fixed, steps, batch) for b in range(len(states.step))]
     X, weight, moving = np.asarray(data.X), np.asarray(data.weight), fixed.moves is not None
     keys, taken, batches, search = states.key, np.array(states.step), len(data.y) // batch, fixed.mask.shape[2] > 1
@@ -60,9 +64,9 @@ def run_epochs(
         for_blocks(partial(_train, runs, drawn), len(runs), 1)
         taken += batches
     for run in runs:
-        kernels.end(run.tables, run.layout, run.idle)
-    theta, prior, logits = parts
-    return State(theta, prior, logits, states.common, keys, jnp.asarray(taken))
+        end(run.tables, run.layout, run.idle)
+    theta, prior, logits, common = parts
+    return State(theta, prior, logits, common, keys, jnp.asarray(taken))
 
 
 class _Drawn(NamedTuple):
@@ -84,44 +88,41 @@ def _train(runs: Sequence["_Run"], drawn: _Drawn, start: int, stop: int) -> None
     for b in range(start, stop):
         run = runs[b]
         rows = drawn.X, drawn.order, drawn.y, drawn.weight, drawn.moving
-        epoch = kernels.Epoch(*rows, run.moves, drawn.gumbel[b], drawn.lost[b])
+        epoch = arrays.Epoch(*rows, run.moves, drawn.gumbel[b], drawn.lost[b])
         hyper = run.hyper_at(drawn.schedule, int(drawn.taken[b]))
-        kernels.train_epoch(run.tables, run.layout, epoch, hyper, run.idle, run.work)
+        train_epoch(run.tables, run.layout, epoch, hyper, run.idle, run.work)
 
 
 class _Run:
     """One configuration."""
 
-    def __init__(
-        self, b: int, parts: tuple[Moments, Moments, Moments], fixed: Tables, steps: TableSteps, batch: int
-    ) -> None:
+    def __init__(self, b: int, parts: tuple[Moments, ...], fixed: Tables, steps: TableSteps, batch: int) -> None:
         self.quantized = steps.quantized
         self.hyper = {name: np.asarray(value)[b] for name, value in fixed.hyper._asdict().items()}
         space = Space(*(np.asarray(part)[b] for part in fixed.space))
-        theta, prior, logits = (kernels.Moments(*(array[b] for array in part)) for part in parts)
+        theta, prior, logits, common = (arrays.Moments(*(array[b] for array in part)) for part in parts)
         classes, entries = len(prior.value), theta.value.reshape(-1)
-        theta = kernels.Moments(*(array.reshape(-1, classes) for array in theta))
-        self.layout = _layout(space, np.asarray(fixed.mask)[b], classes, steps)
+        theta = arrays.Moments(*(array.reshape(-1, classes) for array in theta))
+        self.layout = _layout(space, np.asarray(fixed.mask)[b], classes, steps.layout, tables=common.value.size > 0)
         if self.quantized:
             seen = np.zeros(len(entries) + LANES, dtype=np.float32)
-            kernels.see(entries, seen, self.hyper_at(_schedule(steps, 0, 1), 0))
+            see(entries, seen, self.hyper_at(_schedule(steps, 0, 1), 0))
         else:  # with what lies behind the last entry, which is read and ignored
             seen = np.lib.stride_tricks.as_strided(entries, (len(entries) + LANES,))
-        self.tables = kernels.Tables(theta, prior, logits, seen, np.zeros_like(entries))
+        self.tables = arrays.Tables(theta, prior, logits, common, seen, np.zeros_like(entries))
         self.moves = _nothing(0, 0, 0) if fixed.moves is None else np.asarray(fixed.moves)[b]
-        self.work = kernels.work_space(self.layout, batch, classes)
+        self.work = arrays.work_space(self.layout, batch, common.value)
         self.idle = np.empty(len(self.layout.first), dtype=np.int64)
-        kernels.begin(self.tables, self.layout, self.idle)
+        begin(self.tables, self.layout, self.idle)
 
-    def hyper_at(self, schedule: Schedule, taken: int) -> kernels.Hyper:
+    def hyper_at(self, schedule: Schedule, taken: int) -> arrays.Hyper:
         """Return the hyper-parameters of an epoch, after so many steps."""
         own, single = dict(self.hyper), np.float32
         share = single(1) - (single(1) - own.pop("noise_end")) * schedule.progress
         own["rate"] = own.pop("learning_rate") * schedule.decay
         own["input_noise"] = own["input_noise"] * share
-        del own["sharing"]
         numbers = {name: single(value) for name, value in own.items()}
-        return kernels.Hyper(**numbers, tau=single(schedule.tau), quantized=self.quantized, steps=taken)
+        return arrays.Hyper(**numbers, tau=single(schedule.tau), quantized=self.quantized, steps=taken)
 
 
 def _nothing(*shape: int) -> np.ndarray:
@@ -176,22 +177,22 @@ def _structures(keys: Array, batches: int, shape: tuple[int, int]) -> tuple[Arra
     return keys, gumbel, lost
 
 
-def _layout(space: Space, allowed: np.ndarray, classes: int, steps: TableSteps) -> kernels.Layout:
-    """Cut the tables into units: in a search one for each table, otherwise neighbouring groups of a bucket."""
+def _layout(space: Space, allowed: np.ndarray, classes: int, layout: Layout, *, tables: bool) -> arrays.Layout:
+    """Cut the tables into units: in a search, or if asked for, single tables; otherwise neighbouring groups."""
     parent, offset, size, stride, shift, all_states, owner = map(np.asarray, space)
-    unit, cut = np.full(allowed.shape, -1), []
-    if allowed.shape[1] > 1:
+    unit, feature, cut = np.full(allowed.shape, -1), np.zeros(0, dtype=np.int64), []
+    if allowed.shape[1] > 1 or tables:
         feature = np.nonzero(allowed)[0]
         states = all_states[offset[allowed] - shift[feature]]
         groups = np.rint(size[allowed] / (states * classes)).astype(np.int64)
         unit[allowed] = np.arange(len(feature))
         cut = list(zip(offset[allowed], groups, states, stride[feature], strict=True))
     else:
-        for (_, count), entry, group in zip(steps.layout.buckets, *steps.layout.starts, strict=True):
+        for (_, count), entry, group in zip(layout.buckets, *layout.starts, strict=True):
             states = all_states[group : group + count][owner[group : group + count] >= 0]
             cut += [(entry + a, b - a, states[a:b].max(), count) for a, b in _alike(states, classes)]
     first, groups, of_states, step = np.array(cut, dtype=np.int64).reshape(-1, 4).T.copy()
-    return kernels.Layout(
+    return arrays.Layout(
         np.array(parent, dtype=np.int64),
         np.array(offset, dtype=np.int64),
         np.array(stride, dtype=np.int64),
@@ -201,6 +202,7 @@ def _layout(space: Space, allowed: np.ndarray, classes: int, steps: TableSteps) 
         groups,
         of_states,
         step,
+        feature,
         unit,
     )
 

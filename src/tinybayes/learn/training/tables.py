@@ -196,7 +196,7 @@ class TableRun(engine.Run[Trained]):
     def advance(self, epochs: tuple[int, int, int]) -> State:
         """Return the states after some epochs, on a CPU by loops of its own where these can take the steps."""
         states, fixed, steps = self.states, self.fixed, self.steps
-        if platform() != "cpu" or not table_epochs.suits(states, fixed, steps):
+        if platform() != "cpu" or not table_epochs.suits(fixed, steps):
             return super().advance(epochs)
         return table_epochs.run_epochs(states, fixed, self.rows, epochs, self.shuffle, steps=steps, batch=self.batch)
 
