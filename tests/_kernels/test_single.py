@@ -29,6 +29,18 @@ def test_exponentials_far_below_are_zero():
 
 
 @jit
+def _of_one(x):
+    return single.exp(x), single.log(x)
+
+
+def test_overflow_and_numbers_that_are_none_show():
+    of = [_of_one(np.float32(x)) for x in (1e9, np.inf, np.nan, 0.0)]
+    assert [one[0] for one in of[:2]] == [np.inf, np.inf]
+    assert np.isnan(of[2]).all()
+    assert (of[1][1], of[3][1]) == (np.inf, -np.inf)
+
+
+@jit
 def _add(out, left, right):
     single.add_lanes(out, 1, left, 2)
     single.add_four(out, 9, left, 0)

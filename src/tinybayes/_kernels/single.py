@@ -20,7 +20,7 @@ from tinybayes._kernels import inlined
 LANES = 8
 intrinsic: Any = extending.intrinsic  # its type asks callers for the typing context, too
 
-LEAST, LOG2E = np.float32(-87.0), np.float32(1.44269504)
+LEAST, MOST, LOG2E = np.float32(-87.0), np.float32(88.0), np.float32(1.44269504)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 ONE, HALF = np.float32(1), np.float32(0.5)
 E0, E1, E2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
@@ -55,19 +55,20 @@ def of_bits(typing_context, x):
 
 @inlined
 def exp(x):
-    """Return ``e**x`` for x of at most 88; zero far below."""
-    bounded = max(x, LEAST)
+    """Return ``e**x``; zero below -87, and infinity above 88."""
+    bounded = min(max(x, LEAST), MOST)
     n = np.rint(bounded * LOG2E)
     r = bounded - n * LN2_HIGH
     r = r - n * LN2_LOW
     p = ((((E0 * r + E1) * r + E2) * r + E3) * r + E4) * r + E5
     value = (p * r * r + r + ONE) * of_bits(np.int32((np.int32(n) + BIAS) << SHIFT))
-    return value if x > LEAST else np.float32(0)
+    value = np.float32(0) if x <= LEAST else value
+    return np.float32(np.inf) if x > MOST else value if x == x else x
 
 
 @inlined
 def log(x):
-    """Return the logarithm of a normal number above zero."""
+    """Return the logarithm of a normal number; minus infinity at zero."""
     bits = bits_of(x)
     exponent = np.float32((bits >> SHIFT) - np.int32(126))
     m = of_bits((bits & MANTISSA) | HALF_BITS)  # from a half to one
@@ -77,7 +78,9 @@ def log(x):
     z = f * f
     p = ((((((((L0 * f + L1) * f + L2) * f + L3) * f + L4) * f + L5) * f + L6) * f + L7) * f + L8) * f * z
     p = p + exponent * LN2_LOW - HALF * z
-    return f + p + exponent * LN2_HIGH
+    value = f + p + exponent * LN2_HIGH
+    value = x if x != x or x == np.float32(np.inf) else value
+    return np.float32(-np.inf) if x == 0 else value
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any, k: int, lanes: int = LANES) -> Any:

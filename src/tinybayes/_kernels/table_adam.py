@@ -38,7 +38,8 @@ def move(
     value, first = tables.theta.value.reshape(-1), tables.theta.first.reshape(-1)
     second, gradient = tables.theta.second.reshape(-1), tables.gradient
     states, step = layout.states[u], layout.step[u] * classes
-    begin, end = layout.first[u] * classes, (layout.first[u] + layout.groups[u]) * classes
+    begin = layout.first[u] * classes
+    end = begin + layout.groups[u] * classes
     keep1 = KEEP1 * np.float32(0.9**skipped) if skipped else KEEP1
     keep2 = KEEP2 * np.float32(0.999**skipped) if skipped else KEEP2
     for start in range(begin, end, WIDTH):
@@ -92,7 +93,8 @@ def settle(tables: Tables, layout: Layout, u: int, hyper: Hyper, moved: np.ndarr
     classes, features, wide = len(tables.prior.value), moved.shape[1], moved.shape[2]
     value, seen = tables.theta.value.reshape(-1), tables.seen
     states, step = layout.states[u], layout.step[u] * classes
-    begin, end = layout.first[u] * classes, (layout.first[u] + layout.groups[u]) * classes
+    begin = layout.first[u] * classes
+    end = begin + layout.groups[u] * classes
     if features > 0:
         for s in range(states):
             for at in range(begin + s * step, end + s * step, classes):
@@ -139,7 +141,7 @@ def update_prior(prior: Moments, g: np.ndarray, rate: np.float32, sums: np.ndarr
 
 
 @lean
-def begin(tables: Tables, layout: Layout, idle: np.ndarray) -> None:
+def find_idle(tables: Tables, layout: Layout, idle: np.ndarray) -> None:
     """Find the units whose first moment is almost zero: they have been idle."""
     for u in range(len(idle)):
         still = True
@@ -155,15 +157,16 @@ def begin(tables: Tables, layout: Layout, idle: np.ndarray) -> None:
 
 
 @lean
-def end(tables: Tables, layout: Layout, idle: np.ndarray) -> None:
+def fade(first: np.ndarray, second: np.ndarray, layout: Layout, idle: np.ndarray) -> None:
     """Let the moments of idle units lose what they have not lost yet."""
+    classes = first.shape[1]
     for u in range(len(idle)):
         skipped = idle[u] - IDLE
         if skipped > 0:
+            faded1, faded2 = np.float32(0.9**skipped), np.float32(0.999**skipped)
             for s in range(layout.states[u]):
                 at = layout.first[u] + s * layout.step[u]
                 for e in range(at, at + layout.groups[u]):
-                    for c in range(len(tables.prior.value)):
-                        tables.theta.first[e, c] *= np.float32(0.9**skipped)
-                        tables.theta.second[e, c] *= np.float32(0.999**skipped)
-            idle[u] = IDLE
+                    for c in range(classes):
+                        first[e, c] *= faded1
+                        second[e, c] *= faded2

@@ -17,17 +17,17 @@ from tinybayes._kernels.single import (
 )
 from tinybayes._kernels.table_state import (
     EPSILON,
+    HALF,
     KEEP1,
     KEEP2,
     MOVE1,
     MOVE2,
     ONE,
     ZERO,
-    Epoch,
+    Batches,
     Hyper,
     Layout,
     Tables,
-    in_any_order,
     lean,
 )
 
@@ -35,19 +35,19 @@ NEVER = np.float32(1e-14)  # a softmax below it adds nothing to the gradient of 
 
 
 @lean
-def read_codes(epoch: Epoch, b: int, noise: np.float32, codes: np.ndarray) -> None:
+def read_codes(epoch: Batches, b: int, codes: np.ndarray) -> None:
     """Read the rows of a mini-batch, and move codes as `input_noise.jitter` does."""
     batch, features = codes.shape
     for r in range(batch):
         row = epoch.order[b, r]
         for i in range(features):
             codes[r, i] = epoch.X[row, i]
-    if len(epoch.moving) == 0:
+    if epoch.moving.shape[1] == 0:
         return
     for r in range(batch):
         for i in range(features):
             code = codes[r, i]
-            if code >= 0 and epoch.moving[b, 0, r, i] < noise:
+            if code >= 0 and epoch.moving[b, 0, r, i] < epoch.noise[b]:
                 level, below = epoch.moving[b, 1, r, i], epoch.moves[i, code]
                 other = 0
                 for probability in below:
@@ -59,7 +59,7 @@ def read_codes(epoch: Epoch, b: int, noise: np.float32, codes: np.ndarray) -> No
 def choose(
     logits: np.ndarray,
     allowed: np.ndarray,
-    epoch: Epoch,
+    epoch: Batches,
     b: int,
     hyper: Hyper,
     choice: np.ndarray,
@@ -77,7 +77,7 @@ def choose(
         choice[i] = best if kept else 0
         total = ZERO
         for k in range(candidates):
-            soft[i, k] = exp((soft[i, k] - most) / hyper.tau) if allowed[i, k] and kept else ZERO
+            soft[i, k] = exp((soft[i, k] - most) / epoch.tau[b]) if allowed[i, k] and kept else ZERO
             total += soft[i, k]
         if total > ZERO:
             for k in range(candidates):
@@ -140,11 +140,14 @@ def add_scores(seen: np.ndarray, prior: np.ndarray, cells: np.ndarray, scores: n
             i += 1
 
 
-@in_any_order
+@lean
 def into_gradients(
-    g: np.ndarray, classes: int, y: np.ndarray, weight: np.ndarray, hyper: Hyper, powers: np.ndarray
+    g: np.ndarray, classes: int, y: np.ndarray, weight: np.ndarray, hyper: Hyper, powers: np.ndarray, sums: np.ndarray
 ) -> None:
-    """Replace the scores of the rows by the gradient of the hybrid loss (`losses.hybrid`), with zeros behind it."""
+    """Replace the scores of the rows by the gradient of the hybrid loss (`losses.hybrid`), with zeros behind it.
+
+    Behind the classes, `powers` is zero.
+    """
     batch, wide = g.shape
     for r in range(batch):
         s, own, w = g[r], y[r], weight[r] / np.float32(batch)
@@ -152,13 +155,13 @@ def into_gradients(
         for c in range(classes):
             if c != own:
                 most = max(most, s[c])
-        total = ZERO
         for c in range(classes):
-            powers[c] = exp(min(hyper.eta * (s[c] - most), ZERO)) if c != own else ZERO
-            total += powers[c]
-        lacking = classes > 1 and hyper.gamma - here + most + log(max(total, ONE)) / hyper.eta > ZERO
-        margin = w * hyper.lam if lacking else ZERO
-        share = margin / max(total, ONE)
+            powers[c] = exp(min(hyper.eta * (s[c] - most), ZERO))
+        powers[own] = ZERO
+        total = max(sum_of(powers, sums), ONE)
+        lack = hyper.gamma - here + most + log(total) / hyper.eta
+        margin = w * hyper.lam * (ONE if lack > ZERO else HALF if lack == ZERO else ZERO)  # of a maximum, as in JAX
+        share = margin / total
         of_own = -w - margin
         if hyper.conditional > ZERO:
             top, total = max(most, here), ZERO
@@ -177,7 +180,17 @@ def into_gradients(
             s[c] = ZERO
 
 
-@in_any_order
+@lean
+def sum_of(numbers: np.ndarray, sums: np.ndarray) -> np.float32:
+    """Add up numbers, LANES at a time."""
+    for c in range(LANES):
+        sums[c] = ZERO
+    for c in range(0, len(numbers), LANES):
+        add_lanes(sums, 0, numbers, c)
+    return sum_of_lanes(sums)
+
+
+@lean
 def move_structure(
     tables: Tables,
     layout: Layout,
@@ -185,6 +198,7 @@ def move_structure(
     g: np.ndarray,
     soft: np.ndarray,
     hyper: Hyper,
+    tau: np.float32,
     rate: np.float32,
     slope: np.ndarray,
     cells: np.ndarray,
@@ -205,7 +219,7 @@ def move_structure(
             slope[k] = dots(seen, classes, cells, g, products)
             mean += soft[i, k] * slope[k]
         for k in range(candidates):
-            slope[k] = soft[i, k] * (slope[k] - mean) / hyper.tau if soft[i, k] >= NEVER and likely > 1 else ZERO
+            slope[k] = soft[i, k] * (slope[k] - mean) / tau if soft[i, k] >= NEVER and likely > 1 else ZERO
         if hyper.size_penalty > ZERO:
             add_size(logits.value[i], layout.allowed[i], layout.size[i], hyper.size_penalty, slope)
         for k in range(candidates):

@@ -1,4 +1,4 @@
-"""The arrays of `table_training.train_epoch`, which trains the tables of a network by gradient."""
+"""The arrays of `table_training.train_batches`, which trains the tables of a network by gradient."""
 
 from functools import partial
 from typing import NamedTuple
@@ -9,13 +9,12 @@ from tinybayes._kernels import jit
 from tinybayes._kernels.single import LANES
 
 WIDTH = 1024  # numbers that are worked on at once; they stay in the nearest cache
-ZERO, ONE = np.float32(0), np.float32(1)
+ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 KEEP1, MOVE1 = np.float32(0.9), np.float32(1 - 0.9)  # of Adam
 KEEP2, MOVE2 = np.float32(0.999), np.float32(1 - 0.999)
 EPSILON = np.float32(1e-7)
 # Nothing is allocated, so that references need no counting, and divisions are not tested for zero.
 lean = partial(jit, _nrt=False, error_model="numpy", fastmath={"contract"})
-in_any_order = partial(jit, _nrt=False, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})  # sums
 
 
 class Moments(NamedTuple):
@@ -55,13 +54,16 @@ class Layout(NamedTuple):
     unit: np.ndarray  # (features, candidates) the unit of a table, likewise
 
 
-class Epoch(NamedTuple):
-    """The rows in the order of the mini-batches, and what was drawn for them; empty arrays where nothing is drawn."""
+class Batches(NamedTuple):
+    """Mini-batches: their rows, the schedule at each, and what was drawn for it; empty where nothing is drawn."""
 
     X: np.ndarray  # (rows, features), in the order of the file
     order: np.ndarray  # (batches, batch) rows
     y: np.ndarray  # (batches, batch)
     weight: np.ndarray  # (batches, batch)
+    rate: np.ndarray  # (batches,) learning rate of the tables
+    tau: np.ndarray  # (batches,) temperature of the structure's softmax
+    noise: np.ndarray  # (batches,) probability that a code moves
     moving: np.ndarray  # (batches, 2, batch, features) uniform numbers: whether a code moves, and where to
     moves: np.ndarray  # (features, states, states) cumulative probabilities
     gumbel: np.ndarray  # (batches, features, candidates)
@@ -79,6 +81,7 @@ class Work(NamedTuple):
     prior: np.ndarray  # (classes,) as it is seen
     g: np.ndarray  # (batch, classes filled up to LANES) scores, and then their gradients
     powers: np.ndarray  # (classes filled up,)
+    sums: np.ndarray  # (LANES or classes,) the more of them
     chosen: np.ndarray  # (units,)
     slope: np.ndarray  # (candidates,)
     pulled: np.ndarray  # as common: gradients added up over the groups of each feature
@@ -87,7 +90,7 @@ class Work(NamedTuple):
 
 
 def work_space(layout: Layout, batch: int, common: np.ndarray) -> Work:
-    """Return the memory that `train_epoch` works in."""
+    """Return the memory that `train_batches` works in."""
     (features, candidates), units, classes = layout.parent.shape, len(layout.first), common.shape[2]
     codes, cells = np.empty((batch, features), np.int32), np.empty((batch, features), np.int64)
     choice, soft = np.empty(features, np.int64), np.zeros((features, candidates), np.float32)
@@ -103,6 +106,7 @@ def work_space(layout: Layout, batch: int, common: np.ndarray) -> Work:
         prior,
         g,
         powers,
+        np.zeros(max(LANES, classes), np.float32),
         np.empty(units, np.bool_),
         np.empty(candidates, np.float32),
         pulled,
@@ -112,20 +116,17 @@ def work_space(layout: Layout, batch: int, common: np.ndarray) -> Work:
 
 
 class Hyper(NamedTuple):
-    """The fields of `table_steps.Hyper` that a mini-batch needs, at this epoch, and the number of steps before it."""
+    """The fields of `table_steps.Hyper` that do not change in training, and the number of steps so far."""
 
     lam: np.float32
     gamma: np.float32
     eta: np.float32
     conditional: np.float32
-    rate: np.float32
     structure_rate: np.float32
     size_penalty: np.float32
     structure_noise: np.float32
-    input_noise: np.float32
     sharing: np.float32
-    tau: np.float32
-    quantized: bool
     scale: np.float32
     limit: np.float32
+    quantized: bool
     steps: int

@@ -159,6 +159,7 @@ class TableRun(engine.Run[Trained]):
         networks: bool,
     ) -> None:
         self.configurations, self.acyclic_from = configurations, acyclic_from
+        self.loops: table_epochs.Loops | None = None
         self.networks = networks and acyclic_from <= 1
         assert data.target is not None
         states, classes = _states(data), data.target.cardinality
@@ -195,10 +196,12 @@ class TableRun(engine.Run[Trained]):
 
     def advance(self, epochs: tuple[int, int, int]) -> State:
         """Return the states after some epochs, on a CPU by loops of its own where these can take the steps."""
-        states, fixed, steps = self.states, self.fixed, self.steps
-        if platform() != "cpu" or not table_epochs.suits(fixed, steps):
+        if platform() != "cpu" or not table_epochs.suits(self.fixed, self.steps):
             return super().advance(epochs)
-        return table_epochs.run_epochs(states, fixed, self.rows, epochs, self.shuffle, steps=steps, batch=self.batch)
+        if self.loops is None or not self.loops.go_on(self.states, self.fixed):
+            loops = partial(table_epochs.Loops, steps=self.steps, batch=self.batch, first=epochs[0])
+            self.loops = loops(self.states, self.fixed, self.rows, self.shuffle)
+        return self.loops.advance(epochs)
 
     def _break_cycles(self, narrow: Callable[..., np.ndarray]) -> None:
         """Leave each feature only candidates among which no choice has a cycle."""
@@ -238,7 +241,8 @@ def _check(data: Dataset, configurations: Sequence[TableConfiguration]) -> None:
             raise error(f"candidates for {len(data.variables)} features", len(c.candidates.parent), where=where)
         if not isinstance(c.number_format, Float | Fixed):
             raise error("a Float or Fixed format", str(c.number_format), where=where)
-        if c.structure_noise and (c.candidates.parent[:, 0] >= 0).any():
+        without = (c.candidates.parent[:, 0] < 0) & c.candidates.allowed[:, 0]
+        if c.structure_noise and not without.all():
             raise error('"no extra parent" as first choice', "another one", where=f"{where}, structure_noise")
         if c.start is not None:
             _check_start(data, c.start, c.candidates.parent, f"{where}, start")
@@ -268,7 +272,7 @@ def _floats(data: Dataset, batch: int, configurations: Sequence[TableConfigurati
     assert data.target is not None
     candidates, classes = [c.candidates for c in configurations], data.target.cardinality
     layout = Layout.of(candidates, _states(data), classes, one=configurations[0].sharing > 0)
-    return 6 * layout.entries * classes + 2 * batch * candidates[0].parent.size * classes
+    return 8 * layout.entries * classes + 2 * batch * candidates[0].parent.size * classes
 
 
 def _states(data: Dataset) -> np.ndarray:
