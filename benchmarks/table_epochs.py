@@ -17,6 +17,7 @@ from typing import Any
 from harness import provenance
 
 CASES = [
+    ("iris", "naive", 0),
     ("letter", "naive", 0),
     ("letter", "chow-liu", 0),
     ("letter", "subset", 0),
@@ -27,8 +28,8 @@ CASES = [
     ("usps", "naive", 0),
     ("usps", "subset", 0),
 ]
-BATCH = {"letter": 100, "usps": 100, "satimage": 50}
-LOSS = {"letter": (110.0, 18.0), "satimage": (10.2, 70.8), "usps": (107.4, 89.5)}  # lambda and gamma
+BATCH = {"letter": 100, "usps": 100, "satimage": 50, "iris": 50}
+LOSS = {"letter": (110.0, 18.0), "satimage": (10.2, 70.8), "usps": (107.4, 89.5), "iris": (30.0, 10.0)}  # lambda, gamma
 ENGINES = ("loops", "xla")
 
 
@@ -54,7 +55,8 @@ def measure(data: str, structure: str, bits: int, engine: str, whole: bool) -> d
     lam, gamma = LOSS[data]
     form = Fixed(3, bits - 3) if bits else Float()
     hyper = {"candidates": spaces[structure](), "lam": lam, "gamma": gamma, "learning_rate": 3e-3}
-    count, epochs = (1, 500) if whole else (2, 10 if structure in ("subset", "order-free") else 30)
+    searched = structure in ("subset", "order-free")
+    count, epochs = (1, 500) if whole else (2, 10 if searched else 2000 if data == "iris" else 30)
     runs = [TableConfiguration(seed=seed, number_format=form, **hyper) for seed in range(count)]
     marks: list[tuple[int, float, float]] = []
     options = TrainingOptions(epochs=epochs, batch_size=BATCH[data])

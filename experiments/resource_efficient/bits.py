@@ -155,15 +155,17 @@ def on_another_fold(one: Record, fold: int) -> Record:
     """Return the errors of the trainings of a result, and of rounding, on the rows of another fold."""
     began, data, structure, epochs = time.monotonic(), one["data"], one["structure"], one["epochs"]
     split = datasets.load(data, fold=fold)
-    net, fixed, _ = float_model(data, structure, split.train, epochs)
+    net, fixed, setting = float_model(data, structure, split.train, epochs)
+    if setting != one["setting"]:
+        raise SystemExit(f"{data} {structure}: Table 1 has a better setting than that of the first fold: run it again")
     runs = [configuration(run, fixed, net if run["kind"] == "started" else None) for run in one["trained"]]
     options = TrainingOptions(epochs=epochs, batch_size=BATCH[data], every=10**9)
     trained = train_tables(split.train, runs, options, test=split.test, networks=False)
-    formats = [Fixed(r["integer"], r["bits"] - r["integer"]) for r in one["rounded"]]
+    formats = [Fixed(run["integer"], run["bits"] - run["integer"]) for run in one["rounded"]]
     return {
         "float": round(evaluate(net, split.test).error, 6),
         "trained": [round(run.test_error, 6) for run in trained],
-        "rounded": [round(evaluate(quantize(net, one), split.test).error, 6) for one in formats],
+        "rounded": [round(evaluate(quantize(net, form), split.test).error, 6) for form in formats],
         "runs": len(runs),
         "provenance": provenance(time.monotonic() - began),
     }
@@ -200,7 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["letter", "satimage", "usps"])
     parser.add_argument("--structure", nargs="+", default=list(ROWS), choices=list(ROWS))
-    parser.add_argument("--folds", action="store_true", help="add the other folds to what is stored")
+    parser.add_argument("--folds", action="store_true", help="add the other folds to what is stored, with its epochs")
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--short", type=int, default=SHORT)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "bits.json")
@@ -211,7 +213,9 @@ def main() -> None:
             continue
         while True:
             stored = (read_report(options.output) or {"results": []})["results"]
-            (one,) = (one for one in stored if (one["data"], one["structure"]) == (data, structure))
+            one = next((one for one in stored if (one["data"], one["structure"]) == (data, structure)), None)
+            if one is None:
+                parser.exit(2, f"error: {data} {structure}: its first fold has not been run; leave --folds out\n")
             fold = len(one.get("floats", [0]))
             if fold == named.n_folds(data):
                 break
