@@ -224,9 +224,9 @@ def main() -> None:
 
 def _store(path: Path, new: Record) -> None:
     """Put a result in the place of an earlier one, and say what came out."""
-    kept = (read_report(path) or {"results": []})["results"]
-    others = [one for one in kept if (one["data"], one["structure"]) != (new["data"], new["structure"])]
-    write_report(path, {"command": "python -m experiments.resource_efficient.bits", "results": [*others, new]})
+    kept = {(one["data"], one["structure"]): one for one in (read_report(path) or {"results": []})["results"]}
+    kept[new["data"], new["structure"]] = new
+    write_report(path, {"command": "python -m experiments.resource_efficient.bits", "results": list(kept.values())})
     drawn = {b: min(o["error"] for o in new["trained"] if o["bits"] == b) for b in BITS}
     print(new["data"], new["structure"], new["float"], drawn, flush=True)
 
