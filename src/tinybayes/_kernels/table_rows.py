@@ -31,24 +31,24 @@ from tinybayes._kernels.table_state import (
     lean,
 )
 
-NEVER = np.float32(1e-14)  # a softmax below it adds nothing to the gradient of the structure
+NEVER = np.float32(1e-14)  # a softmax below it adds next to nothing to the gradient of the structure
 
 
 @lean
-def read_codes(epoch: Batches, b: int, codes: np.ndarray) -> None:
+def read_codes(batches: Batches, b: int, codes: np.ndarray) -> None:
     """Read the rows of a mini-batch, and move codes as `input_noise.jitter` does."""
     batch, features = codes.shape
     for r in range(batch):
-        row = epoch.order[b, r]
+        row = batches.order[b, r]
         for i in range(features):
-            codes[r, i] = epoch.X[row, i]
-    if epoch.moving.shape[1] == 0:
+            codes[r, i] = batches.X[row, i]
+    if batches.moving.shape[1] == 0:
         return
     for r in range(batch):
         for i in range(features):
             code = codes[r, i]
-            if code >= 0 and epoch.moving[b, 0, r, i] < epoch.noise[b]:
-                level, below = epoch.moving[b, 1, r, i], epoch.moves[i, code]
+            if code >= 0 and batches.moving[b, 0, r, i] < batches.noise[b]:
+                level, below = batches.moving[b, 1, r, i], batches.moves[i, code]
                 other = 0
                 for probability in below:
                     other += level >= probability
@@ -59,7 +59,7 @@ def read_codes(epoch: Batches, b: int, codes: np.ndarray) -> None:
 def choose(
     logits: np.ndarray,
     allowed: np.ndarray,
-    epoch: Batches,
+    batches: Batches,
     b: int,
     hyper: Hyper,
     choice: np.ndarray,
@@ -70,14 +70,14 @@ def choose(
     for i in range(features):
         best, most = 0, np.float32(-np.inf)
         for k in range(candidates):
-            soft[i, k] = logits[i, k] + epoch.gumbel[b, i, k]
+            soft[i, k] = logits[i, k] + batches.gumbel[b, i, k]
             if allowed[i, k] and soft[i, k] > most:
                 best, most = k, soft[i, k]
-        kept = epoch.lost[b, i] >= hyper.structure_noise
+        kept = batches.lost[b, i] >= hyper.structure_noise
         choice[i] = best if kept else 0
         total = ZERO
         for k in range(candidates):
-            soft[i, k] = exp((soft[i, k] - most) / epoch.tau[b]) if allowed[i, k] and kept else ZERO
+            soft[i, k] = exp((soft[i, k] - most) / batches.tau[b]) if allowed[i, k] and kept else ZERO
             total += soft[i, k]
         if total > ZERO:
             for k in range(candidates):

@@ -75,7 +75,7 @@ def predict(
     elif str(output) != "-":
         say(f"Wrote {rows:,} predictions to {output}.")
         if isinstance(net, BayesNet | TreeEnsemble):
-            say(f"Why the first row got its class: {suggest('explain', model, table, '--row', 1)}")
+            say(f"{suggest('explain', model, table, '--row', 1)} (why the first row got its class)")
 
 
 def info(
