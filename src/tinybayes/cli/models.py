@@ -75,7 +75,7 @@ def predict(
     elif str(output) != "-":
         say(f"Wrote {rows:,} predictions to {output}.")
         if isinstance(net, BayesNet | TreeEnsemble):
-            say(f"{suggest('explain', model, table, '--row', 1)} (why the first row got its class)")
+            say(f"{suggest('explain', model, table, '--row', 1)}\nIt says why the first row got its class.")
 
 
 def info(
