@@ -37,7 +37,8 @@ CASES = [
     ("subset", {"size_penalty": 0.01, "structure_rate": 0.03}),
     ("subset", {"structure_noise": 0.3, "input_noise": 0.1, "conditional": 1.0}),
     ("subset", {"number_format": Fixed(3, 1)}),
-    ("order-free", {"structure_rate": 0.03}),
+    # A feature of one state has tables of zeros: the gradient of its choice is rounding, which Adam makes larger.
+    ("order-free", {"structure_rate": 0.003}),
     ("chow-liu", {"sharing": 1.0}),
     ("chow-liu", {"sharing": 0.5, "structure_noise": 0.2, "number_format": Fixed(2, 2)}),
     ("subset", {"sharing": 1.0, "structure_noise": 0.1, "input_noise": 0.1}),
